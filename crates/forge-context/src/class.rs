@@ -1,4 +1,5 @@
-//! Classes of files by path: they order a packed diff and tell what a change is about.
+//! Classifies files by path. The class orders the files of a packed diff, and shows what a change
+//! is about.
 
 use serde::Serialize;
 
@@ -38,13 +39,13 @@ impl FileClass {
         }
     }
 
-    /// Returns true for files that a program wrote or that were copied: nobody reviews their lines.
+    /// Returns true for files that a program wrote or that were copied. Nobody reviews their lines.
     #[must_use]
     pub const fn is_derived(self) -> bool {
         matches!(self, Self::Generated | Self::Lock | Self::Vendored)
     }
 
-    /// Returns the class of a path: the first matching rule of [`PATH_RULES`].
+    /// Returns the class of a path, by the first matching rule of [`PATH_RULES`].
     #[must_use]
     pub fn of(path: &str) -> Self {
         let path = path.to_lowercase();
@@ -63,7 +64,7 @@ pub struct PathRule {
     pub part: PathPart,
 }
 
-/// A part of a path, in lower case: paths are compared without regard to case.
+/// A part of a path in lower case, because paths are compared regardless of case.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PathPart {

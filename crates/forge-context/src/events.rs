@@ -1,4 +1,4 @@
-//! Progress events of gathering a bundle.
+//! Progress events while a bundle is gathered.
 
 use std::{
     fmt,
@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::{ContextReq, PullContext};
 
-/// A progress event. Events carry no credential: only the endpoint of a request is named.
+/// A progress event. Events contain no credentials, because they show only the endpoint of a
+/// request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContextEvent {
     /// The gathering begins.
@@ -43,7 +44,7 @@ pub enum ContextEvent {
     Complete {
         /// The pull request, as in [`Self::Start`].
         pr_number: String,
-        /// The requested sections, except those that could not be read.
+        /// The requested sections without those that could not be read.
         sections_fetched: Vec<&'static str>,
     },
     /// The bundle could not be gathered.
@@ -149,12 +150,12 @@ impl fmt::Debug for ContextObserver {
     }
 }
 
-/// Watches the requests of one gathering: reports each and remembers the rate limit.
+/// Observes the requests of one gathering. Reports each request and stores the rate limit.
 pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
     buffer: u64,
-    /// The previously installed observer, which also gets each event.
+    /// The observer that was installed before. It also gets each event.
     inner: Option<Arc<dyn Observer>>,
     lowest: Mutex<Option<Quota>>,
 }
@@ -170,7 +171,7 @@ impl GatherObserver {
         }
     }
 
-    /// Returns the rate limit that has fallen below the reserve.
+    /// Returns the rate limit if the remaining requests are fewer than the reserve.
     pub fn reserve(&self) -> Option<Quota> {
         let lowest = *self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
         lowest.filter(|quota| quota.remaining < self.buffer)
@@ -225,7 +226,7 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket whose whole limit is not above the reserve would count as used up all the time.
+        // A bucket whose limit is smaller than the reserve would always seem used up.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Asks a forge for all sections at once and puts the bundle together.
+//! Requests all sections from a forge concurrently, and builds the bundle.
 
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +38,7 @@ const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FIL
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
 /// Maximum number of files and hunks of a diff that are read. Each takes hundreds of bytes of
-/// memory, and a line of a dozen bytes begins one.
+/// memory, although a line of a dozen bytes can begin one.
 const MAX_PARTS: usize = 65_536;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
@@ -60,7 +60,7 @@ pub struct PullContext {
     pub pull: PullRequest,
     /// Summary of the change.
     pub summary: ContextSummary,
-    /// Verdict: ready to be merged or not.
+    /// The verdict: whether the pull request is ready to be merged.
     pub readiness: Readiness,
     /// Comments, oldest first.
     pub comments: Option<Vec<Comment>>,
@@ -76,7 +76,7 @@ pub struct PullContext {
     pub linked_issues: Option<Vec<LinkedItem>>,
     /// Related pull requests.
     pub related_prs: Option<Vec<RelatedPull>>,
-    /// The diff under its budget.
+    /// The diff, cut to its budget.
     pub diff: Option<PackedDiff>,
     /// The changed files.
     pub files: Option<Vec<FileChange>>,
@@ -176,7 +176,7 @@ struct Gather<'a> {
     pr: &'a PrId,
     req: &'a ContextReq,
     watch: &'a GatherObserver,
-    /// The rate limit that is too low for optional sections; set after the pull request is read.
+    /// The rate limit that is too low for optional sections. Set after the pull request was read.
     reserve: OnceLock<Option<Quota>>,
 }
 
@@ -195,9 +195,9 @@ struct GatheredPull {
 
 /// The result of a requested section; `None` if not requested.
 type Requested<T> = Option<Result<T>>;
-/// A diff, its bytes, and whether the diff was cut.
+/// A diff, its bytes, and a flag that is true if the diff was cut.
 type DiffRead = (Diff, Vec<u8>, bool);
-/// The starting point of the changes, how the head moved since, and the diff.
+/// The starting point of the changes, how the head moved since then, and the diff.
 type SinceRead = (SincePoint, SinceHead, DiffRead);
 
 impl Gather<'_> {
@@ -225,7 +225,7 @@ impl Gather<'_> {
         self.req.wants(section)
     }
 
-    /// Returns true for a requested optional section if the rate limit has room for it.
+    /// Returns true if the optional `section` is requested and the rate limit suffices for it.
     fn affords(&self, section: ContextSection) -> bool {
         self.wants(section) && self.reserve.get().is_none_or(Option::is_none)
     }
@@ -316,7 +316,7 @@ impl Gather<'_> {
         Ok(core)
     }
 
-    /// Reads the pull request; omits the long sections if the forge refuses the query as too
+    /// Reads the pull request. Omits the long sections if the forge refuses the query as too
     /// costly.
     async fn view(&self) -> Result<(PullRequest, Vec<SectionError>)> {
         let refused = match self.repo.pull(self.pr, self.fields()).await {
@@ -337,7 +337,7 @@ impl Gather<'_> {
         Ok((pull, wanted.map(of).collect()))
     }
 
-    /// Returns errors for the optional sections that the rate limit has no room for.
+    /// Returns errors for the optional sections for which the rate limit does not suffice.
     fn left_out(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
@@ -355,7 +355,7 @@ impl Gather<'_> {
         wanted.map(of).collect()
     }
 
-    /// Reads issues in full; each result comes with the index of its item.
+    /// Reads issues in full. Each result has the index of its item.
     async fn read_issues(
         &self,
         items: &[LinkedItem],
@@ -379,7 +379,7 @@ impl Gather<'_> {
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;
-        // For a renamed repository the forge's answer has the new name.
+        // For a renamed repository, the answer of the forge contains the new name.
         read.retain(|(at, read)| match read {
             Ok(issue) => {
                 let item = items.get(*at);
@@ -402,7 +402,8 @@ impl Gather<'_> {
         }
     }
 
-    /// Reads the mergeability again: a forge that computes it on demand may first answer "unknown".
+    /// Reads the mergeability again, because a forge that computes it on demand may first answer
+    /// "unknown".
     async fn mergeability(&self, pull: &PullRequest) -> Option<Mergeability> {
         let found = pull.mergeability.as_ref()?;
         if found.state != MergeState::Unknown || pull.state != PrState::Open {
@@ -451,7 +452,7 @@ impl Gather<'_> {
         req
     }
 
-    /// Reads the viewer if `since` asks for the viewer's latest review.
+    /// Reads the viewer if `since` refers to the viewer's latest review.
     async fn viewer(&self) -> Requested<Actor> {
         let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
         match is_asked {
@@ -490,7 +491,7 @@ impl Gather<'_> {
         }
         let bytes = match diff {
             Some(Ok((_, bytes, _))) => bytes.as_slice(),
-            // A file list without hunks still shows small files whole.
+            // Without hunks, the file list still allows showing small files whole.
             _ => &[],
         };
         let listed = pull.files.as_deref().unwrap_or_default();
@@ -527,7 +528,7 @@ impl Gather<'_> {
         }
         let is_long = bytes.len() > MAX_READ;
         if is_long {
-            // The end of a cut line could read as the name of another file.
+            // The end of a cut line could be mistaken for the name of another file.
             let end = bytes.iter().rposition(|b| *b == b'\n');
             bytes.truncate(end.map_or(0, |at| at + 1));
         }
@@ -595,7 +596,7 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The verdict finds unread sections by the warnings of the pull request.
+                    // The verdict recognises unread sections by the warnings of the pull request.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),
@@ -641,7 +642,7 @@ impl Gather<'_> {
             page.items
         });
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
-        // Unread threads may be open, so the number of open threads is unknown.
+        // A thread that was not read may be open, so the number of open threads is unknown.
         let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);
         let outstanding_threads = outstanding_threads.filter(|open| *open > 0 || !is_cut);
@@ -728,7 +729,7 @@ impl Gather<'_> {
 }
 
 impl GatheredPull {
-    /// Replaces the title of a run by its failure reason, which is more specific.
+    /// Replaces the title of a check run by its failure reason, which is more specific.
     fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
         let reasons = match reasons {
             Ok(reasons) => reasons,
@@ -752,7 +753,8 @@ impl GatheredPull {
             };
             match read {
                 Ok(issue) => item.fill(issue),
-                // A branch name may begin with any number, also with the number of a pull request.
+                // A branch name may begin with a number that means something else, or with the
+                // number of a pull request.
                 Err(e) if e.is_not_found() && item.is_guess() => guesses.push(at),
                 // Unread issues of other repositories share one warning.
                 Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}
@@ -779,7 +781,7 @@ impl GatheredPull {
     }
 }
 
-/// Returns true if the forge refused a query for its size, or failed on it.
+/// Returns true if the forge refused a query because of its size, or failed on it.
 fn is_too_costly(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Internal | ErrorKind::Upstream { .. })
 }
@@ -788,7 +790,8 @@ fn is_too_costly(e: &Error) -> bool {
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
-    /// Keeps `since`. The caller asked for it by name, so "unsupported" is an error here.
+    /// Returns the result of `since`, or records its failure. The caller requested it explicitly,
+    /// so "unsupported" is a failure here.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),
@@ -802,7 +805,8 @@ impl SectionErrors {
         }
     }
 
-    /// Keeps a section that was read; a section that the forge does not support is not a failure.
+    /// Returns the result of a section, or records its failure. A section that the forge does not
+    /// support is not a failure.
     fn keep<T>(&mut self, section: ContextSection, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

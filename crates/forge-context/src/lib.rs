@@ -1,6 +1,6 @@
-//! Gathers everything needed to understand or judge a pull request, in one call.
+//! Gathers in one call everything that is needed to understand or judge a pull request.
 //!
-//! The parts are pure functions of a forge's answers: equal answers give equal bundles.
+//! The parts are pure functions of the answers of a forge: equal answers give equal bundles.
 
 mod class;
 mod events;

@@ -12,11 +12,12 @@ use serde::Serialize;
 
 use crate::TicketKeys;
 
-/// Maximum number of comments kept per issue; the newest are kept.
+/// Maximum number of comments that are kept for an issue. The newest are kept.
 const MAX_COMMENTS: usize = 5;
 /// Maximum number of unread issues that a warning names.
 const MAX_NAMED: usize = 10;
-/// Maximum number of linked items of a pull request; the strongest are kept.
+/// Maximum number of linked items of a pull request. Those with the strongest relationship are
+/// kept.
 const MAX_ITEMS: usize = 200;
 
 /// Relationship of a pull request to an issue, strongest first.
@@ -90,13 +91,13 @@ impl LinkPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkTarget {
-    /// A subject on a forge; the repository of a record is `None` until it is looked up.
+    /// A subject on a forge. For a record, the repository is `None` until it is looked up.
     Forge(Option<RepoId>, PrKey),
     /// A ticket of an issue tracker.
     Ticket(String),
 }
 
-/// An issue linked with a pull request, or another pull request that is mentioned the same way.
+/// An issue that a pull request links to, or another pull request that it mentions in the same way.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LinkedItem {
@@ -160,8 +161,9 @@ impl LinkedItem {
         }
     }
 
-    /// Returns the issue if it is in another repository on the same host and can be read. Handles
-    /// and DIDs are refused: resolving one would call a host that the text chose.
+    /// Returns the issue if it can be read in another repository on the same host. An owner given
+    /// as a handle or DID is refused, because resolving it would contact a host that the text
+    /// chose.
     #[must_use]
     pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
         match &self.target {
@@ -193,7 +195,8 @@ impl LinkedItem {
         self.comments = comments;
     }
 
-    /// Returns true if only the branch name mentions the item; the number may then mean anything.
+    /// Returns true if only the branch name mentions the item. The number may then mean something
+    /// else.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.found_in == [LinkPlace::Branch]
@@ -269,7 +272,7 @@ pub fn linked_items(
     items
 }
 
-/// Warns about the issues of other repositories that were not read; names them.
+/// Returns a warning that names the issues of other repositories that were not read.
 pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
     let unread = items
         .iter()
@@ -284,8 +287,8 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
-/// Cuts the longest texts of `items`, until all together have `most` bytes: no text can displace a
-/// shorter one. The returned warning counts the bytes that are left out.
+/// Cuts the longest texts of `items` until all together have `most` bytes, so that a long text
+/// never displaces a shorter one. The returned warning has the number of bytes that were cut.
 pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning> {
     let mut texts: Vec<&mut String> = items
         .iter_mut()
@@ -310,8 +313,8 @@ pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning
     })
 }
 
-/// Adds the forge's links to `items`: kinds, titles and states, and mentions in comments. The
-/// returned warning counts the links over the limit.
+/// Adds the links of the forge to `items`: kinds, titles and states, and mentions in comments. The
+/// returned warning has the number of links over the limit.
 pub fn add_links(
     items: &mut Vec<LinkedItem>,
     pull: &PullRequest,
@@ -361,14 +364,14 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
     let LinkTarget::Forge(repo, key) = &item.target else {
         return false;
     };
-    // Keys are compared first: comparing repositories is slower, and there may be thousands of
-    // links.
+    // Keys are compared first, because comparing repositories is slower and there may be thousands
+    // of links.
     if *key != link.key {
         return false;
     }
     let repos_fit = match (repo, &link.repo) {
         (Some(a), Some(b)) => same(a, b),
-        // A record key (an at-uri) is unique without its repository.
+        // A record key (an at-uri) identifies the record without its repository.
         _ => matches!(key, PrKey::Record(_)),
     };
     let kinds_fit = match (item.kind, link.kind) {
@@ -400,7 +403,7 @@ impl LinkCollector<'_> {
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
             // A title or a commit message only mentions an issue. Texts of other repositories are
-            // not read here, so `#7` always belongs to this repository.
+            // not read here, so `#7` always refers to this repository.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
             let is_record = matches!(mention.named, MentionTarget::Record(_));
@@ -438,7 +441,7 @@ impl LinkCollector<'_> {
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
         let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
-        // A bare number with this pull request's key, or a link to it, refers to the pull request
+        // A number equal to that of this pull request, or a link to it, refers to the pull request
         // itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
@@ -634,7 +637,7 @@ mod tests {
         assert_eq!(items[1].relationship, Relationship::Related);
         assert_eq!(items[1].issue_in(&pull.id.repo), None);
         assert_eq!(items[2].found_in, [LinkPlace::Comment]);
-        // Mentions in texts have no title; the title from the forge's list is kept.
+        // Mentions in texts have no title, so the title in the forge's list is kept.
         let facts = |at: usize| (items[at].title.as_deref(), items[at].state);
         let own = "An issue with the number of the pull request";
         assert_eq!(facts(0), (Some(own), Some(LinkState::Open)));

@@ -1,4 +1,4 @@
-//! Keeps the newest entries of long sections and warns how to read the rest.
+//! Keeps the newest entries of long sections, and warns how to read the others.
 
 use forge_core::{
     Action, Hint, Op, Param, Warning,
@@ -9,7 +9,7 @@ use forge_core::{
 pub const MAX_ENTRIES: usize = 100;
 
 /// Cuts the comments, reviews, threads and checks of `pull`. Runs after the verdict, which needs
-/// all entries. Open threads and failed checks are kept before others.
+/// all entries. Open threads and failed checks are kept in preference to others.
 pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) {
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
@@ -42,8 +42,8 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     }
 }
 
-/// Removes the oldest entries down to [`MAX_ENTRIES`] and returns how many were removed. Entries
-/// for which `first` is true are kept before others.
+/// Removes the oldest entries until [`MAX_ENTRIES`] are left, and returns how many were removed.
+/// Entries for which `first` is true are kept in preference to others.
 fn keep<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;

@@ -1,4 +1,4 @@
-//! Decides when a forge is polled again: back-off, rate limits, deadline.
+//! Decides when a forge is polled again, depending on back-off, rate limits and deadline.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Pauses of `first` to `longest`, without a timeout.
+    /// Creates a pace with pauses of `first` to `longest` and without a timeout.
     #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Pacer {
         Self {
             pace,
             pause: pace.first,
-            // A timeout beyond the range of the clock means that there is no deadline.
+            // If the timeout exceeds the range of the clock, there is no deadline.
             deadline: pace
                 .timeout
                 .and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -67,7 +67,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the pause after a poll. The last pause ends at the deadline; after the deadline
+    /// Returns the pause after a poll. The last pause ends at the deadline. After the deadline,
     /// returns `None`.
     #[must_use]
     pub fn after_look(&mut self, is_changed: bool) -> Option<Duration> {
@@ -82,8 +82,8 @@ impl Pacer {
         self.until_deadline(pause)
     }
 
-    /// Returns the failure and the pause after a failed poll. Rate limits pause until their reset;
-    /// the pause is `None` if the reset is after the deadline.
+    /// Returns the failure of a poll, and the pause after it. After a rate limit, the pause lasts
+    /// until the reset; it is `None` if the reset is after the deadline.
     ///
     /// # Errors
     ///

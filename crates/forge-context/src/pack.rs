@@ -1,4 +1,4 @@
-//! Packs a diff under a budget: every file with its counts, and the most important hunks.
+//! Packs a diff into a budget: every file with its counts, and the most important hunks.
 
 use forge_core::{
     Hint,
@@ -13,9 +13,9 @@ use crate::FileClass;
 pub const DEFAULT_DIFF_BYTES: usize = 60_000;
 /// Maximum number of lines shown per file.
 pub const MAX_FILE_LINES: usize = 400;
-/// A derived file with more changed lines than this is omitted.
+/// Maximum number of changed lines up to which a derived file is shown.
 pub const MAX_DERIVED_LINES: u64 = 40;
-/// A hunk is cut only if at least this many of its lines remain.
+/// Minimum number of lines that a cut hunk must keep to be shown.
 pub(crate) const MIN_CUT_LINES: usize = 5;
 
 /// The changes of a pull request, packed.
@@ -28,7 +28,7 @@ pub struct PackedDiff {
     /// The head commit, if the forge sends it with the diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_sha: Option<String>,
-    /// Lines of context of the hunks; `None` if the forge stores diffs as they were made.
+    /// Lines of context of the hunks; `None` if the forge stores finished diffs.
     pub context_lines: Option<u32>,
     /// The number of changed files.
     pub files_total: usize,
@@ -56,7 +56,7 @@ pub struct PackedFile {
     /// The path at the base, for a renamed or copied file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_path: Option<String>,
-    /// Added, modified, deleted, renamed or copied.
+    /// How the file changed.
     pub status: FileStatus,
     /// The class of the file.
     pub class: FileClass,
@@ -106,7 +106,7 @@ pub struct Omission {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OmissionReason {
-    /// Higher-ranked hunks use up the budget.
+    /// Hunks of higher rank use up the budget.
     Budget,
     /// The file exceeds the maximum number of shown lines.
     FileLines,
@@ -121,7 +121,7 @@ pub enum OmissionReason {
 }
 
 impl Omission {
-    /// Returns true if another call can show the lines; a binary file has no lines.
+    /// Returns true if another call can show the lines. A binary file has no lines.
     fn can_be_read(&self) -> bool {
         self.reason != OmissionReason::Binary
     }
@@ -173,12 +173,12 @@ impl OmissionReason {
     }
 }
 
-/// Packs `diff` into `max_bytes` bytes of hunks. A file of `listed` that the diff lacks gets the
+/// Packs `diff` into `max_bytes` bytes of hunks. A file in `listed` that the diff lacks gets the
 /// omission [`OmissionReason::Unavailable`].
 ///
-/// Hunks are taken in this order while they fit: code, tests, documentation, derived files;
-/// additions before pure deletions; then git's order. A hunk that does not fit is cut to its first
-/// lines.
+/// Hunks are added while they fit, in this order: code, tests, documentation, derived files;
+/// additions before pure deletions; then the order of git. A hunk that does not fit is cut to its
+/// first lines.
 #[must_use]
 pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff {
     let parsed = diff::files(diff);
@@ -258,7 +258,7 @@ impl PackedFile {
     }
 }
 
-/// Adds to the omission with this reason.
+/// Adds hunks and lines to the omission with this reason.
 pub(crate) fn omit(
     omitted: &mut Vec<Omission>,
     reason: OmissionReason,
@@ -322,7 +322,7 @@ fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
     missing.map(of).collect()
 }
 
-/// Returns the length of the first `max` files and hunks of a diff, with what precedes them.
+/// Returns the length of the beginning of a diff that has at most `max` files and hunks.
 pub(crate) fn length_of_parts(diff: &[u8], max: usize) -> usize {
     let (mut parts, mut length) = (0, 0);
     for line in diff.split_inclusive(|b| *b == b'\n') {
@@ -352,7 +352,7 @@ fn adds(raw: &[u8]) -> bool {
     lines.any(|line| line.first() == Some(&b'+'))
 }
 
-/// Returns the first whole lines that fit; `max_lines` does not count the `@@` line.
+/// Returns the first whole lines that fit the limits. The `@@` line does not count for `max_lines`.
 fn first_lines(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let mut end = 0;
     for (n, line) in text.split_inclusive('\n').enumerate() {
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
     use crate::sample::file;
 
-    /// Builds a diff; each hunk is given by its numbers of added and deleted lines.
+    /// Builds a diff. Each hunk is given as the numbers of its added and deleted lines.
     fn diff_of(files: &[(&str, &[(usize, usize)])]) -> String {
         let mut diff = String::new();
         for (path, hunks) in files {
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(length(0), 0);
     }
 
-    /// An empty hunk takes a part of the budget, but shows no line of the file.
+    /// An empty hunk uses a part of the budget, but shows no line of the file.
     #[test]
     fn many_empty_hunks_are_packed_in_time() {
         let hunks = vec![(0, 0); 50_000];

@@ -19,8 +19,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::INGESTION)
     .with(PrFields::RULES);
 
-/// Judges `pull`, which was read with [`VERDICT_FIELDS`]. Makes one request if `pull` builds on
-/// another pull request, and one if the forge has rules for base branches.
+/// Judges `pull`, which must have been read with [`VERDICT_FIELDS`]. Makes one request if `pull`
+/// builds on another pull request, and one if the forge has rules for base branches.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -70,7 +70,8 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
 }
 
 impl Readiness {
-    /// Returns the requirements that a merge would ignore: unmet ones first, then unknown ones.
+    /// Returns the requirements that a merge would ignore: first those that are unmet, then those
+    /// that are unknown.
     pub fn open(&self) -> impl Iterator<Item = &Requirement> {
         let all = self.requirements.iter();
         all.filter(|r| r.status != RequirementStatus::Met)
@@ -138,7 +139,7 @@ mod tests {
         assert!(found.are_met(&[]));
         assert!(found.are_met(&[Rule::Open, Rule::Approved]));
         assert!(!found.are_met(&[Rule::Open, Rule::NotDraft]));
-        // An unlisted rule counts as not met.
+        // An unlisted rule does not count as met.
         assert!(!found.are_met(&[Rule::Open, Rule::Deployed]));
     }
 }

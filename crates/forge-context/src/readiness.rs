@@ -17,7 +17,7 @@ pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
 
-/// Maximum number of names in a text; the others are counted.
+/// Maximum number of names in a text. The others are only counted.
 const MAX_NAMES: usize = 20;
 
 /// Status of a requirement.
@@ -59,7 +59,7 @@ pub enum RequirementSource {
     MergeQueue,
     /// The forge itself, which otherwise refuses the merge.
     Forge,
-    /// This program only: the forge would still merge.
+    /// This program only. The forge would still allow the merge.
     Own,
 }
 
@@ -111,7 +111,7 @@ pub enum ClearedBy {
     Admin,
     /// Continuous integration.
     Ci,
-    /// Nobody: the requirement clears itself with time.
+    /// Nobody. The requirement becomes met with time.
     Time,
 }
 
@@ -156,10 +156,11 @@ pub struct Requirement {
     pub source_name: Option<String>,
     /// The facts that determine the status.
     pub evidence: String,
-    /// The counted evidence, such as `3 failed`, and all counted names, which are untrusted text.
+    /// The evidence with a count, such as `3 failed`, and all names that were counted. The names
+    /// are untrusted.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
-    /// Who can clear the requirement; empty if it is met or nobody can clear it.
+    /// Who can clear the requirement. Empty if it is met or nobody can clear it.
     pub cleared_by: Vec<Clearer>,
     /// The blocker text of an unmet requirement, if the rule has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +171,7 @@ pub struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Readiness {
-    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown; otherwise
+    /// `false` if a requirement is unmet; `None` if none is unmet but one is unknown; otherwise
     /// `true`.
     pub ready_to_merge: Option<bool>,
     /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
@@ -195,7 +196,7 @@ pub struct ForgeRules {
     pub verdicts: bool,
     /// Threads can be resolved.
     pub threads: bool,
-    /// An approval is required even if the forge requires none.
+    /// True if an approval is required even when the forge requires none.
     pub approval: bool,
 }
 
@@ -221,7 +222,7 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// The pull request `key` in `state`.
+    /// Creates a dependency on the pull request `key` in `state`.
     #[must_use]
     pub fn new(key: PrKey, state: Option<PrState>) -> Self {
         Self { key, state }
@@ -229,7 +230,7 @@ impl Dependency {
 }
 
 impl Readiness {
-    /// Judges `pull`. Mergeability, threads and checks have to be read if the forge has them.
+    /// Judges `pull`. If the forge has mergeability, threads or checks, they must have been read.
     #[must_use]
     pub fn of(
         pull: &PullRequest,
@@ -293,15 +294,15 @@ fn requirement(
 }
 
 impl Requirement {
-    /// Returns the source for display: `ruleset "main"`, `branch protection`. Ruleset names are
-    /// untrusted.
+    /// Returns the source for display: `ruleset "main"`, `branch protection`. The names of rulesets
+    /// are untrusted.
     #[must_use]
     pub fn source_text(&self) -> String {
         let (source, name) = (self.source, self.source_name.clone());
         WantedBy { source, name }.text()
     }
 
-    /// Sets evidence that begins with the count, so that long names cannot hide the count.
+    /// Sets evidence that begins with a count, so that long names cannot hide the count.
     fn counting(mut self, what: String, names: Vec<String>) -> Self {
         self.evidence = match names.is_empty() {
             true => what.clone(),

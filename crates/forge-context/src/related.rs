@@ -1,5 +1,5 @@
-//! Related pull requests: dependencies and dependents, shared files, a shared issue, or branches
-//! with a common prefix.
+//! Related pull requests: dependencies and dependents, and those that share files, an issue, or a
+//! prefix of the branch name.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ use crate::{
 
 /// Default maximum number of related pull requests.
 pub const MAX_RELATED: usize = 5;
-/// Default age limit: pull requests without an update for this many days are left out.
+/// Default age limit, in days. Pull requests without an update for longer are left out.
 pub const LOOKBACK_DAYS: i64 = 30;
-/// Maximum number of candidates; the newest are examined.
+/// Maximum number of candidates that are examined. The newest are used.
 pub const MAX_CANDIDATES: usize = 50;
 
 /// Relation to another pull request, strongest first.
@@ -31,7 +31,7 @@ pub enum RelatedBy {
     Dependency,
     /// The other one builds on this pull request.
     Dependent,
-    /// Both change the same files; derived files do not count.
+    /// Both change the same files. Derived files are ignored.
     SameFiles,
     /// Both close or relate to the same issue.
     LinkedIssue,
@@ -166,7 +166,8 @@ pub fn related_pulls(
     found.into_iter().map(|(related, _)| related).collect()
 }
 
-/// Adds the forge's dependency links, which override the relations of the candidates.
+/// Adds the dependency links of the forge, which take precedence over the relations of the
+/// candidates.
 fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relationship: RelatedBy) {
     for link in links {
         match found.iter_mut().find(|(known, _)| known.key == link.key) {
@@ -187,8 +188,8 @@ fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relation
     }
 }
 
-/// Returns true if `upper` builds on `lower`: by its record, or because its base is the head of
-/// `lower`.
+/// Returns true if `upper` builds on `lower`: because its record says so, or because its base is
+/// the head of `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
     let of_fork = lower
         .head_repo
@@ -215,7 +216,8 @@ fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
     items.iter().filter(firm).map(|i| i.key.as_str()).collect()
 }
 
-/// Returns the ticket or number in a branch name, otherwise the path before the last part.
+/// Returns the ticket or number in a branch name. If there is none, returns the path before the
+/// last part.
 fn branch_prefix(branch: &str) -> Option<&str> {
     let last = branch.rsplit('/').next().unwrap_or(branch);
     if let Some(ticket) = ticket_key(last) {

@@ -55,20 +55,20 @@ pub struct RiskReason {
     pub rule: &'static str,
     /// The points added to the score.
     pub points: u64,
-    /// The figure or path that matched.
+    /// The number or path that matched.
     pub evidence: String,
 }
 
-/// A change with more changed lines than this is large.
+/// Number of changed lines above which a change is large.
 pub const LARGE_CHANGE_LINES: u64 = 500;
-/// A change with more changed lines than this is medium-sized.
+/// Number of changed lines above which a change is medium-sized.
 pub const MEDIUM_CHANGE_LINES: u64 = 200;
-/// A change of more files than this touches many files.
+/// Number of files above which a change touches many files.
 pub const MANY_FILES: u64 = 20;
 
 /// Directories and file names (without extension) in which a mistake is costly. Only whole segments
-/// of a path match, without regard to case: `auth/login.rs` and `src/auth.rs` match, `author.rs`
-/// does not.
+/// of a path match, regardless of case: `auth/login.rs` and `src/auth.rs` match, `author.rs` does
+/// not.
 pub const CRITICAL_SEGMENTS: &[&str] = &[
     "migrations",
     "migration",
@@ -91,9 +91,9 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RiskLimits {
-    /// A change with more changed lines than this is large.
+    /// Number of changed lines above which a change is large.
     pub large_lines: u64,
-    /// A change with more changed lines than this is medium-sized.
+    /// Number of changed lines above which a change is medium-sized.
     pub medium_lines: u64,
     /// Path segments, or several joined by `/`: see [`CRITICAL_SEGMENTS`].
     pub critical_paths: Vec<String>,

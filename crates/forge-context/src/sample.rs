@@ -8,7 +8,7 @@ use forge_core::{
     },
 };
 
-/// An open and approved pull request that is mergeable and has one green check.
+/// Returns an open and approved pull request that is mergeable and has one green check.
 pub(crate) fn pull() -> PullRequest {
     let at = Timestamp::from_unix(1_700_000_000);
     let id = PrId::number(RepoId::local("/r"), 7);
@@ -61,7 +61,7 @@ pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
     file
 }
 
-/// An open issue of the repository of [`pull`].
+/// Returns an open issue of the repository of [`pull`].
 pub(crate) fn issue(number: u64, title: &str) -> Issue {
     let at = Timestamp::from_unix(1_700_000_000);
     let id = IssueId::number(RepoId::local("/r"), number);

@@ -60,7 +60,8 @@ impl ContextSection {
         Self::Diff,
     ];
 
-    /// Sections left out at a low rate limit; of linked issues only the texts are left out.
+    /// Sections that are left out if the rate limit is low. Of linked issues, only the texts are
+    /// left out.
     pub const OPTIONAL: [Self; 4] = [
         Self::CiLogs,
         Self::LinkedIssues,
@@ -139,7 +140,7 @@ impl Serialize for ContextSection {
     }
 }
 
-/// Other repositories of the host whose issues may be read; all of them by default.
+/// Other repositories on the host whose issues may be read. The default is all of them.
 #[derive(Clone, Default)]
 pub struct OtherRepos(Option<Arc<RepoFilter>>);
 
@@ -167,18 +168,18 @@ impl fmt::Debug for OtherRepos {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ContextReq {
-    /// The sections: they change the content, never the verdict.
+    /// The sections. They change the content of the bundle, never the verdict.
     pub include: BTreeSet<ContextSection>,
     /// The budget of the diff, in bytes of hunks.
     pub diff_bytes: usize,
-    /// Lines of context around changes. A local clone provides them if the forge cannot; otherwise
-    /// a warning names the number used.
+    /// Lines of context around changes. If the forge cannot provide them, a local clone does;
+    /// without a clone, a warning names the number in use.
     pub context_lines: Option<u32>,
     /// Adds the changes since `review` (the viewer's latest), a review with this id, or a commit.
     pub since: Option<String>,
-    /// The commit to which git resolves `since`; a review with the same id takes precedence.
+    /// The commit to which git resolves `since`. A review with the same id takes precedence.
     pub since_commit: Option<String>,
-    /// A local clone: provides lines of context, large diffs, other heads and files.
+    /// A local clone. It provides lines of context, large diffs, other heads, and files.
     pub clone: Option<LocalClone>,
     /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,

@@ -6,13 +6,13 @@ use crate::{LOOKBACK_DAYS, MAX_RELATED, RelatedBy, RiskLimits};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextSettings {
-    /// Requests of the rate limit kept in reserve: below this number optional sections are left
-    /// out.
+    /// Minimum number of remaining requests of the rate limit. If fewer remain, optional sections
+    /// are left out.
     pub rate_limit_buffer: u64,
-    /// An approval is required even if the forge requires none.
+    /// True if an approval is required even when the forge requires none.
     pub require_approval: bool,
-    /// Lines of context if the caller names no number. This is a preference: no commit is fetched
-    /// for it.
+    /// Lines of context if the caller requests no number. This is only a preference: no commit is
+    /// fetched to provide them.
     pub diff_context_lines: u32,
     /// Thresholds of a large change, and critical paths.
     pub risk: RiskLimits,
@@ -40,7 +40,7 @@ pub struct RelatedSettings {
     pub strategies: Vec<RelatedBy>,
     /// Maximum number shown.
     pub max: usize,
-    /// Closed pull requests without an update for this many days are left out.
+    /// Age limit in days. Closed pull requests without an update for longer are left out.
     pub lookback_days: i64,
 }
 

@@ -35,8 +35,8 @@ pub struct SinceChanges {
     pub diff: PackedDiff,
 }
 
-/// Narrows `req` to the changes of `pull` (with its reviews) since `asked`: [`LATEST_REVIEW`] of
-/// `viewer`, the id of a review, or a commit.
+/// Narrows `req` to the changes of `pull` (read with its reviews) since `asked`: [`LATEST_REVIEW`]
+/// of `viewer`, the id of a review, or a commit.
 ///
 /// # Errors
 ///
@@ -105,7 +105,7 @@ impl SincePoint {
     /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // The newest round has no successor, so its commit is compared instead.
+            // The newest round has no next round to compare with, so its commit is compared.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds::new(None, Some(round)));
             }

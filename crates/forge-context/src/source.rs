@@ -13,7 +13,7 @@ use crate::{
 
 /// Number of lines shown on each side of a hunk.
 pub const SOURCE_LINES: usize = 20;
-/// A file with at most this many lines is shown whole.
+/// Maximum number of lines of a file that is shown whole.
 pub const SMALL_FILE_LINES: usize = 150;
 /// Maximum number of files that are read.
 pub const MAX_SOURCE_FILES: usize = 40;
@@ -26,7 +26,8 @@ pub struct PackedSource {
     pub head_sha: String,
     /// The number of changed files.
     pub files_total: usize,
-    /// The budget in bytes of text; equal to the budget of the diff, and counted separately.
+    /// The budget in bytes of text. It has the size of the diff's budget, but is counted
+    /// separately.
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
@@ -39,7 +40,7 @@ pub struct PackedSource {
 pub struct SourceFile {
     /// The path.
     pub path: String,
-    /// Added, modified, renamed or copied.
+    /// How the file changed.
     pub status: FileStatus,
     /// The class of the file.
     pub class: FileClass,
@@ -47,10 +48,10 @@ pub struct SourceFile {
     pub lines_total: Option<usize>,
     /// The text around the hunks, in order.
     pub excerpts: Vec<SourceExcerpt>,
-    /// The omitted parts; `hunks` counts excerpts here.
+    /// The omitted parts. Here `hunks` is the number of excerpts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<Omission>,
-    /// The first and last line of each hunk at the head, from 1.
+    /// The first and last line of each hunk at the head, counted from 1.
     #[serde(skip)]
     hunks: Vec<(usize, usize)>,
 }
@@ -59,7 +60,7 @@ pub struct SourceFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SourceExcerpt {
-    /// The number of the first line, from 1.
+    /// The number of the first line, counted from 1.
     pub line: usize,
     /// The lines. Bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -72,7 +73,7 @@ pub(crate) struct SourcePlan {
 }
 
 impl SourcePlan {
-    /// Plans from a diff and the forge's list of files.
+    /// Creates a plan from a diff and the forge's list of files.
     pub fn new(diff: &[u8], listed: &[FileChange]) -> Self {
         let line = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let mut files = Vec::new();
@@ -162,7 +163,7 @@ impl SourceFile {
         self.status != FileStatus::Deleted && self.omitted.is_empty()
     }
 
-    /// Returns the ranges of lines (from 1) to show of a file with `total` lines.
+    /// Returns the ranges of lines (from 1) to show for a file with `total` lines.
     fn wanted(&self, total: usize) -> Vec<(usize, usize)> {
         if total == 0 {
             return Vec::new();

@@ -32,11 +32,11 @@ pub(crate) type MakeError = fn() -> Error;
 /// A forge with one pull request.
 #[derive(Debug)]
 pub(crate) struct StubForge {
-    /// The whole pull request; a view returns only the requested sections.
+    /// The whole pull request. A view returns only the requested sections.
     pub pull: PullRequest,
     /// Other pull requests.
     pub others: Vec<PullRequest>,
-    /// The mergeability at the second reading.
+    /// The mergeability at the second read.
     pub settled: Option<Mergeability>,
     /// The rules that need a separate request.
     pub rulesets: Vec<BaseRule>,
@@ -142,7 +142,7 @@ fn only(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     pull
 }
 
-/// Fails: gathering a bundle never calls this operation.
+/// Fails, because gathering a bundle never calls this operation.
 fn unused<T>() -> Result<T> {
     Err(Error::new(
         ErrorKind::Internal,

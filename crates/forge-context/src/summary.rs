@@ -59,7 +59,8 @@ impl ChangeType {
 
 use ChangeType::{Bugfix, Build, Chore, Ci, Deps, Docs, Feature, Perf, Refactor, Revert, Test};
 
-/// Prefixes of a title (`fix: …`, `feat(api)!: …`) or a branch (`fix/…`), with their types.
+/// Prefixes of a title (`fix: …`, `feat(api)!: …`) or a branch (`fix/…`), with the types of change
+/// that they mean.
 pub const PREFIX_TYPES: &[(&str, ChangeType)] = &[
     ("feat", Feature),
     ("feature", Feature),
@@ -83,8 +84,8 @@ pub const PREFIX_TYPES: &[(&str, ChangeType)] = &[
     ("chore", Chore),
 ];
 
-/// Labels and their types. Labels match without regard to case, also with the prefix `kind/`,
-/// `type/`, `kind:` or `type:`.
+/// Labels with the types of change that they mean. Labels match regardless of case, also with the
+/// prefix `kind/`, `type/`, `kind:` or `type:`.
 pub const LABEL_TYPES: &[(&str, ChangeType)] = &[
     ("bug", Bugfix),
     ("bugfix", Bugfix),
@@ -105,7 +106,7 @@ pub const LABEL_TYPES: &[(&str, ChangeType)] = &[
     ("chore", Chore),
 ];
 
-/// File classes that decide the type if all changed files are in one class.
+/// File classes that decide the type of a change if all changed files are in one class.
 pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
     (FileClass::Docs, Docs),
     (FileClass::Test, Test),
@@ -116,8 +117,8 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
 /// Maximum number of key changes.
 const MAX_KEY_CHANGES: usize = 5;
 
-/// Returns the type of a change: by the title's prefix, else a label, else the files, else the
-/// branch's prefix, else `feature`.
+/// Returns the type of a change. The first of these decides: the prefix of the title, a label, the
+/// files, the prefix of the branch. The default is `feature`.
 #[must_use]
 pub fn change_type(pull: &PullRequest) -> ChangeType {
     by_title(&pull.title)
@@ -212,8 +213,8 @@ fn behind_ticket(text: &str) -> &str {
     }
 }
 
-/// Returns the most important changes: code, then tests, then the rest, larger ones first. Lists at
-/// most five and counts the others.
+/// Returns the most important changes: first code, then tests, then the rest, each with larger
+/// changes first. Lists at most five, and counts the others.
 #[must_use]
 pub fn key_changes(files: &[FileChange]) -> Vec<String> {
     let lines = |file: &FileChange| file.additions.unwrap_or(0) + file.deletions.unwrap_or(0);

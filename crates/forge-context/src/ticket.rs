@@ -21,7 +21,7 @@ use crate::{
 const MAX_TICKETS: usize = 10;
 /// Maximum length of a key, in bytes.
 const MAX_KEY: usize = 64;
-/// Maximum length of a pattern, and maximum size of its compiled program, in bytes.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN: usize = 200;
 const MAX_PROGRAM: usize = 256 * 1024;
 
@@ -40,8 +40,8 @@ impl TicketPattern {
         regex.ok().filter(|_| text.len() <= MAX_PATTERN).map(Self)
     }
 
-    /// Returns the key at the beginning of a text. A key becomes part of a URL, so only letters,
-    /// digits, `-` and `_` are allowed.
+    /// Returns the key at the beginning of a text. Only letters, digits, `-` and `_` are allowed,
+    /// because a key becomes part of a URL.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -50,13 +50,14 @@ impl TicketPattern {
     }
 }
 
-/// Rules for recognizing ticket keys in a text.
+/// Rules for recognising ticket keys in a text.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TicketKeys {
-    /// True to recognize tickets.
+    /// True to recognise tickets.
     pub enabled: bool,
-    /// The tracker's URL. Links to its pages are recognized as tickets, and tickets link to it.
+    /// The URL of the tracker. Links to its pages are recognised as tickets, and tickets get links
+    /// to it.
     pub base_url: Option<String>,
     /// The allowed projects; an empty list allows all except names of standards.
     pub projects: Vec<String>,
@@ -187,8 +188,8 @@ impl TicketSource {
         join_all(reads).await
     }
 
-    /// Adds details to read tickets and removes keys that the tracker does not know. Returns the
-    /// failures.
+    /// Adds details to the tickets that were read, and removes keys that the tracker does not know.
+    /// Returns the failures.
     pub(crate) fn fill(&self, items: &mut Vec<LinkedItem>, read: Vec<ReadTicket>) -> Vec<Error> {
         for item in items.iter_mut() {
             if let LinkTarget::Ticket(key) = &item.target {

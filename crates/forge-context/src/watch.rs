@@ -53,8 +53,8 @@ impl WatchUntil {
         }
     }
 
-    /// Returns when the condition ends the watch, and when that is a failure, for the
-    /// documentation.
+    /// Returns, for the documentation, when the condition ends the watch and when this is a
+    /// failure.
     #[must_use]
     pub const fn meaning(self) -> [&'static str; 2] {
         match self {
@@ -107,11 +107,11 @@ impl WatchUntil {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WatchReq {
-    /// The conditions; the first one met ends the watch.
+    /// The conditions. The first one that is met ends the watch.
     pub until: BTreeSet<WatchUntil>,
     /// Interval and timeout.
     pub pace: Pace,
-    /// The start of an earlier watch: a change since then ends the new watch at once.
+    /// The start of an earlier watch. A change since then ends the new watch at once.
     pub since: Option<WatchBaseline>,
     /// Settings of the verdict.
     pub settings: ContextSettings,
@@ -129,7 +129,7 @@ impl WatchReq {
         }
     }
 
-    /// Returns the fields that each poll reads: only those of the conditions.
+    /// Returns the fields that each poll reads, which depend on the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
         let checks = match has(WatchUntil::Checks) {
@@ -151,7 +151,7 @@ impl WatchReq {
     }
 }
 
-/// The state at the start of a watch. A caller keeps its text form to resume the watch later.
+/// The state at the start of a watch. A caller can store its text form to resume the watch later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchBaseline {
     state: PrState,
@@ -215,13 +215,14 @@ pub struct WatchSeen {
     pub state: PrState,
     /// The pull request is a draft.
     pub draft: bool,
-    /// The checks by name, if watched and readable; of two checks with one name the worse status.
+    /// The checks by name, if they are watched and can be read. Of two checks with one name, the
+    /// worse status.
     pub checks: Option<BTreeMap<String, CheckStatus>>,
     /// The status of each check, including checks of the same name.
     statuses: Vec<CheckStatus>,
     /// True if some checks could not be read.
     pub checks_cut: bool,
-    /// Author and opinion of the latest reviews by id, if watched.
+    /// The latest reviews by id, with author and opinion, if watched.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
     /// The verdict, if watched.
     pub readiness: Option<Readiness>,
@@ -262,15 +263,16 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Returns `None` until all checks have finished, then whether none failed. A head without
-    /// reported checks is not finished.
+    /// Returns `None` until all checks have finished. Then returns true if none failed. A head
+    /// without reported checks is not finished.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
         (is_over && !self.checks_cut).then(|| self.count(&[CheckStatus::Failure]) == 0)
     }
 
-    /// Returns `None` until there is a new review, then whether no new review requests changes.
+    /// Returns `None` until there is a new review. Then returns true if no new review requests
+    /// changes.
     fn reviewed_since(&self, since: &WatchBaseline) -> Option<bool> {
         let mut new = self
             .reviews
@@ -282,13 +284,14 @@ impl WatchSeen {
         Some(new.all(|state| state != ReviewState::ChangesRequested))
     }
 
-    /// Returns `None` until the verdict has changed, then whether it is "ready".
+    /// Returns `None` until the verdict has changed. Then returns true if it is "ready".
     fn turned_since(&self, since: &WatchBaseline) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
         if readiness.ready_to_merge == Some(true) {
             return Some(true);
         }
-        // A requirement that CI or time clears does not end the watch: it may still become met.
+        // A requirement that CI or time clears does not end the watch, because it may still become
+        // met.
         let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
         let mut new = readiness
             .unmet()
@@ -316,9 +319,10 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // A merged or closed pull request no longer changes, except that running checks finish.
+        // A merged or closed pull request does not change any more, except that running checks
+        // finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
-        // A closed pull request can be reopened, so a watch for the state only continues.
+        // A closed pull request can be reopened, so a watch for only the state continues.
         let is_over = match self.state {
             PrState::Open => false,
             PrState::Closed => *until != [WatchUntil::State].into(),
@@ -369,12 +373,12 @@ impl WatchSeen {
         changes
     }
 
-    /// The start of the head's id. A host can send any text as the id; text that is not an id is
-    /// not shown, because the line has no quotes.
+    /// Returns the start of the head's id. A host can send any text as the id. Text that is not an
+    /// id is left out, because the line has no quotes.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
-        // All CIDs of patches share their first seven characters.
+        // The CIDs of all patches share their first seven characters.
         let length = if head.starts_with("bafkrei") { 14 } else { 7 };
         head.get(..length).unwrap_or(head).to_owned()
     }
@@ -495,8 +499,8 @@ impl WatchOutcome {
 pub struct WatchEnd {
     /// The outcome.
     pub outcome: WatchOutcome,
-    /// The met condition; `None` at the deadline, or if the pull request was closed or merged
-    /// first.
+    /// The condition that was met. `None` at the deadline, or if the pull request was closed or
+    /// merged first.
     pub by: Option<WatchUntil>,
 }
 
@@ -523,7 +527,7 @@ pub enum WatchEvent {
     Waits {
         /// The reason.
         error: Error,
-        /// The time of the next poll; `None` if the next poll would be after the deadline.
+        /// The time of the next poll; `None` if it would be after the deadline.
         again: Option<Timestamp>,
     },
     /// The watch ended.
@@ -533,8 +537,8 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Reading the rulesets needs a request, so a poll is first judged by the cached
-/// rulesets. Unless these already give "not ready", the rulesets are read again.
+/// Judges each poll. Rulesets take a request, so a poll is first judged with the cached ones. If
+/// the result is not "not ready", the rulesets are read again.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
@@ -658,7 +662,8 @@ impl<'a> Watch<'a> {
         self.since.as_ref()
     }
 
-    /// Returns the next event, after as many polls and pauses as needed; `None` after the end.
+    /// Returns the next event, after as many polls and pauses as needed. Returns `None` after the
+    /// end.
     ///
     /// # Errors
     ///

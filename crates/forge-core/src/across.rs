@@ -7,11 +7,12 @@ use crate::{
     model::{PullQuery, PullRequest, PullsAcross},
 };
 
-/// Maximum number of concurrent lists, because an account can have thousands of repositories.
+/// Maximum number of lists that are read concurrently. An account can have thousands of
+/// repositories.
 const MAX_CONCURRENT_LISTS: usize = 8;
 
-/// Lists the pull requests of each of `repos` with its own query, eight queries at once.
-/// Repositories that cannot be read are in [`PullsAcross::failed`].
+/// Lists the pull requests of each of `repos` with a separate query, at most eight queries at once.
+/// [`PullsAcross::failed`] names the repositories that cannot be read.
 pub async fn list_each<F: PullRequests>(
     forge: &F,
     repos: &[RepoId],
@@ -32,7 +33,7 @@ pub async fn list_each<F: PullRequests>(
     across
 }
 
-/// Runs the futures `asked` concurrently, and returns their results in the order of `asked`.
+/// Runs the futures `asked` concurrently and returns their results in the same order.
 async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
     stream::iter(asked)
         .buffered(MAX_CONCURRENT_LISTS)

@@ -22,16 +22,16 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Maximum memory for all answers of one call together, in bytes. The text of an answer counts
-/// twice, because it is parsed and printed, and each object adds a fixed share. With this limit a
-/// process stays below 150 MB.
+/// Memory limit for all answers of one call together, in bytes. An answer counts twice its length,
+/// because its text is parsed and printed, plus a fixed amount for each object. The limit keeps a
+/// process below 150 MB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
-/// Maximum memory for the results that all calls of a server keep at the same time, in bytes; see
+/// Memory limit for the results that all calls of a server keep at the same time, in bytes. See
 /// [`kept`].
 pub const MAX_KEPT: usize = MAX_HELD;
 
-/// Memory that the results of all running [`kept`] scopes take, in bytes.
+/// Memory used by the results of all running [`kept`] scopes, in bytes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -39,7 +39,7 @@ thread_local! {
     static CALL: RefCell<Option<Arc<CallState>>> = const { RefCell::new(None) };
 }
 
-/// Makes a call the current one of this thread until this guard is dropped.
+/// Guard that makes a call the current one of this thread until the guard is dropped.
 struct CurrentCallGuard(Option<Arc<CallState>>);
 
 impl CurrentCallGuard {
@@ -54,10 +54,10 @@ impl Drop for CurrentCallGuard {
     }
 }
 
-/// The share of one [`kept`] scope in [`KEPT`].
+/// Memory that one [`kept`] scope adds to [`KEPT`].
 struct Kept {
     weight: AtomicUsize,
-    /// Whether an answer that exceeds [`MAX_KEPT`] is refused.
+    /// True if an answer that exceeds [`MAX_KEPT`] is refused.
     yields: bool,
     was_refused: AtomicBool,
 }
@@ -93,13 +93,14 @@ impl Drop for Kept {
 #[derive(Default)]
 pub(crate) struct CallState {
     observer: Option<Arc<dyn Observer>>,
-    /// Whether the call uses a transport that counts writes. A git repository has no transport.
+    /// True if the call uses a transport that counts writes. A git repository is accessed without a
+    /// transport.
     uses_transport: AtomicBool,
     /// Number of writes that the forge may have carried out.
     writes: AtomicUsize,
     /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
-    /// Whether calls nested in this call add to `received`.
+    /// True if calls nested in this call add to `received`.
     shares: bool,
     /// The enclosing [`kept`] scope.
     kept: Option<Arc<Kept>>,
@@ -129,13 +130,12 @@ impl CallState {
         .await
     }
 
-    /// Whether the forge certainly carried out no write of this call.
+    /// Returns true if the forge certainly carried out no write of this call.
     pub(crate) fn wrote_nothing(&self) -> bool {
         self.uses_transport.load(Ordering::Relaxed) && self.writes.load(Ordering::Relaxed) == 0
     }
 
-    /// Adds "nothing was written" or "nothing was sent" to the error of a write, if that is
-    /// certain.
+    /// Adds "nothing was written" or "nothing was sent" to the error of a write if this is certain.
     pub(crate) fn of_write(&self, e: Error) -> Error {
         let what = match (e.kind(), e.retry()) {
             (_, Retry::Ambiguous) => return e,
@@ -153,13 +153,13 @@ impl CallState {
 }
 
 fn with(tell: impl FnOnce(&CallState)) {
-    // The borrow ends before the observer is called, because the observer may begin another call.
+    // The borrow ends before the observer is called, because the observer may start another call.
     if let Some(call) = CALL.with_borrow(Clone::clone) {
         tell(&call);
     }
 }
 
-/// Records that the call uses a transport, which counts the call's writes.
+/// Records that the call uses a transport, which counts the writes of the call.
 pub fn uses_transport() {
     with(|call| call.uses_transport.store(true, Ordering::Relaxed));
 }
@@ -171,7 +171,7 @@ pub fn write_begins() {
     });
 }
 
-/// Records that the last write was not carried out: the write was never sent, or was refused.
+/// Records that the forge did not carry out the last write: the write was refused or never sent.
 pub fn write_refused() {
     with(|call| {
         let one_less = |writes: usize| writes.checked_sub(1);
@@ -181,7 +181,8 @@ pub fn write_refused() {
     });
 }
 
-/// Adds `bytes` of an answer to the call and returns its total. Returns 0 outside of a call.
+/// Adds `bytes` of an answer to the total of the call, and returns the total. Returns 0 outside of
+/// a call.
 pub fn received(bytes: usize) -> usize {
     let mut all = 0;
     with(|call| {
@@ -191,10 +192,11 @@ pub fn received(bytes: usize) -> usize {
     all
 }
 
-/// Counts an answer of `host` that stays in memory until the call has ended.
+/// Counts an answer of `host` that stays in memory until the call ends. `weight` is the size in
+/// bytes.
 ///
 /// # Errors
-/// `protocol` if all such answers of the call weigh more than [`MAX_HELD`]; see [`is_spent`].
+/// `protocol` if the answers of this call weigh more than [`MAX_HELD`] together; see [`is_spent`].
 /// `rate_limited` if the results of all calls together are too large; see [`kept`].
 pub fn hold(host: &str, weight: usize) -> Result<()> {
     keep(weight)?;
@@ -210,11 +212,11 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
         .with_hint(less))
 }
 
-/// Memory of one node of a map in parsed JSON. Even a map with one field takes a whole node, which
-/// has room for [`MAP_NODE_FIELDS`].
+/// Memory of one map node in parsed JSON, in bytes. A map with a single field still takes a whole
+/// node, which has room for [`MAP_NODE_FIELDS`].
 pub const MAP_NODE: usize =
     MAP_NODE_FIELDS * (size_of::<String>() + size_of::<Value>()) + 2 * size_of::<usize>();
-/// Maximum number of fields in a node of a map.
+/// Maximum number of fields in one map node.
 pub const MAP_NODE_FIELDS: usize = 11;
 
 /// Number of values for which even a list of one value takes memory.
@@ -256,7 +258,7 @@ pub fn keep(weight: usize) -> Result<()> {
     }
 }
 
-/// Memory that the results of the innermost [`kept`] scope take, in bytes.
+/// Returns the memory used by the results of the innermost [`kept`] scope, in bytes.
 #[must_use]
 pub fn kept_weight() -> usize {
     let mut weight = 0;
@@ -280,7 +282,7 @@ fn crowded() -> Error {
         .with_hint("make fewer calls at once")
 }
 
-/// Source of the error that [`hold`] returns.
+/// Source of the error by which [`is_spent`] recognises a call that exceeded [`MAX_HELD`].
 #[derive(Debug)]
 struct DeadlineSpent;
 
@@ -292,7 +294,8 @@ impl fmt::Display for DeadlineSpent {
 
 impl StdError for DeadlineSpent {}
 
-/// Whether a call failed because of [`MAX_HELD`]. Everything read before the failure is valid.
+/// Returns true if a call failed because its answers exceeded [`MAX_HELD`]. Data read before the
+/// failure is valid.
 #[must_use]
 pub fn is_spent(error: &Error) -> bool {
     error
@@ -300,7 +303,7 @@ pub fn is_spent(error: &Error) -> bool {
         .is_some_and(|source| source.is::<DeadlineSpent>())
 }
 
-/// Warning for a list cut short by an `error` that [`is_spent`] accepts.
+/// Returns the warning for a list that ended early because of an `error` accepted by [`is_spent`].
 #[must_use]
 pub fn cut_list(error: &Error) -> Warning {
     let warning = Warning::new(format!("the list is not whole: {}", error.message()));
@@ -315,9 +318,9 @@ pub async fn together<T>(calls: impl Future<Output = T>) -> T {
     CallState::new(None).scope(calls).await
 }
 
-/// Runs calls whose results stay in memory until the last call has ended, such as the calls of one
-/// tool of a server. With `yields`, [`hold`] refuses an answer that brings all kept results above
-/// [`MAX_KEPT`]. The returned flag says whether an answer was refused, because a caller can turn
+/// Runs calls whose results stay in memory until the last call ends, such as all calls of one MCP
+/// tool. With `yields`, [`hold`] refuses an answer if the kept results of all scopes would exceed
+/// [`MAX_KEPT`]. The returned flag is true if an answer was refused, so that the caller can turn
 /// the refusal into a warning.
 pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) {
     let kept = Arc::new(Kept {
@@ -342,7 +345,7 @@ pub fn let_go() {
     });
 }
 
-/// Reports that the call waits because `host` limits the rate of requests.
+/// Reports that the call pauses because `host` limits the rate of requests.
 pub fn rate_limited(host: &str, wait: Duration) {
     with(|call| {
         if let Some(observer) = &call.observer {
@@ -351,7 +354,7 @@ pub fn rate_limited(host: &str, wait: Duration) {
     });
 }
 
-/// Reports a request that was sent, whether its answer arrived or was lost.
+/// Reports a request that was sent. Its answer may have arrived or been lost.
 pub fn requested(request: &SentRequest<'_>) {
     with(|call| {
         if let Some(observer) = &call.observer {
@@ -388,7 +391,7 @@ mod tests {
         assert!(hold("h", MAX_HELD + 1).is_ok());
     }
 
-    /// A call that holds one answer of `weight` bytes.
+    /// Runs a call that holds one answer of `weight` bytes.
     async fn read(weight: usize) -> Result<()> {
         let call = CallState::new(None);
         call.scope(async { hold("h", weight) }).await

@@ -21,13 +21,13 @@ macro_rules! capabilities {
             /// Every capability, in the order of the docs.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The stable name.
+            /// Returns the stable name, such as `pr.create`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The operation in words, as the start of a sentence.
+            /// Returns the operation in words, as the start of a sentence.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
@@ -200,10 +200,11 @@ capabilities! {
 }
 
 impl Capability {
-    /// Whether the capability only reads. A read-only repository still has such capabilities.
+    /// Returns true if the capability only reads. A read-only repository still supports such
+    /// capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
-        // These capabilities are options of a reading operation and have no operation of their own.
+        // These capabilities are options of a read operation, not operations themselves.
         let part = matches!(
             self,
             Self::PrListSearch
@@ -230,21 +231,21 @@ impl Serialize for Capability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "support", rename_all = "snake_case")]
 pub enum Support {
-    /// The forge supports the capability itself.
+    /// The forge itself supports the capability.
     Native,
     /// This program builds the capability from other features of the forge.
     Emulated {
-        /// The features used.
+        /// The features that are combined.
         how: &'static str,
     },
-    /// This program does the work itself, at a stated cost.
+    /// This program does the work on the client, at the stated cost.
     ClientSide {
         /// The method and its cost.
         how: &'static str,
     },
     /// The forge does not support the capability.
     No {
-        /// The forge's own limit.
+        /// The limit of the forge that is the reason.
         why: &'static str,
         /// The nearest alternative that works.
         instead: &'static Hint,
@@ -252,27 +253,28 @@ pub enum Support {
 }
 
 impl Support {
-    /// `false` for [`Support::No`].
+    /// Returns false only for [`Support::No`].
     #[must_use]
     pub const fn is_yes(&self) -> bool {
         !matches!(self, Self::No { .. })
     }
 }
 
-/// Recovery for a capability that is missing from a backend's table.
+/// Recovery for a capability without a row in the table of a backend.
 static REPORT: Hint = Hint::new("report this as a defect");
 
-/// A backend's table: one row per capability.
+/// The table of a backend, with one row for each capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// One row for each of [`Capability::ALL`], which a test of the behaviour suite checks.
+    /// One row for each of [`Capability::ALL`]. The behaviour suite tests this.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.
     pub limits: Limits,
 }
 
 impl Capabilities {
-    /// How the backend supports `capability`. A missing row counts as unsupported.
+    /// Returns how the backend supports `capability`. A missing row means that the capability is
+    /// unsupported.
     #[must_use]
     pub fn get(&self, capability: Capability) -> Support {
         self.table.iter().find(|(c, _)| *c == capability).map_or(
@@ -284,7 +286,7 @@ impl Capabilities {
         )
     }
 
-    /// Whether the forge supports `capability` in any way.
+    /// Returns true if the forge supports `capability` natively, emulated or on the client.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.get(capability).is_yes()

@@ -1,4 +1,4 @@
-//! [`Client`] and [`Repo`], the handles that callers hold; every call passes [`Client`]'s checks.
+//! [`Client`] and [`Repo`]: the handles of callers. Every call passes the checks of [`Client`].
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -23,48 +23,49 @@ use crate::{
     text::one_line,
 };
 
-/// Allowed effects of a handle.
+/// Effects that a handle allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Only reads; a write fails with `permission_denied` before anything is sent.
+    /// Allows only reads. A write fails with `permission_denied` before anything is sent.
     ReadOnly,
-    /// Reads and writes.
+    /// Allows reads and writes.
     #[default]
     Write,
-    /// Only reads; a write fails with `dry_run` and a message that says what would have happened.
+    /// Allows only reads. A write fails with `dry_run` and a message that describes the intended
+    /// change.
     DryRun,
 }
 
-/// Receives events of every call, for `--verbose` and progress.
+/// Receiver for the events of every call, used for `--verbose` and for progress.
 pub trait Observer: Send + Sync {
-    /// A call begins.
+    /// Called when a call starts.
     fn started(&self, op: Op, target: &str);
-    /// A call has ended; `error` is the code of the error if the call failed.
+    /// Called when a call has ended. `error` is the error code of a failed call.
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
-    /// The call waits because `host` limits the rate of requests.
+    /// Called when a call pauses because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
-    /// The call has sent a request, and the answer arrived or was lost.
+    /// Called after a request was sent and its answer arrived or was lost.
     fn requested(&self, _request: &SentRequest<'_>) {}
 }
 
-/// A request of a call, without header, query and body, and so without credentials.
+/// A request of a call. Header, query and body are left out because they may contain credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentRequest<'a> {
-    /// `GET`, `POST`, …
+    /// HTTP method, such as `GET`.
     pub method: &'a str,
-    /// Host, with the port if it is not the scheme's default.
+    /// Host, with the port unless it is the default port of the scheme.
     pub host: &'a str,
     /// Path, with anything that looks like a credential removed.
     pub path: &'a str,
-    /// Time until the answer.
+    /// Time from sending the request until the answer arrived or was lost.
     pub took: Duration,
-    /// Rate limit that the answer states for its bucket.
+    /// Rate limit that the answer reports.
     pub quota: Option<Quota>,
 }
 
 impl<'a> SentRequest<'a> {
-    /// A request whose answer states no rate limit.
+    /// Describes a request whose answer reports no rate limit.
     #[must_use]
     pub fn new(method: &'a str, host: &'a str, path: &'a str, took: Duration) -> Self {
         Self {
@@ -77,20 +78,20 @@ impl<'a> SentRequest<'a> {
     }
 }
 
-/// State of a rate limit.
+/// State of a rate limit, from an answer of the forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quota {
     /// Requests allowed in a window.
     pub limit: u64,
-    /// Requests left in this window.
+    /// Requests left in the current window.
     pub remaining: u64,
-    /// End of the window.
+    /// Time at which the window ends.
     pub reset: Timestamp,
 }
 
 impl Quota {
-    /// A limit of `limit` requests, of which `remaining` are left until `reset`.
+    /// Describes a limit of `limit` requests, of which `remaining` are left until `reset`.
     #[must_use]
     pub fn new(limit: u64, remaining: u64, reset: Timestamp) -> Self {
         Self {
@@ -107,11 +108,11 @@ impl Quota {
 pub struct Policy {
     /// Maximum duration of one call.
     pub deadline: Duration,
-    /// Allowed effects.
+    /// Effects that calls may have.
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Level of trust: who chose the repository on this machine.
+    /// Trust in the repository on this machine, by who chose the repository.
     pub trust: Trust,
 }
 
@@ -135,7 +136,7 @@ impl fmt::Debug for Policy {
     }
 }
 
-/// A forge with a policy.
+/// A forge together with a policy.
 #[derive(Clone, Debug)]
 pub struct Client {
     forge: Arc<dyn Forge>,
@@ -143,7 +144,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of `forge`.
+    /// Creates a client for `forge`.
     #[must_use]
     pub fn new(forge: Arc<dyn Forge>, policy: Policy) -> Self {
         Self {
@@ -152,19 +153,19 @@ impl Client {
         }
     }
 
-    /// The backend.
+    /// Returns the backend.
     #[must_use]
     pub fn forge(&self) -> &dyn Forge {
         &*self.forge
     }
 
-    /// The settings for calls of this client.
+    /// Returns the policy of this client.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The same forge under another policy.
+    /// Returns a client for the same forge with another policy.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         Self {
@@ -173,7 +174,7 @@ impl Client {
         }
     }
 
-    /// The handle of one repository.
+    /// Returns a handle for the repository `id`.
     #[must_use]
     pub fn repo(&self, id: RepoId) -> Repo {
         Repo {
@@ -182,7 +183,8 @@ impl Client {
         }
     }
 
-    /// Runs each of `queries` over the repositories of `scope`, which all belong to this forge.
+    /// Runs each of `queries` over the repositories of `scope`. All of them must belong to this
+    /// forge.
     ///
     /// # Errors
     /// The errors of [`PullRequests::list_across`](crate::PullRequests::list_across).
@@ -199,7 +201,8 @@ impl Client {
         .await
     }
 
-    /// Checks capability and access, and adds span, deadline and error context to every operation.
+    /// Checks capability and access before an operation, and adds a tracing span, the deadline and
+    /// error context to it.
     async fn run<T, F>(
         &self,
         op: Op,
@@ -270,7 +273,7 @@ impl Client {
     }
 }
 
-/// One repository of a forge: what the CLI, the MCP server and library users hold.
+/// A handle for one repository of a forge, used by the CLI, the MCP server and library users.
 #[derive(Clone, Debug)]
 pub struct Repo {
     client: Client,
@@ -278,19 +281,19 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Identity of the repository.
+    /// Returns the id of the repository.
     #[must_use]
     pub fn id(&self) -> &RepoId {
         &self.id
     }
 
-    /// The client that runs this handle's operations.
+    /// Returns the client that runs this handle's operations.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The same repository under another policy.
+    /// Returns a handle for the same repository with another policy.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         Self {
@@ -299,13 +302,13 @@ impl Repo {
         }
     }
 
-    /// The id of pull request `number` here.
+    /// Returns the id of pull request `number` in this repository.
     #[must_use]
     pub fn pull_id(&self, number: u64) -> PrId {
         PrId::number(self.id.clone(), number)
     }
 
-    /// The id of issue `number` here.
+    /// Returns the id of issue `number` in this repository.
     #[must_use]
     pub fn issue_id(&self, number: u64) -> IssueId {
         IssueId::number(self.id.clone(), number)
@@ -315,27 +318,27 @@ impl Repo {
         &*self.client.forge
     }
 
-    /// How the backend supports `capability`. [`Self::capabilities`] also considers the
-    /// repository's own limits and the viewer's rights.
+    /// Returns how the backend supports `capability`. [`Self::capabilities`] also considers the
+    /// limits of the repository and the rights of the viewer.
     #[must_use]
     pub fn support(&self, capability: Capability) -> Support {
         self.forge().capabilities().get(capability)
     }
 
-    /// Whether the backend supports `capability` in any way.
+    /// Returns true if the backend supports `capability` natively, emulated or on the client.
     #[must_use]
     pub fn supports(&self, capability: Capability) -> bool {
         self.forge().capabilities().has(capability)
     }
 
-    /// Sizes that the forge enforces.
+    /// Returns the size limits that the forge enforces.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.forge().capabilities().limits
     }
 
-    /// The capabilities of this repository: the backend's table, narrowed by the repository, its
-    /// policy and the viewer's rights.
+    /// Returns the capabilities in this repository. The repository, the policy and the rights of
+    /// the viewer can narrow the table of the backend.
     ///
     /// # Errors
     /// The errors of [`Repos::repo`](crate::Repos::repo).
@@ -343,7 +346,8 @@ impl Repo {
         Ok(self.capabilities_by(&self.info().await?))
     }
 
-    /// Like [`Self::capabilities`], for a repository whose [`Self::info`] was already read.
+    /// Like [`Self::capabilities`], for a repository whose [`Self::info`] the caller has already
+    /// read.
     #[must_use]
     pub fn capabilities_by(&self, info: &RepoInfo) -> Vec<(Capability, Support)> {
         let table = self.forge().capabilities();
@@ -356,15 +360,17 @@ impl Repo {
             .collect()
     }
 
-    /// URL of a page on the forge's web site, or `None` if the site has no such page.
+    /// Returns the URL of a page on the web site of the forge, or `None` if the site has no such
+    /// page.
     #[must_use]
     pub fn web_page(&self, page: &WebPage<'_>) -> Option<String> {
         self.forge().web_page(&self.id, page)
     }
 }
 
-/// One method per operation: the trait's method after the handle's checks. Errors are the trait's,
-/// plus `unsupported`, `permission_denied`, `dry_run` and `timeout` from the handle.
+/// One method for each operation. A method runs the checks of the handle and then calls the
+/// backend's trait. The errors are those of the trait, and `unsupported`, `permission_denied`,
+/// `dry_run` and `timeout` from the handle.
 ///
 /// Names follow one pattern: [`Repo::pulls`] and [`Repo::issues`] read a page, [`Repo::all_pulls`]
 /// and [`Repo::all_issues`] are streams, [`Repo::pull`] and [`Repo::issue`] read a single item,
@@ -374,7 +380,7 @@ impl Repo {
     reason = "the doc comment above names them"
 )]
 impl Repo {
-    /// The signed-in account.
+    /// Returns the signed-in account.
     pub async fn viewer(&self) -> Result<Actor> {
         self.client
             .run(Op::Viewer, &self.id, vec![], || {
@@ -392,7 +398,7 @@ impl Repo {
             .await
     }
 
-    /// The repository.
+    /// Reads the description of the repository.
     pub async fn info(&self) -> Result<RepoInfo> {
         self.client
             .run(Op::RepoView, &self.id, vec![], || {
@@ -401,7 +407,7 @@ impl Repo {
             .await
     }
 
-    /// The branches with their head commits, by name.
+    /// Returns a page of branches with their head commits, sorted by name.
     pub async fn branches(&self, page: PageReq) -> Result<Page<Branch>> {
         self.client
             .run(Op::BranchList, &self.id, vec![], || {
@@ -410,8 +416,8 @@ impl Repo {
             .await
     }
 
-    /// Bytes of the file `path` at the branch, tag or commit `at`, or on the default branch without
-    /// `at`; `None` if the file is missing.
+    /// Returns the bytes of the file `path` at the branch, tag or commit `at`; `at` is the default
+    /// branch if `None`. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// The errors of [`Self::repo_path`]; `invalid_input` (field `path`) for a directory.
@@ -426,8 +432,8 @@ impl Repo {
         }
     }
 
-    /// The file or directory `path` at the branch, tag or commit `at`, or on the default branch
-    /// without `at`; `None` if the path does not exist.
+    /// Returns the file or directory `path` at the branch, tag or commit `at`; `at` is the default
+    /// branch if `None`. Returns `None` if the path does not exist.
     pub async fn repo_path(&self, path: &str, at: Option<&str>) -> Result<Option<PathContent>> {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
@@ -445,8 +451,8 @@ impl Repo {
             .await
     }
 
-    /// Compares the answers of the forge's services with the backend's expectations. Sends requests
-    /// only with `live`.
+    /// Compares the answers of the forge's services with what the backend expects. Sends requests
+    /// only if `live` is true.
     pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
         let (forge, id) = (self.forge(), &self.id);
         self.client
@@ -465,7 +471,7 @@ impl Repo {
             .await
     }
 
-    /// A page of pull requests, newest first.
+    /// Returns a page of pull requests, newest first.
     pub async fn pulls(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
         self.client
             .run(Op::PrList, &self.id, query.needs(), || {
@@ -474,14 +480,14 @@ impl Repo {
             .await
     }
 
-    /// One pull request with the sections of `fields`.
+    /// Returns one pull request with the sections that `fields` selects.
     pub async fn pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.client
             .run(Op::PrView, pr, vec![], || self.forge().view(pr, fields))
             .await
     }
 
-    /// The pull requests of a head branch, open ones first.
+    /// Returns the pull requests of a head branch, open ones first.
     pub async fn find(
         &self,
         head: &HeadRef,
@@ -495,7 +501,7 @@ impl Repo {
             .await
     }
 
-    /// The pull requests that concern the viewer.
+    /// Returns the pull requests that concern the viewer.
     pub async fn status(&self, head: Option<&HeadRef>, fields: PrFields) -> Result<PullStatus> {
         self.client
             .run(Op::PrStatus, &self.id, vec![], || {
@@ -504,14 +510,14 @@ impl Repo {
             .await
     }
 
-    /// Changes the fields set in `edit`.
+    /// Changes the fields that are set in `edit`.
     pub async fn edit_pull(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit))
             .await
     }
 
-    /// Submits another round.
+    /// Submits another round of changes.
     pub async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrResubmit, pr, req.needs(), || {
@@ -552,7 +558,8 @@ impl Repo {
             .await
     }
 
-    /// Marks a draft as ready, or the reverse.
+    /// Marks a draft as ready if `draft` is false, or a ready pull request as a draft if `draft` is
+    /// true.
     pub async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrSetDraft, pr, vec![], || {
@@ -579,7 +586,7 @@ impl Repo {
             .await
     }
 
-    /// Whether the pull request can be merged now.
+    /// Reads whether the pull request can be merged now.
     pub async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
         self.client
             .run(Op::PrMergeability, pr, vec![], || {
@@ -588,7 +595,8 @@ impl Repo {
             .await
     }
 
-    /// Requirements of the base branch of `pull`, which was read with [`PrFields::RULES`].
+    /// Returns the requirements of the base branch of `pull`. `pull` must have been read with
+    /// [`PrFields::RULES`].
     pub async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>> {
         self.client
             .run(Op::PrBaseRules, &pull.id, vec![], || {
@@ -616,7 +624,7 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers all time spent waiting for the stream.
+    /// Streams the diff. Time spent waiting for the stream counts toward the deadline.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
         let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
@@ -629,14 +637,14 @@ impl Repo {
         Ok(diff)
     }
 
-    /// The changed files.
+    /// Returns the changed files.
     pub async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         self.client
             .run(Op::PrFiles, pr, vec![], || self.forge().files(pr, page))
             .await
     }
 
-    /// The content of each path at a commit.
+    /// Returns the content of each path at a commit.
     pub async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
         self.client
             .run(Op::PrContents, pr, vec![], || {
@@ -645,14 +653,14 @@ impl Repo {
             .await
     }
 
-    /// The commits, oldest first.
+    /// Returns the commits, oldest first.
     pub async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
         self.client
             .run(Op::PrCommits, pr, vec![], || self.forge().commits(pr, page))
             .await
     }
 
-    /// The status history, oldest first.
+    /// Returns the status history, oldest first.
     pub async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
         self.client
             .run(Op::PrHistory, pr, vec![], || self.forge().history(pr, page))
@@ -697,7 +705,7 @@ impl Repo {
             .await
     }
 
-    /// The comments, oldest first.
+    /// Returns the comments, oldest first.
     pub async fn comments(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>> {
         self.client
             .run(Op::CommentList, pr, vec![], || {
@@ -706,7 +714,7 @@ impl Repo {
             .await
     }
 
-    /// The reviews, oldest first.
+    /// Returns the reviews, oldest first.
     pub async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>> {
         self.client
             .run(Op::ReviewList, pr, vec![], || {
@@ -738,7 +746,7 @@ impl Repo {
             .await
     }
 
-    /// The review threads.
+    /// Returns the review threads.
     pub async fn threads(
         &self,
         pr: &PrId,
@@ -774,14 +782,14 @@ impl Repo {
             .await
     }
 
-    /// The checks of the head commit.
+    /// Returns the checks of the head commit.
     pub async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         self.client
             .run(Op::Checks, pr, vec![], || self.forge().checks(pr))
             .await
     }
 
-    /// The last `most` bytes of a check's log.
+    /// Returns the last `most` bytes of a check's log.
     pub async fn check_log(
         &self,
         pr: &PrId,
@@ -795,8 +803,8 @@ impl Repo {
             .await
     }
 
-    /// For each of `checks`, in order, the reasons why the check failed; `None` if the forge knows
-    /// only [`Check::summary`].
+    /// Returns the failure reasons for each of `checks`, in the same order. An entry is `None` if
+    /// the forge knows only [`Check::summary`].
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
@@ -814,7 +822,7 @@ impl Repo {
             .await
     }
 
-    /// A page of issues, newest first.
+    /// Returns a page of issues, newest first.
     pub async fn issues(&self, query: &IssueQuery, page: PageReq) -> Result<Page<Issue>> {
         self.client
             .run(Op::IssueList, &self.id, query.needs(), || {
@@ -823,7 +831,7 @@ impl Repo {
             .await
     }
 
-    /// One issue with the sections of `fields`.
+    /// Returns one issue with the sections that `fields` selects.
     pub async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         self.client
             .run(Op::IssueView, issue, vec![], || {
@@ -832,7 +840,8 @@ impl Repo {
             .await
     }
 
-    /// The issues of `ids` with their relations, plus related issues that come in the same answer.
+    /// Returns the issues `ids` with their relations, and related issues that the same answer
+    /// contains.
     pub async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
         self.client
             .run(Op::IssueRelated, &self.id, vec![], || {
@@ -933,7 +942,7 @@ impl Repo {
             .await
     }
 
-    /// Events of an issue, oldest first.
+    /// Returns the events of an issue, oldest first.
     pub async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
         self.client
             .run(Op::IssueHistory, issue, vec![], || {
@@ -942,7 +951,7 @@ impl Repo {
             .await
     }
 
-    /// The fields of issues on a board.
+    /// Returns the fields of issues on a board.
     pub async fn issue_fields(&self, board: Option<&BoardId>) -> Result<Vec<IssueField>> {
         self.client
             .run(Op::IssueFieldList, &self.id, vec![], || {
@@ -964,14 +973,14 @@ impl Repo {
             .await
     }
 
-    /// Links of a pull request or an issue to others.
+    /// Returns the links of a pull request or an issue to others.
     pub async fn links(&self, subject: &Subject) -> Result<Links> {
         self.client
             .run(Op::Links, subject, vec![], || self.forge().links(subject))
             .await
     }
 
-    /// The labels of the repository.
+    /// Returns the labels of the repository.
     pub async fn labels(&self, page: PageReq) -> Result<Page<Label>> {
         self.client
             .run(Op::LabelList, &self.id, vec![], || {

@@ -1,4 +1,4 @@
-//! The deadline of a call, which also covers a body that is streamed after the call returns.
+//! The deadline of a call. The deadline also covers a body that is streamed after the call returns.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     op::{Effect, Op},
 };
 
-/// The error of a call that exceeded its deadline.
+/// Returns the error of a call that exceeded its deadline.
 pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     let e = Error::new(
         ErrorKind::Timeout { after },
@@ -26,8 +26,8 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     }
 }
 
-/// Wraps a body so that reading fails after `left`, the rest of `deadline`, was spent waiting for
-/// chunks. Time between two reads does not count, because the reader may wait for a pager.
+/// Wraps a body so that reading fails after `left`, the time left of `deadline`, was spent waiting
+/// for chunks. Time between two reads does not count, because the reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -59,7 +59,7 @@ pub(crate) fn within_deadline(
 mod tests {
     use super::*;
 
-    /// A body of three chunks, `seconds` apart.
+    /// Returns a body of three chunks, sent `seconds` apart.
     fn slow(seconds: u64) -> ByteStream {
         let chunks = stream::iter([b"a", b"b", b"c"]);
         Box::pin(chunks.then(move |chunk| async move {

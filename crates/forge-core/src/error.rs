@@ -1,8 +1,8 @@
-//! The one error type of the workspace.
+//! The error type of the whole workspace.
 //!
-//! Every failure carries a stable code, a sentence with cause and effect, an optional `Recovery:`
-//! sentence, and a [`Retry`] class. Backends map their wire errors to [`ErrorKind`] once; the CLI
-//! maps kinds to exit codes; MCP turns the same value into a structured result.
+//! Every failure has a stable code, a sentence with cause and effect, an optional recovery, and a
+//! [`Retry`] class. A backend maps the errors of its forge to [`ErrorKind`] in one place. The CLI
+//! maps kinds to exit codes, and the MCP server renders the same value as a structured result.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -35,7 +35,7 @@ pub enum Noun {
     Account,
     /// A record of an account, in atproto's sense.
     Record,
-    /// Something that only the message names.
+    /// Anything else; the message names it.
     Other,
 }
 
@@ -55,41 +55,41 @@ pub enum Precondition {
     Conflicts(Vec<String>),
     /// The base already contains every commit of the head.
     NothingToMerge,
-    /// Another pull request comes before this pull request in a stack.
+    /// Another pull request of the stack has to be merged first.
     Stacked,
-    /// A rule of the forge or the repository forbids the operation; the message says which.
+    /// A rule of the forge or the repository forbids the operation. The message names the rule.
     Rule,
-    /// A work tree with the branch checked out blocks the operation, because of changes in these
-    /// files. If the list is empty, a git operation is unfinished.
+    /// A work tree that has the branch checked out blocks the operation, because these files have
+    /// changes. An empty list means that a git operation in the work tree is unfinished.
     WorkTree(Vec<String>),
 }
 
-/// The value that another writer changed after the caller read the value.
+/// The kind of value that another writer changed after the caller had read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Changed {
-    /// The head of a pull request: the values are commit ids.
+    /// The head of a pull request, with commit ids as values.
     Head,
     /// The base branch or its tip.
     Base,
     /// Another git ref.
     Ref,
-    /// A stored object: the values are versions (a CID, a commit id, a time).
+    /// A stored object, with versions as values (a CID, a commit id, a time).
     Record,
-    /// A view shown to the caller earlier: a page of a list or of a diff, or a confirmed state.
+    /// A view that the caller has seen: a page of a list or of a diff, or a confirmed state.
     View,
 }
 
-/// The class of a failure, with the data a caller needs to react.
+/// The class of a failure, with the data that a caller needs to react.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The thing does not exist, or the viewer may not see it.
+    /// The object does not exist, or the viewer may not see it.
     NotFound {
         /// The kind of thing looked up.
         what: Noun,
     },
-    /// No credentials, or credentials that the forge refuses.
+    /// Credentials are missing, or the forge refuses them.
     Unauthenticated {
         /// The host that requires credentials.
         host: String,
@@ -98,10 +98,10 @@ pub enum ErrorKind {
     PermissionDenied {
         /// Missing scopes or roles, in the forge's names.
         missing: Vec<String>,
-        /// URL where a browser can authorise single sign-on.
+        /// URL at which a browser can authorise the token for single sign-on.
         sso_url: Option<String>,
     },
-    /// The forge asks to slow down.
+    /// The forge limits the rate of requests.
     RateLimited {
         /// Name of the limit, in the forge's words.
         bucket: String,
@@ -117,37 +117,37 @@ pub enum ErrorKind {
         /// The value found.
         actual: String,
     },
-    /// The thing to create exists already.
+    /// The object to create already exists.
     AlreadyExists {
-        /// URL of the existing thing, if there is one.
+        /// URL of the existing object, if it has one.
         existing: Option<String>,
     },
-    /// An argument is wrong.
+    /// An argument is invalid.
     InvalidInput {
-        /// The field, in the core vocabulary.
+        /// Name of the argument in the core vocabulary.
         field: Option<&'static str>,
     },
-    /// The state of the pull request does not allow this.
+    /// The state of the pull request does not allow the operation.
     Precondition(Precondition),
     /// The forge does not support the operation.
     Unsupported {
         /// The missing capability.
         capability: Capability,
     },
-    /// The forge answered with a failure of its own.
+    /// The forge answered with a server error.
     Upstream {
         /// HTTP status.
         status: u16,
         /// The forge's request id.
         request_id: Option<String>,
     },
-    /// The forge's answer, or a stored object, could not be parsed.
+    /// The answer of the forge, or a stored object, could not be parsed.
     Protocol,
-    /// A failure of DNS, TCP or TLS prevented an answer.
+    /// DNS, TCP or TLS failed, so no answer arrived.
     Network,
     /// The deadline passed.
     Timeout {
-        /// The deadline that was set.
+        /// Duration of the deadline.
         after: Duration,
     },
     /// The user cancelled.
@@ -157,16 +157,16 @@ pub enum ErrorKind {
         /// Exit status, or -1 after a signal.
         status: i32,
     },
-    /// The handle is in dry-run mode: the message says what would have been done.
+    /// The handle is in dry-run mode. The message describes the intended change.
     DryRun,
-    /// Configuration is wrong.
+    /// The configuration is invalid.
     Config,
     /// A defect in this program.
     Internal,
 }
 
 impl ErrorKind {
-    /// The stable `snake_case` code, the same in `--json`, MCP and docs.
+    /// Returns the stable `snake_case` code, the same in `--json`, MCP and docs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -192,16 +192,16 @@ impl ErrorKind {
     }
 }
 
-/// Whether a retry can help.
+/// How useful a retry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// No: the same call fails again.
+    /// A retry does not help: the same call fails again.
     Never,
-    /// Yes, after this duration.
+    /// A retry can succeed after this duration.
     After(Duration),
-    /// Yes, soon; nothing was written.
+    /// A retry can succeed soon; nothing was written.
     Transient,
-    /// Not without a check: the write may have happened, so read the state back first.
+    /// The write may have happened, so read the state before a retry.
     Ambiguous,
 }
 
@@ -217,13 +217,13 @@ struct Inner {
 
 /// A failure of any operation, small enough to return by value.
 ///
-/// `Display` is only the message, on one line; [`Error::hint`] has the recovery. `Debug` prints
-/// everything on several lines. Neither prints credentials, because no field is filled from request
-/// headers or from the token store.
+/// `Display` prints only the message, on one line; [`Error::hint`] returns the recovery. `Debug`
+/// prints all parts on several lines. Neither prints credentials, because no part comes from
+/// request headers or from the token store.
 pub struct Error(Box<Inner>);
 
 impl Error {
-    /// Creates an error; `message` is one sentence with cause, effect and the concrete values.
+    /// Creates an error. `message` is one sentence with cause, effect and the concrete values.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retry = match &kind {
@@ -241,32 +241,32 @@ impl Error {
         }))
     }
 
-    /// Shorthand for [`ErrorKind::InvalidInput`] on `field`.
+    /// Creates an [`ErrorKind::InvalidInput`] error for the argument `field`.
     #[must_use]
     pub fn invalid(field: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput { field: Some(field) }, message)
     }
 
-    /// Like [`Error::invalid`], for a `field` that names a missing branch.
+    /// Like [`Error::invalid`], for an argument `field` that names a missing branch.
     #[must_use]
     pub fn no_branch(field: &'static str, message: impl Into<String>) -> Self {
         Self::invalid(field, message).with_context(WHAT, BRANCH)
     }
 
-    /// Shorthand for [`ErrorKind::NotFound`].
+    /// Creates an [`ErrorKind::NotFound`] error.
     #[must_use]
     pub fn not_found(what: Noun, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound { what }, message)
     }
 
-    /// Shorthand for [`ErrorKind::Precondition`].
+    /// Creates an [`ErrorKind::Precondition`] error.
     #[must_use]
     pub fn precondition(why: Precondition, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Precondition(why), message)
     }
 
-    /// Shorthand for [`ErrorKind::Unsupported`] with the forge's own limit (`why`) and the nearest
-    /// alternative (`instead`).
+    /// Creates an [`ErrorKind::Unsupported`] error. `why` is the limit of the forge, `instead` the
+    /// nearest alternative.
     #[must_use]
     pub fn unsupported(capability: Capability, why: &str, instead: impl Into<Hint>) -> Self {
         Self::new(
@@ -276,7 +276,7 @@ impl Error {
         .with_hint(instead)
     }
 
-    /// Adds the recovery, without the word "Recovery:", which the renderers add.
+    /// Adds the recovery. The renderers add the word "Recovery:".
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
@@ -290,14 +290,14 @@ impl Error {
         self
     }
 
-    /// Adds a concrete value, such as `("ref", "refs/forge/pulls/7")`.
+    /// Adds a concrete value by name, such as `("ref", "refs/forge/pulls/7")`.
     #[must_use]
     pub fn with_context(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.0.context.push((key, value.into()));
         self
     }
 
-    /// Names the operation, unless an inner layer has already named the operation.
+    /// Sets the name of the operation, unless an inner layer has set one.
     #[must_use]
     pub fn with_op(mut self, op: &'static str) -> Self {
         self.0.op.get_or_insert(op);
@@ -311,62 +311,62 @@ impl Error {
         self
     }
 
-    /// Keeps the cause.
+    /// Stores the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// The class.
+    /// Returns the class with its data.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The stable code of the class.
+    /// Returns the stable code of the class.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.0.kind.code()
     }
 
-    /// Cause and effect.
+    /// Returns the sentence with cause and effect.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The recovery.
+    /// Returns the recovery.
     #[must_use]
     pub fn hint(&self) -> Option<&Hint> {
         self.0.hint.as_ref()
     }
 
-    /// The operation, as in [`crate::Op::name`].
+    /// Returns the name of the operation, as in [`crate::Op::name`].
     #[must_use]
     pub fn op(&self) -> Option<&'static str> {
         self.0.op
     }
 
-    /// The concrete values.
+    /// Returns the concrete values with their names.
     #[must_use]
     pub fn context(&self) -> &[(&'static str, String)] {
         &self.0.context
     }
 
-    /// Whether a retry can help.
+    /// Returns the retry class.
     #[must_use]
     pub fn retry(&self) -> Retry {
         self.0.retry
     }
 
-    /// `true` for [`ErrorKind::NotFound`].
+    /// Returns true for [`ErrorKind::NotFound`].
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NotFound { .. })
     }
 
-    /// Whether [`Error::no_branch`] made this error for `field`.
+    /// Returns true if [`Error::no_branch`] made this error for the argument `field`.
     #[must_use]
     pub fn is_no_branch(&self, field: &str) -> bool {
         matches!(self.0.kind, ErrorKind::InvalidInput { field: Some(of) } if of == field)
@@ -378,7 +378,7 @@ impl Error {
     }
 }
 
-/// Context key for the kind of missing thing that an argument names.
+/// Context key for the kind of object that an argument names and that is missing.
 const WHAT: &str = "what";
 /// Value of [`WHAT`] for a missing branch.
 const BRANCH: &str = "branch";

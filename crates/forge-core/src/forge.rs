@@ -1,13 +1,13 @@
-//! The trait family that a backend implements.
+//! The traits that a backend implements.
 //!
-//! One trait per resource, so that a backend has one file per resource. The traits have no default
-//! bodies, because a wrapper or a backend that forgot a method would then compile and answer
-//! wrongly. An unsupported operation is one line that returns
-//! [`Error::unsupported`](crate::Error::unsupported), and an unsupported row in [`Capabilities`];
-//! the behaviour suite checks that the two agree.
+//! Each resource has a trait, so that a backend has one file for each resource. The traits have no
+//! default bodies: otherwise a wrapper or backend that forgets a method would compile and answer
+//! wrongly. For an unsupported operation the method returns
+//! [`Error::unsupported`](crate::Error::unsupported), and the row in [`Capabilities`] says so. The
+//! behaviour suite checks that the two agree.
 //!
-//! Callers do not use these traits: they hold a [`Client`](crate::Client) or a
-//! [`Repo`](crate::Repo), which check capability, access and deadline once for all backends.
+//! Callers do not use these traits. They use a [`Client`](crate::Client) or a
+//! [`Repo`](crate::Repo), which check capability, access and deadline for all backends.
 
 use std::{fmt, num::NonZeroUsize};
 
@@ -38,7 +38,7 @@ pub struct ForgeInfo {
 }
 
 impl ForgeInfo {
-    /// A forge of this kind at `host`.
+    /// Describes a forge of this kind at `host`.
     pub fn new(kind: ForgeKind, host: impl Into<String>) -> Self {
         Self {
             kind,
@@ -61,42 +61,44 @@ pub trait Forge:
     + Sync
     + 'static
 {
-    /// Kind and host of this forge.
+    /// Returns kind and host of this forge.
     fn info(&self) -> &ForgeInfo;
 
-    /// All capabilities of this backend; a repository or the viewer's rights may allow fewer.
+    /// Returns the capabilities of this backend. A repository, or the rights of the viewer, may
+    /// allow fewer.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// Number of concurrent requests that the forge handles without slowing down.
+    /// Returns the number of concurrent requests that the forge handles without slowing down.
     fn concurrency(&self) -> NonZeroUsize;
 
-    /// URL of a page of the web site, or `None` if the site has no such page.
+    /// Returns the URL of a page of the web site, or `None` if the site has no such page.
     fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String>;
 }
 
 /// Repositories and the viewer.
 #[async_trait]
 pub trait Repos: Send + Sync {
-    /// The account whose credentials are used.
+    /// Returns the account of the credentials in use.
     ///
     /// # Errors
     /// `unauthenticated` without credentials (for a local repository: without `user.email`).
     async fn viewer(&self, repo: &RepoId) -> Result<Actor>;
 
-    /// The repository, with its canonical id.
+    /// Returns the repository, with its canonical id.
     ///
     /// # Errors
     /// `not_found` if the repository does not exist or the viewer may not see it.
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
 
-    /// The branches with their head commits, by name.
+    /// Returns a page of branches with their head commits, sorted by name.
     ///
     /// # Errors
     /// The errors of [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 
-    /// The file or directory `path` at `at` (a branch, a tag or a commit; `None` is the default
-    /// branch), or `None` if the path does not exist. An empty `path` is the root.
+    /// Returns the file or directory `path` at the branch, tag or commit `at`, or `None` if the
+    /// path does not exist. If `at` is `None`, the default branch is read. An empty `path` is the
+    /// root.
     ///
     /// # Errors
     /// The errors of [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a
@@ -112,7 +114,7 @@ pub trait Repos: Send + Sync {
     ///
     /// # Behavior
     /// - The branch moves only if [`PushEdits::expected_head`] is the branch's tip.
-    /// - Everything is checked before anything is written.
+    /// - All checks happen before the first write.
     ///
     /// # Errors
     /// The errors of [`Repos::repo`]; `conflict` if the branch is at another commit;
@@ -120,7 +122,7 @@ pub trait Repos: Send + Sync {
     /// branch (field `branch`).
     async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>>;
 
-    /// Makes a fork of the repository for the viewer.
+    /// Forks the repository for the viewer.
     ///
     /// # Behavior
     /// If the viewer already has a fork, the existing fork is returned. The content of a new fork
@@ -130,11 +132,12 @@ pub trait Repos: Send + Sync {
     /// `permission_denied` if the repository may not be forked.
     async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>>;
 
-    /// Compares the answers of the forge's services with this backend's expectations.
+    /// Compares the answers of the forge's services with what this backend expects.
     ///
     /// # Behavior
-    /// - Nothing is written. Requests are sent only with `live`; without it, entries are skipped.
-    /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
+    /// - Nothing is written. Requests are sent only if `live` is true; otherwise their entries are
+    ///   marked as skipped.
+    /// - Reads that [`Self::repo`] and other methods make in any case are not repeated here.
     /// - No text contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
@@ -145,22 +148,23 @@ pub trait PullRequests: Send + Sync {
     /// Opens a pull request, with labels, assignees and reviewers.
     ///
     /// # Behavior
-    /// - Everything is checked before anything is written: title, branches, labels.
+    /// - Title, branches and labels are checked before the first write.
     /// - Fails with `already_exists` and the URL if an open pull request has the same head and
     ///   base.
-    /// - With [`CreatePull::edits`] the changes are one commit on top of the base branch, with the
-    ///   title as message. If the forge needs a branch for the commit, `head` names the new branch.
-    ///   If opening fails, the branch is deleted, or the error says that the branch remains.
+    /// - With [`CreatePull::edits`], the changes become one commit on top of the base branch, with
+    ///   the title as message. If the forge needs a branch for the commit, the branch is called
+    ///   `head`. If opening the pull request then fails, the branch is deleted, or the error says
+    ///   that the branch remains.
     ///
     /// # Errors
     /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …); `precondition_failed`
     /// if there is nothing to merge; `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
-    /// A page of pull requests, newest first.
+    /// Returns a page of pull requests, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, even if this program filters.
+    /// - A page is full unless there are no more matches, even if this program does the filtering.
     /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -172,12 +176,12 @@ pub trait PullRequests: Send + Sync {
         page: PageReq,
     ) -> Result<Page<PullRequest>>;
 
-    /// Runs each of `queries` over the repositories of `scope`, with at most `limit` results per
-    /// query and repository. All queries must ask for the same sections.
+    /// Runs each of `queries` over the repositories of `scope`, with at most `limit` results for
+    /// each query and repository. All queries must select the same sections.
     ///
     /// # Behavior
-    /// - As few requests as the forge allows, sent concurrently.
-    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`]; the rest is
+    /// - Sends as few requests as the forge allows, concurrently.
+    /// - [`PullsAcross::failed`] names each repository or owner that cannot be read; the rest is
     ///   valid.
     ///
     /// # Errors
@@ -189,18 +193,17 @@ pub trait PullRequests: Send + Sync {
         limit: usize,
     ) -> Result<PullsAcross>;
 
-    /// One pull request with the sections that `fields` names.
+    /// Returns one pull request with the sections that `fields` selects.
     ///
     /// # Behavior
-    /// A section that cannot be read in full is a warning in [`PullRequest::warnings`]; the rest is
-    /// valid.
+    /// [`PullRequest::warnings`] lists the sections that cannot be read in full; the rest is valid.
     ///
     /// # Errors
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
-    /// The pull requests of a head branch: open ones first, then newest first. Empty without a
-    /// match.
+    /// Returns the pull requests of a head branch: open ones first, then newest first. The list is
+    /// empty if no pull request matches.
     ///
     /// # Errors
     /// Fails if a service that may know a matching pull request did not answer.
@@ -212,7 +215,7 @@ pub trait PullRequests: Send + Sync {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>>;
 
-    /// The pull requests that concern the viewer; `head` is the current branch, if any.
+    /// Returns the pull requests that concern the viewer; `head` is the current branch, if any.
     ///
     /// # Errors
     /// The errors of [`Repos::viewer`].
@@ -223,19 +226,19 @@ pub trait PullRequests: Send + Sync {
         fields: PrFields,
     ) -> Result<PullStatus>;
 
-    /// Changes the fields set in `edit`, in one step.
+    /// Changes the fields that are set in `edit`, in one step.
     ///
     /// # Errors
     /// `invalid_input`; `conflict` if `expected_version` is not the current one.
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>>;
 
-    /// Submits another round of changes, on forges where a pull request holds rounds instead of
-    /// following its branch.
+    /// Submits another round of changes. Only for forges where a pull request consists of rounds
+    /// and does not follow its branch.
     ///
     /// # Behavior
     /// - Earlier rounds stay as they are.
-    /// - Submitting the newest round again changes nothing and gives a warning; a comment in the
-    ///   request is still posted, as a step of the outcome.
+    /// - Submitting the newest round again changes nothing and returns a warning. A comment in the
+    ///   request is still posted, and listed as a step of the outcome.
     ///
     /// # Errors
     /// `permission_denied` if another account opened the pull request; `precondition_failed` if the
@@ -246,10 +249,10 @@ pub trait PullRequests: Send + Sync {
     /// Closes the pull request without merging.
     ///
     /// # Behavior
-    /// Closing a closed pull request gives a warning. The comment is still posted and the branch
-    /// still deleted; the outcome lists these steps and is then not `unchanged`. A comment equal to
-    /// the newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
-    /// kept, with a warning.
+    /// Closing a closed pull request returns a warning. The comment is still posted and the branch
+    /// still deleted; the outcome lists these steps and is not `unchanged`. A comment that equals
+    /// the newest one is not posted again. A head branch that is not at [`CloseReq::expected_head`]
+    /// is kept, with a warning.
     ///
     /// # Errors
     /// `precondition_failed` if merged; `invalid_input` if `expected_head` is not a full object id.
@@ -258,7 +261,8 @@ pub trait PullRequests: Send + Sync {
     /// Reopens the pull request, with an optional comment.
     ///
     /// # Behavior
-    /// Reopening an open pull request gives a warning; comments are handled as for closing.
+    /// Reopening an open pull request returns a warning. A comment is posted as in
+    /// [`PullRequests::close`].
     ///
     /// # Errors
     /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if the branch is
@@ -270,17 +274,18 @@ pub trait PullRequests: Send + Sync {
     /// # Behavior
     /// - Only the head branch changes. A conflict changes nothing; the error names the files if the
     ///   forge does.
-    /// - A head that already contains the base branch is `unchanged`.
+    /// - If the head already contains the base branch, the outcome is `unchanged`.
     ///
     /// # Errors
     /// `precondition_failed` (not open, conflicts); `conflict` if head or base is not as expected;
     /// `permission_denied` if the viewer may not push to the head branch.
     async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
-    /// Marks a draft as ready (`draft` false), or a ready pull request as draft (`draft` true).
+    /// Marks a draft as ready if `draft` is false, or a ready pull request as a draft if `draft` is
+    /// true.
     ///
     /// # Behavior
-    /// A request for the current state changes nothing and gives a warning.
+    /// If the pull request is already in that state, nothing changes and the outcome has a warning.
     ///
     /// # Errors
     /// `precondition_failed` if the pull request is not open.
@@ -289,8 +294,9 @@ pub trait PullRequests: Send + Sync {
     /// Locks or unlocks the conversation.
     ///
     /// # Behavior
-    /// A request for the current state changes nothing and gives a warning. A lock with another
-    /// reason replaces the reason; a lock without a reason keeps the current reason.
+    /// If the conversation is already in that state, nothing changes and the outcome has a warning.
+    /// A lock with another reason replaces the reason; a lock without a reason keeps the current
+    /// one.
     ///
     /// # Errors
     /// `not_found`; `permission_denied` if the viewer may not lock.
@@ -299,8 +305,8 @@ pub trait PullRequests: Send + Sync {
     /// Opens a pull request that reverts the merge of `pr`.
     ///
     /// # Behavior
-    /// - The reverting commit is on a new branch from the base branch; the outcome has the new pull
-    ///   request.
+    /// - The reverting commit is on a new branch that starts at the base branch. The outcome
+    ///   contains the new pull request.
     /// - Branch and pull request are created together or not at all; a conflict changes nothing.
     ///
     /// # Errors
@@ -308,28 +314,28 @@ pub trait PullRequests: Send + Sync {
     /// left in the base branch); `already_exists` if the new branch's name is taken.
     async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>>;
 
-    /// Whether head and base can be merged now; changes nothing.
+    /// Reads whether head and base can be merged now. Changes nothing.
     ///
     /// # Errors
     /// `precondition_failed` if the pull request is not open.
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
-    /// Requirements of the base branch of `pull`, reusing the data of [`PrFields::RULES`]; `None`
-    /// if the forge has no branch rules.
+    /// Returns the requirements of the base branch of `pull`, or `None` if the forge has no branch
+    /// rules. Reuses what was read for [`PrFields::RULES`].
     ///
     /// # Behavior
-    /// Rules hidden from the viewer are named in [`BaseRules::unread`].
+    /// [`BaseRules::unread`] names the rules that the viewer may not see.
     ///
     /// # Errors
-    /// A failed request is not an error, but leaves its rules unread.
+    /// A failed request is not an error: its rules are reported as unread.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
     /// Merges the pull request.
     ///
     /// # Behavior
     /// - Merges completely or not at all; a conflict changes nothing and names the files.
-    /// - A pull request already merged at `expected_head` into `expected_base` answers
-    ///   `already_merged`, and nothing is merged.
+    /// - If the pull request is already merged at `expected_head` into `expected_base`, the result
+    ///   is `already_merged` and nothing is merged.
     /// - With [`MergeReq::only_left_over`] an unmerged pull request is refused.
     ///
     /// # Errors
@@ -343,31 +349,31 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` if no merge is scheduled.
     async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>>;
 
-    /// The diff, streamed.
+    /// Streams the diff.
     ///
     /// # Errors
-    /// `not_found` if a needed commit no longer exists.
+    /// `not_found` if a commit of the diff no longer exists.
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff>;
 
-    /// The changed files, by path.
+    /// Returns a page of changed files, sorted by path.
     ///
     /// # Errors
     /// The errors of [`PullRequests::diff`].
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>>;
 
-    /// Content of each path at a commit of the pull request, in the order of the paths.
+    /// Returns the content of each path at a commit of the pull request, in the order of the paths.
     ///
     /// # Errors
     /// The errors of [`PullRequests::diff`].
     async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>>;
 
-    /// The commits, oldest first.
+    /// Returns the commits, oldest first.
     ///
     /// # Errors
     /// The errors of [`PullRequests::diff`].
     async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>>;
 
-    /// The status history, oldest first.
+    /// Returns the status history, oldest first.
     ///
     /// # Errors
     /// `not_found`.
@@ -377,7 +383,8 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Adds a comment, or a reply to a comment. A reply to a thread's key is posted in that thread.
+    /// Adds a comment, or a reply to a comment. If `reply_to` is the key of a thread, the reply is
+    /// posted in that thread.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
@@ -400,19 +407,19 @@ pub trait Reviews: Send + Sync {
     /// The errors of [`Reviews::edit_comment`].
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>>;
 
-    /// The comments on the pull request (not those on lines), oldest first.
+    /// Returns the comments on the pull request (not those on lines), oldest first.
     ///
     /// # Errors
     /// `not_found` for the pull request.
     async fn comments(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>>;
 
-    /// The submitted reviews, oldest first.
+    /// Returns the submitted reviews, oldest first.
     ///
     /// # Errors
     /// `not_found` for the pull request.
     async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>>;
 
-    /// Submits a review: verdict, body and threads together.
+    /// Submits a review with its verdict, body and threads.
     ///
     /// # Errors
     /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
@@ -420,18 +427,18 @@ pub trait Reviews: Send + Sync {
     /// request is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
-    /// Dismisses the review `key` ([`Review::id`]), so that its verdict no longer counts; `message`
-    /// gives the reason.
+    /// Dismisses the review whose [`Review::id`] is `key`, so that its verdict no longer counts.
+    /// `message` is the reason.
     ///
     /// # Behavior
-    /// Dismissing a dismissed review changes nothing and gives a warning.
+    /// Dismissing a dismissed review changes nothing and returns a warning.
     ///
     /// # Errors
     /// `invalid_input` (field `message`) for an empty or too long message; `not_found`;
     /// `precondition_failed` for a review without a verdict; `permission_denied`.
     async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>>;
 
-    /// The review threads, by time of their first comment.
+    /// Returns a page of review threads, sorted by the time of their first comment.
     ///
     /// # Errors
     /// `not_found` for the pull request.
@@ -448,21 +455,22 @@ pub trait Reviews: Send + Sync {
 /// Checks.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// The newest check of each name on the head commit.
+    /// Returns the checks of the head commit; of checks with the same name only the newest.
     ///
     /// # Errors
     /// `not_found` for the pull request.
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
 
-    /// The last `most` bytes of the log of one of [`Checks::checks`]; `None` for a check without a
-    /// log, such as a commit status.
+    /// Returns the last `most` bytes of the log of a check that [`Checks::checks`] returned, or
+    /// `None` for a check without a log, such as a commit status.
     ///
     /// # Errors
     /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// For each of `checks`, in order, the reasons why the check failed: annotations on lines of
-    /// files, else the failed step. `None` if the forge knows only [`Check::summary`].
+    /// Returns the failure reasons for each of `checks`, in the same order: the annotations on
+    /// lines of files, or the failed step if there are none. An entry is `None` if the forge knows
+    /// only [`Check::summary`].
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].
@@ -483,10 +491,10 @@ pub trait Checks: Send + Sync {
 /// Issues of a repository, and references between issues and pull requests.
 #[async_trait]
 pub trait Issues: Send + Sync {
-    /// A page of issues, newest first.
+    /// Returns a page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, even if this program filters.
+    /// - A page is full unless there are no more matches, even if this program does the filtering.
     /// - A malformed issue becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -494,19 +502,19 @@ pub trait Issues: Send + Sync {
     async fn issues(&self, repo: &RepoId, query: &IssueQuery, page: PageReq)
     -> Result<Page<Issue>>;
 
-    /// One issue with the sections that `fields` names.
+    /// Returns one issue with the sections that `fields` selects.
     ///
     /// # Errors
     /// `not_found`, also for the number of a pull request; `protocol` if the stored issue is
     /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// The issues of `ids` with their relations and the sections of `fields`. Related issues in the
-    /// same answer are also returned, with their own relations.
+    /// Returns the issues `ids` with their relations and the sections of `fields`. Related issues
+    /// that the same answer contains are returned too, with their own relations.
     ///
     /// # Behavior
-    /// - As few requests as the forge allows, for any number of `ids`.
-    /// - An issue that cannot be read is in [`IssueSet::failed`].
+    /// - Sends as few requests as the forge allows, for any number of `ids`.
+    /// - [`IssueSet::failed`] names each issue that cannot be read.
     ///
     /// # Errors
     /// Fails only if no issue can be read.
@@ -515,16 +523,16 @@ pub trait Issues: Send + Sync {
     /// Opens an issue, with labels and assignees.
     ///
     /// # Behavior
-    /// Everything is checked before anything is written: title, labels, assignees.
+    /// Title, labels and assignees are checked before the first write.
     ///
     /// # Errors
     /// `invalid_input` (field `title`, `body`, `labels`, `assignees`).
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>>;
 
-    /// Changes the fields set in `edit`.
+    /// Changes the fields that are set in `edit`.
     ///
     /// # Behavior
-    /// - An edit that changes nothing gives a warning.
+    /// - An edit that changes nothing returns a warning.
     /// - Adding a present label or removing an absent label is not an error.
     ///
     /// # Errors
@@ -535,8 +543,8 @@ pub trait Issues: Send + Sync {
     /// Closes or reopens an issue, with an optional comment.
     ///
     /// # Behavior
-    /// A request for the current state changes nothing, posts no comment, and gives a warning about
-    /// the state and the comment.
+    /// If the issue is already in that state, nothing changes and no comment is posted. The outcome
+    /// has a warning about both.
     ///
     /// # Errors
     /// `permission_denied`.
@@ -549,7 +557,7 @@ pub trait Issues: Send + Sync {
     /// `invalid_input` for an empty or too long body.
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
 
-    /// Replaces the body of the comment `key` ([`Comment::id`]) on an issue.
+    /// Replaces the body of the comment whose [`Comment::id`] is `key` on an issue.
     ///
     /// # Errors
     /// `not_found`; `permission_denied` for another account's comment; with
@@ -568,11 +576,11 @@ pub trait Issues: Send + Sync {
     /// The errors of [`Issues::edit_issue_comment`].
     async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>>;
 
-    /// Changes several issues like [`Issues::edit_issue`], in as few requests as the forge allows;
-    /// results are in the order of `edits`.
+    /// Changes several issues like [`Issues::edit_issue`], in as few requests as the forge allows.
+    /// The results are in the order of `edits`.
     ///
     /// # Errors
-    /// Fails only if no edit was tried; otherwise each edit has its own result.
+    /// Fails only if no edit was tried; otherwise each edit has a result.
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
@@ -584,20 +592,21 @@ pub trait Issues: Send + Sync {
     /// `not_found`; `permission_denied`.
     async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>>;
 
-    /// Events of an issue, oldest first.
+    /// Returns the events of an issue, oldest first.
     ///
     /// # Errors
     /// `not_found`.
     async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>>;
 
-    /// The fields of issues, with their possible values.
+    /// Returns the fields that issues can have, with the possible values.
     ///
     /// # Errors
     /// `not_found` for the board.
     async fn issue_fields(&self, repo: &RepoId, board: Option<&BoardId>)
     -> Result<Vec<IssueField>>;
 
-    /// Creates a field, or adds missing options to it; existing options stay.
+    /// Creates a field of issues, or adds the missing options to an existing field. Existing
+    /// options stay.
     ///
     /// # Errors
     /// `not_found` for the board; `permission_denied`; `invalid_input` if a field of that name has
@@ -609,13 +618,13 @@ pub trait Issues: Send + Sync {
         field: &IssueField,
     ) -> Result<Outcome<IssueField>>;
 
-    /// Links of a pull request or an issue to others, in both directions.
+    /// Returns the links between a pull request or an issue and others, in both directions.
     ///
     /// # Behavior
-    /// - References in code are ignored, and so are numbers without a pull request or an issue in
-    ///   the same repository.
+    /// - References in code are ignored, as are numbers that belong to no pull request or issue of
+    ///   the repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
-    /// - A direction that cannot be read, or that the forge does not record, gives a warning.
+    /// - If a direction cannot be read, or the forge does not record it, the result has a warning.
     ///
     /// # Errors
     /// `not_found` for the subject itself.
@@ -625,19 +634,19 @@ pub trait Issues: Send + Sync {
 /// Labels of a repository.
 #[async_trait]
 pub trait Labels: Send + Sync {
-    /// The labels of the repository, by name.
+    /// Returns a page of the repository's labels, sorted by name.
     ///
     /// # Errors
     /// `not_found` for the repository.
     async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>>;
 
-    /// Defines a label, or changes one when `overwrite` is set.
+    /// Defines a label. With `overwrite`, changes the label if it exists.
     ///
     /// # Errors
     /// `already_exists`; `invalid_input` for a name that is empty or too long, or a bad colour.
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>>;
 
-    /// Deletes a label from the repository, and so from its pull requests.
+    /// Deletes a label from the repository and from its pull requests.
     ///
     /// # Errors
     /// `not_found`.
@@ -650,8 +659,8 @@ pub trait Attachments: Send + Sync {
     /// Uploads files and returns the URLs that texts can refer to, in the order of `files`.
     ///
     /// # Behavior
-    /// A failed file does not stop the others: each has its own result. An upload is never
-    /// repeated; if its answer is lost, the file stays on the forge unreferenced.
+    /// A failed upload does not stop the others: each file has a result. An upload is never
+    /// retried; if its answer is lost, the file stays on the forge and nothing refers to it.
     ///
     /// # Errors
     /// Fails only if no file can be uploaded: `not_found` for the repository, `permission_denied`.

@@ -1,8 +1,8 @@
-//! Globs for file paths.
+//! Glob patterns for file paths.
 
-/// Whether `path` or its base name matches `pattern`.
+/// Returns true if `path` or its file name matches `pattern`.
 ///
-/// `*` and `?` do not match a `/`, `**` does; `[a-z]` and `[!a-z]` are sets; `\` makes the next
+/// `*` and `?` do not match a `/`, `**` does. `[a-z]` and `[!a-z]` are sets. `\` makes the next
 /// character literal.
 #[must_use]
 pub fn matches(pattern: &str, path: &str) -> bool {
@@ -12,8 +12,9 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     whole(&pattern, &all) || whole(&pattern, &base)
 }
 
-/// Backtracks only to the last star, so a hostile pattern costs at most the product of the lengths.
-/// The last `**` is kept separately, because `**` also matches a `/`.
+/// Matches the whole text. Backtracks only to the last star, so the time for a hostile pattern is
+/// bounded by the product of both lengths. The last `**` is stored separately, because it also
+/// matches a `/`.
 fn whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -52,7 +53,7 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
     true
 }
 
-/// The next position in the pattern, if the pattern's element at `p` matches `c`.
+/// Returns the position after the pattern element at `p`, if this element matches `c`.
 fn single(pattern: &[char], p: usize, c: Option<char>) -> Option<usize> {
     let c = c?;
     match *pattern.get(p)? {

@@ -4,10 +4,11 @@ use std::fmt;
 
 use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 
-/// Checks that the head of `pull` is the expected commit, if one is expected.
+/// Checks that the head of `pull` is the commit `expected`; passes if `expected` is `None`.
 ///
-/// Only full ids are accepted, because two commits with the same first twelve digits can be made in
-/// seconds. The id of a patch is its CID ([`crate::model::PullRequest::head_id`]).
+/// Only full ids are accepted, because two commits whose ids share the first twelve digits can be
+/// made in seconds. If the head is a patch, its id is a CID
+/// ([`crate::model::PullRequest::head_id`]).
 ///
 /// # Errors
 /// `invalid_input` if `expected` is not a full object id; `conflict` if the head is another commit
@@ -24,7 +25,7 @@ pub fn check_expected_head(
     Err(head_moved(pull, expected.unwrap_or_default(), head))
 }
 
-/// Whether the head of `pull` is the expected commit; true if none is expected.
+/// Returns true if the head of `pull` is the commit `expected`, or if `expected` is `None`.
 ///
 /// # Errors
 /// `invalid_input` if `expected` is not a full object id.
@@ -53,7 +54,7 @@ pub fn is_expected_head(
     Ok(head.eq_ignore_ascii_case(expected))
 }
 
-/// Checks that the base branch of `pull` is the expected one, if one is expected.
+/// Checks that the base branch of `pull` is `expected`; passes if `expected` is `None`.
 ///
 /// # Errors
 /// `conflict` if the base is another branch.
@@ -78,7 +79,8 @@ pub fn check_expected_base(
     )))
 }
 
-/// The error for a head that is `actual` instead of `expected`; `actual` is empty if unknown.
+/// Returns the error for a head that is `actual` instead of `expected`. `actual` is empty if the
+/// head is unknown.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {
@@ -106,18 +108,18 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
     Error::new(kind, message).with_hint(hint)
 }
 
-/// Whether `text` is a full object id of git in hex: 40 digits (SHA-1) or 64 (SHA-256).
+/// Returns true if `text` is a full object id of git in hex: 40 digits (SHA-1) or 64 (SHA-256).
 #[must_use]
 pub fn is_full_oid(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether `text` is a full object id or a CID.
+/// Returns true if `text` is a full object id or a CID.
 fn is_full_id(text: &str) -> bool {
     is_cid(text) || is_full_oid(text)
 }
 
-/// Whether `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.
+/// Returns true if `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.
 fn is_cid(text: &str) -> bool {
     let is_base32 = |b: u8| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b);
     text.len() == 59 && text.starts_with("baf") && text.bytes().all(is_base32)
@@ -158,7 +160,7 @@ mod tests {
             assert!(e.hint().unwrap().text().contains(HEAD), "{e:?}");
             assert!(!e.message().contains('\u{1b}'), "{e:?}");
         }
-        // A SHA-256 id that begins with the 40 digits of the SHA-1 head is another commit.
+        // A SHA-256 id may begin with the 40 digits of the SHA-1 head, but it is another commit.
         let sha256 = format!("{HEAD}{}", "0".repeat(24));
         assert_eq!(check(HEAD, Some(&sha256)).unwrap_err().code(), "conflict");
     }

@@ -1,7 +1,7 @@
-//! Recovery hints: a sentence for people, and the call that carries out the sentence as data.
+//! Recovery hints: a sentence for people, and the same step as data for programs.
 //!
-//! A [`Hint`] contains no name of a command, tool or flag: the command line renders its [`Action`]
-//! as a command to paste, the MCP server as a tool call.
+//! A [`Hint`] never contains the name of a command, tool or flag. The command line renders its
+//! [`Action`] as a command to paste, the MCP server as a tool call.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,7 +11,7 @@ use crate::Op;
 
 /// A recovery: the next step for a caller.
 ///
-/// `Display` prints only the sentence.
+/// `Display` prints only the sentence, not the action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hint {
     text: Cow<'static, str>,
@@ -30,14 +30,14 @@ impl Hint {
         }
     }
 
-    /// Adds the call that carries out the sentence.
+    /// Adds the call that does what the sentence says.
     #[must_use]
     pub fn with_action(mut self, action: Action) -> Self {
         self.action = Some(action);
         self
     }
 
-    /// Like [`Self::with_action`], for an optional call.
+    /// Like [`Self::with_action`], but for an optional call.
     #[must_use]
     pub fn with_any_action(self, action: Option<Action>) -> Self {
         match action {
@@ -46,7 +46,7 @@ impl Hint {
         }
     }
 
-    /// Creates a hint with an action, in a constant.
+    /// Creates a hint with an action in a constant.
     #[must_use]
     pub const fn fixed(text: &'static str, action: Action) -> Self {
         Self {
@@ -55,25 +55,26 @@ impl Hint {
         }
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether the sentence is a constant of this program, without text from elsewhere.
+    /// Returns true if the sentence is a constant of this program, without text from a user or a
+    /// forge.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }
 
-    /// The call that carries out the sentence.
+    /// Returns the call that does what the sentence says.
     #[must_use]
     pub fn action(&self) -> Option<&Action> {
         self.action.as_ref()
     }
 
-    /// The same action with another sentence.
+    /// Replaces the sentence and keeps the action.
     #[must_use]
     pub fn map_text(self, text: impl FnOnce(&str) -> String) -> Self {
         Self {
@@ -116,34 +117,35 @@ impl From<&Self> for Hint {
     }
 }
 
-/// Operation that an [`Action`] calls.
+/// The operation that an [`Action`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Call {
     /// An operation of the forge, in the same repository as the failed call.
     Op(Op),
-    /// The failed call, with these arguments changed.
+    /// Repeats the failed call with changed arguments.
     Again,
-    /// Logging in to a host.
+    /// Logs in to a host.
     Login,
-    /// Show the stored accounts and the active one.
+    /// Shows the stored accounts and the active one.
     AuthStatus,
-    /// Show the capabilities of the repository.
+    /// Shows the capabilities of the repository.
     Capabilities,
-    /// Set a key of the user's configuration: [`Param::Key`], [`Param::Value`].
+    /// Sets a key of the user's configuration: [`Param::Key`] to [`Param::Value`].
     ConfigSet,
-    /// Read one or all keys of the configuration: [`Param::Key`].
+    /// Reads the configuration key [`Param::Key`], or all keys without it.
     ConfigGet,
-    /// List every problem of the configuration files.
+    /// Lists every problem of the configuration files.
     ConfigValidate,
-    /// Show which services have ingested a record; the target is its at-uri.
+    /// Shows which services have ingested a record. The target is the at-uri of the record.
     Ingestion,
-    /// Create the fields, options and labels that a repository's workflow needs.
+    /// Creates the fields, options and labels that the workflow of a repository needs.
     WorkflowInit,
 }
 
 impl Call {
-    /// The stable name: the operation's name, or `again`, `auth.login` and so on.
+    /// Returns the stable name: the name of the operation, or a name such as `again` or
+    /// `auth.login`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -167,12 +169,12 @@ impl Serialize for Call {
     }
 }
 
-/// An argument of an [`Action`], by its name in the core vocabulary.
+/// An argument of an [`Action`], with its name in the core vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Param {
-    /// An account's name at its host.
+    /// The name of an account at its host.
     Account,
     /// An assignee to add; repeatable.
     AddAssignee,
@@ -182,15 +184,15 @@ pub enum Param {
     AddProject,
     /// An account, bot or team to request a review from; repeatable.
     AddReviewer,
-    /// Whether to merge despite the rules.
+    /// Flag: merge despite the rules.
     Admin,
     /// Files to attach.
     Attach,
     /// The author of a pull request or an issue.
     Author,
-    /// The e-mail address of a merge commit's author.
+    /// The e-mail address for the author of a merge commit.
     AuthorEmail,
-    /// Whether to merge as soon as the rules are met.
+    /// Flag: let the forge merge later, once the rules are met.
     Auto,
     /// The base branch.
     Base,
@@ -198,15 +200,15 @@ pub enum Param {
     Body,
     /// The id of a claim on an issue.
     Claim,
-    /// Cursor at which the next page of a list begins.
+    /// The cursor where the next page of a list begins.
     Cursor,
-    /// Whether to delete the head branch as well.
+    /// Flag: also delete the head branch.
     DeleteBranch,
-    /// The pull request below in the stack.
+    /// The pull request directly below in the stack.
     DependsOn,
-    /// Whether the pull request is a draft.
+    /// Flag: make the pull request a draft.
     Draft,
-    /// Whether to change something that already exists.
+    /// Flag: change an object that already exists.
     Force,
     /// The head branch.
     Head,
@@ -218,17 +220,17 @@ pub enum Param {
     Key,
     /// The kind of a forge.
     Kind,
-    /// Whether to leave the files of a work tree unchanged.
+    /// Flag: leave the files of work trees unchanged.
     LeaveCheckout,
-    /// Number of rows.
+    /// Maximum number of rows.
     Limit,
     /// How to merge: `merge`, `squash` or `rebase`.
     Method,
     /// A milestone, by its title.
     Milestone,
-    /// A patch in place of a branch.
+    /// A patch that replaces the head branch as the source of the changes.
     Patch,
-    /// Whether to put a record again, so that the index ingests the record.
+    /// Flag: write a record again, so that the index ingests it.
     PutAgain,
     /// A label to remove; repeatable.
     RemoveLabel,
@@ -238,11 +240,11 @@ pub enum Param {
     Round,
     /// A search query.
     Search,
-    /// The round to compare with.
+    /// The earlier round to compare with.
     Since,
     /// `open`, `closed`, `merged` or `all`.
     State,
-    /// The first line of a merge's message.
+    /// The first line of the message of a merge commit.
     Subject,
     /// A title.
     Title,
@@ -250,7 +252,7 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
-    /// Whether to read a token from standard input.
+    /// Flag: read a token from standard input.
     WithToken,
 }
 
@@ -260,15 +262,15 @@ pub enum Param {
 pub enum Arg {
     /// A fixed value; `true` for a switch.
     Set(Cow<'static, str>),
-    /// A value that the caller has to find.
+    /// A value that the caller has to choose.
     Choose,
     /// No value: the argument is omitted.
     Omit,
-    /// In every argument of the failed call, replaces the first value by the second.
+    /// Replaces the first value by the second in every argument of the failed call.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 
-/// A call that a caller can make, as data.
+/// A call that the caller can make, as data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Action {
     call: Call,
@@ -279,7 +281,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Creates a call on the pull request or issue of the failed call.
+    /// Creates a call. Its target is the pull request or issue of the failed call.
     #[must_use]
     pub const fn new(call: Call) -> Self {
         Self::fixed(call, &[])
@@ -291,7 +293,7 @@ impl Action {
         Self::new(Call::Op(op))
     }
 
-    /// Creates a call that repeats the failed call with changed arguments.
+    /// Creates a call that repeats the failed call with changed arguments, in a constant.
     #[must_use]
     pub const fn again(args: &'static [(Param, Arg)]) -> Self {
         Self::fixed(Call::Again, args)
@@ -307,7 +309,7 @@ impl Action {
         }
     }
 
-    /// Sets the target: a pull request, issue or record, by number or at-uri.
+    /// Sets the target: a pull request, an issue or a record, by its number or at-uri.
     #[must_use]
     pub fn on(mut self, target: impl ToString) -> Self {
         self.target = Some(target.to_string());
@@ -322,7 +324,8 @@ impl Action {
         self
     }
 
-    /// Corrects a value of the failed call: a single value, or an element of a list.
+    /// Replaces a wrong value in the arguments of the failed call. A list argument is searched for
+    /// the value.
     #[must_use]
     pub fn replace(
         mut self,
@@ -335,26 +338,27 @@ impl Action {
         self
     }
 
-    /// Adds an argument whose value the caller has to find.
+    /// Adds an argument whose value the caller has to choose.
     #[must_use]
     pub fn choose(mut self, param: Param) -> Self {
         self.args.to_mut().push((param, Arg::Choose));
         self
     }
 
-    /// The operation to call.
+    /// Returns the operation to call.
     #[must_use]
     pub fn call(&self) -> Call {
         self.call
     }
 
-    /// The target pull request, issue or record; `None` for the target of the failed call.
+    /// Returns the target: a pull request, an issue or a record. `None` means the target of the
+    /// failed call.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
 
-    /// The arguments, in the order in which they were given.
+    /// Returns the arguments in the order in which they were added.
     #[must_use]
     pub fn args(&self) -> &[(Param, Arg)] {
         &self.args

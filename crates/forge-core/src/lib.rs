@@ -1,8 +1,8 @@
-//! The core of `forge`: forges ([`Forge`] and its family), capabilities ([`Capability`]), requests
-//! and results ([`model`], [`Outcome`], [`Page`]), repository names ([`locator`]), errors
-//! ([`Error`]), and the handle that callers use ([`Repo`]).
+//! The core of `forge`: forges ([`Forge`] and related traits), capabilities ([`Capability`]),
+//! requests and results ([`model`], [`Outcome`], [`Page`]), names of repositories ([`locator`]),
+//! errors ([`Error`]), and the handle for callers ([`Repo`]).
 //!
-//! This crate does no I/O; the backends do. Library users start at the `forge` crate.
+//! This crate does no I/O; the backends do. Library users start with the `forge` crate.
 
 mod across;
 pub mod call;

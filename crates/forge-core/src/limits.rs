@@ -1,28 +1,29 @@
-//! Sizes that a forge enforces, and the checks of texts and labels before anything is written.
+//! Size limits of a forge, and the checks of texts and labels before a write.
 //!
-//! A length is counted in characters. A title is trimmed before the check, as on GitHub's server;
-//! the text of a description or comment stays unchanged.
+//! Lengths are counted in characters. A title is trimmed before the check, as GitHub does. The text
+//! of a description or comment is not trimmed.
 
 use serde::Serialize;
 
 use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
 
-/// The longest description of a label, on every forge with label descriptions.
+/// Maximum length of a label's description in characters, on every forge that has such
+/// descriptions.
 const MAX_LABEL_DESCRIPTION: usize = 100;
 
-/// The largest file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
+/// Maximum size of a file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
 pub const MAX_REPO_FILE: usize = 1 << 20;
 
-/// Sizes that a forge enforces; checked before any write.
+/// Size limits that a forge enforces; this program checks them before any write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// Longest title, in characters.
+    /// Maximum length of a title, in characters.
     pub title_max: usize,
-    /// Longest description or comment, in characters.
+    /// Maximum length of a description or comment, in characters.
     pub body_max: usize,
-    /// Most labels on one pull request.
+    /// Maximum number of labels on one pull request.
     pub labels_max: usize,
-    /// Most pull requests in one page of a list.
+    /// Maximum number of pull requests in one page of a list.
     pub page_max: usize,
 }
 
@@ -37,7 +38,7 @@ static WRITE_SOMETHING: Hint = Hint::fixed(
 );
 
 impl Limits {
-    /// Checks a title and trims it: one line, not empty, not too long.
+    /// Trims a title and checks that it is one line, not empty and not too long.
     ///
     /// # Errors
     /// `invalid_input` (field `title`).
@@ -55,7 +56,7 @@ impl Limits {
         Ok(title)
     }
 
-    /// Checks a text that may be empty but not too long; `field` is its name.
+    /// Checks that a text is not too long; it may be empty. `field` is the name of the argument.
     ///
     /// # Errors
     /// `invalid_input` (field `field`).
@@ -65,7 +66,7 @@ impl Limits {
         })
     }
 
-    /// Checks a text that must not be empty; `field` is its name.
+    /// Checks that a text is neither empty nor too long. `field` is the name of the argument.
     ///
     /// # Errors
     /// `invalid_input` (field `field`).
@@ -100,7 +101,7 @@ fn check_length(field: &'static str, text: &str, most: usize) -> Result<()> {
     Err(Error::invalid(field, message))
 }
 
-/// Checks a label's name and trims it.
+/// Trims and checks the name of a label.
 ///
 /// # Errors
 /// `invalid_input` (field `name`) for an empty name, more than `most` characters, or a control
@@ -118,7 +119,7 @@ pub fn check_label_name(name: &str, most: usize) -> Result<&str> {
     Err(Error::invalid("name", message).with_hint("choose another name"))
 }
 
-/// Normalises a label's colour to six lowercase hex digits; a leading `#` is removed.
+/// Converts the colour of a label to six lowercase hex digits, without a leading `#`.
 ///
 /// # Errors
 /// `invalid_input` (field `color`).
@@ -131,7 +132,7 @@ pub fn check_label_color(color: &str) -> Result<String> {
     Err(Error::invalid("color", message).with_hint("write six hex digits, such as c0392b"))
 }
 
-/// Checks a label's description and trims it: one line of at most 100 characters.
+/// Trims a label's description and checks that it is one line of at most 100 characters.
 ///
 /// # Errors
 /// `invalid_input` (field `description`).

@@ -1,4 +1,4 @@
-//! Finds the parts of a Markdown text that a forge's page hides.
+//! Finds the parts of a Markdown text that the page of a forge hides.
 
 mod elements;
 mod hidden;
@@ -9,11 +9,13 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
 pub use hidden::{Hidden, hidden};
 
-/// Maximum length of a text that is read as Markdown, in bytes. Texts of forges have at most 65,536
-/// characters of at most four bytes. The parser's tree takes fifty times the memory of the text.
+/// Maximum length of a text that is parsed as Markdown, in bytes. Texts of forges have at most
+/// 65,536 characters of at most four bytes. The parser's tree takes fifty times the memory of the
+/// text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
-/// The part of a text that is read as Markdown, and the number of bytes after that part.
+/// Returns the beginning of a text, which is parsed as Markdown, and the number of bytes left out
+/// at the end.
 #[must_use]
 pub fn beginning(text: &str) -> (&str, usize) {
     let end = text.floor_char_boundary(MAX_TEXT);
@@ -21,15 +23,16 @@ pub fn beginning(text: &str) -> (&str, usize) {
     (read, rest.len())
 }
 
-/// The HTML comments of a Markdown text, and similar hidden parts, in order.
+/// Returns the HTML comments of a Markdown text and similar hidden parts, in order.
 ///
 /// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other
 /// `<! … >`, and `</` before a non-letter into comments.
 ///
-/// Visible text is never a comment: code, prose in which `<!--` does not begin HTML, and tags with
+/// Visible text is never returned: code, prose in which `<!--` does not begin HTML, and tags with
 /// any attribute values. If an HTML block ends within a comment, the comment extends to the next
 /// comment end in HTML, or else to the end of the text. A page shows nothing in between, because it
-/// escapes the `-->` of prose and code. The other kinds end with the next tag, so with their block.
+/// escapes a `-->` in prose and code. The other hidden parts end at the next tag, and so at the end
+/// of their block.
 ///
 /// Text that a page never shows, such as a link's target, a link definition, or a table cell beyond
 /// the last column, is searched for comments as well. Tables and footnotes are parsed as on GitHub.
@@ -43,7 +46,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
         at: HtmlState::Shown,
         found: Vec::new(),
     };
-    // Everything before this offset is done.
+    // The text before this offset is done.
     let mut done = 0;
     for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
         let is_comment = || {
@@ -55,7 +58,8 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // Inline tags are always closed, so without an open comment they count as unshown text.
+            // Inline tags are always closed. Outside of a comment they are handled as text that is
+            // not shown.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.unseen(done..range.start);
                 html.read(done.max(range.start)..range.end);
@@ -77,39 +81,39 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     html.found
 }
 
-/// GitHub's extensions of `CommonMark` that decide whether text is shown.
+/// GitHub's extensions of `CommonMark` that affect which text is shown.
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES);
 
-/// State of a browser's HTML tokenizer (html.spec.whatwg.org, "Tokenization").
+/// State of the HTML tokenizer of a browser (html.spec.whatwg.org, "Tokenization").
 #[derive(Clone, Copy)]
 enum HtmlState {
     Shown,
     Tag(InTag),
-    /// In a comment that begins at this offset.
+    /// Inside a comment that begins at this offset.
     Comment(usize),
-    /// In a bogus comment that begins at this offset: other markup that a browser treats as a
-    /// comment.
+    /// Inside a bogus comment that begins at this offset: other markup that a browser handles like
+    /// a comment.
     Bogus(usize),
 }
 
-/// State within a tag.
+/// State inside a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTag {
-    /// The tag's name, in which `=` has no meaning.
+    /// In the name of the tag, where `=` has no meaning.
     Name,
     Between,
     Attribute,
-    /// After an attribute's name and a space.
+    /// After the name of an attribute and a space.
     BehindAttribute,
-    /// After `=`.
+    /// After `=`, before the value.
     BeforeValue,
     Value,
-    /// A value that ends with this quote; `>` is part of the value.
+    /// In a value that ends with this quote. A `>` is part of the value.
     Quoted(char),
 }
 
 impl InTag {
-    /// The state after `c`, which does not end the tag.
+    /// Returns the state after the character `c`, which must not end the tag.
     fn next(self, c: char) -> Self {
         let space = c.is_ascii_whitespace();
         match self {
@@ -131,7 +135,7 @@ impl InTag {
     }
 }
 
-/// The HTML of a text, tokenized part by part.
+/// Tokenizes the HTML of a text, part by part.
 struct HtmlScan<'a> {
     text: &'a str,
     at: HtmlState,
@@ -139,12 +143,12 @@ struct HtmlScan<'a> {
 }
 
 impl HtmlScan<'_> {
-    /// Whether the following text is hidden.
+    /// Returns true if the text that follows is hidden.
     fn is_open(&self) -> bool {
         matches!(self.at, HtmlState::Comment(_) | HtmlState::Bogus(_))
     }
 
-    /// Continues with a part that is HTML.
+    /// Continues with a part of the text that is HTML.
     fn read(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while let Some(rest) = self
@@ -162,7 +166,7 @@ impl HtmlScan<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = HtmlState::Comment(start);
-                        // The opening hyphens may also close the comment: `<!-->` and `<!--->` are
+                        // The opening hyphens can also close the comment: `<!-->` and `<!--->` are
                         // comments.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
@@ -206,7 +210,7 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Leaves the HTML: up to the next block or tag the text is not HTML, and only an open comment
+    /// Ends the HTML: the text up to the next block or tag is not HTML, so only an open comment
     /// continues.
     fn leave(&mut self, end: usize) {
         match self.at {
@@ -219,7 +223,7 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Searches an unshown part for whole comments, unless a comment is already open there.
+    /// Searches a part that is not shown for whole comments, unless a comment is already open.
     fn unseen(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while !self.is_open()
@@ -234,7 +238,7 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// End of the comment that begins at `start`, if the end is in this part.
+    /// Returns the end of the comment that begins at `start`, if the comment ends in this part.
     fn end_of_comment(&self, start: usize, part: Range<usize>) -> Option<usize> {
         end_of_comment(self.text, start, part)
     }
@@ -245,7 +249,7 @@ impl HtmlScan<'_> {
     }
 }
 
-/// End of the comment that begins at `start`, if the end is in this part.
+/// Returns the end of the comment that begins at `start`, if the comment ends in this part.
 fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize> {
     let rest = text.get(part.clone())?;
     let ends = |at: &usize| {
@@ -259,8 +263,8 @@ fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize>
     places.find(ends).map(|at| at + 1)
 }
 
-/// Length of a part up to its first `>`. In later lines of a part, a `>` at the start of a line
-/// belongs to an enclosing quote.
+/// Returns the length of a part up to its first `>`. A `>` at the start of a later line belongs to
+/// an enclosing quote and does not count.
 fn end_of_bogus(part: &str) -> Option<usize> {
     let mut done = 0;
     for line in part.split_inclusive(['\r', '\n']) {
@@ -302,7 +306,7 @@ mod tests {
             ("a <!-- 1 --!> 2 -->", &["<!-- 1 --!>"]),
             ("<!-- 1 --!>2\n-->", &["<!-- 1 --!>"]),
             ("<!--!>1-->", &["<!--!>1-->"]),
-            // Quotes count only around a value.
+            // Quotes have a meaning only around a value.
             ("<p title='>' id = \"<!--\">\nx <!-- 1 -->", &["<!-- 1 -->"]),
             ("<p \"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a=b\"><!-- 1 -->\">", &["<!-- 1 -->"]),
@@ -316,7 +320,7 @@ mod tests {
             ("<p>\n</ 1\n2>\n</p>", &["</ 1\n2>"]),
             ("> a <?1\n> 2?> b", &["<?1\n> 2?>"]),
             ("> <?1\n\nb >", &["<?1"]),
-            // Each of these three is one comment of the page.
+            // Each of these three texts is one comment on the page.
             ("<div>\n<!--\n\nno\n\n<i>\n-->", &["<!--\n\nno\n\n<i>\n-->"]),
             ("> <!-- 1\n\nno `-->`", &["<!-- 1\n\nno `-->`"]),
             ("<!-- 1\n\n~~~\n2", &["<!-- 1\n\n~~~\n2"]),

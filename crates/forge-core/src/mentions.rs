@@ -1,8 +1,8 @@
 //! Finds references in a text: pull requests, issues and records, outside of code.
 //!
-//! A text is Markdown. Fences, code spans and HTML comments contain no references; an address
-//! counts if it is bare or a link's target. The repository is not consulted, so the references
-//! include numbers that do not exist.
+//! The text is Markdown. Fences, code spans and HTML comments contain no references. An address is
+//! a reference if it is bare or the target of a link. The repository is not queried, so a reference
+//! may have a number that does not exist.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -15,12 +15,12 @@ use crate::{
     model::{IssueId, Link, SubjectKind},
 };
 
-/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"). A description
-/// closes the same issues on every forge where text closes issues.
+/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"). They apply on
+/// every forge where a description closes issues.
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];
-/// Phrases that relate a text to an issue, of one or two words: `part of #7`.
+/// Phrases of one or two words that relate a text to an issue: `part of #7`.
 const RELATING: [&[&str]; 6] = [
     &["see"],
     &["see", "also"],
@@ -29,35 +29,36 @@ const RELATING: [&[&str]; 6] = [
     &["relates", "to"],
     &["part", "of"],
 ];
-/// Names before a hyphen and a number that are standards, not projects.
+/// Words that form the name of a standard with a hyphen and a number, and not a ticket key.
 const STANDARDS: [&str; 20] = [
     "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
 ];
-/// Length up to which a text is searched, in bytes: four times any forge's limit.
+/// Number of bytes of a text that are searched: four times the limit of any forge.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Maximum number of references in one text.
 const MAX_MENTIONS: usize = 500;
-/// Placeholder for code and other skipped parts, so that the text around them does not join.
+/// Text that replaces code and other skipped parts, so that the words around them stay separate.
 const GAP: &str = " \u{fffc} ";
 
-/// A referenced pull request, issue or record.
+/// The pull request, issue or record that a text refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MentionTarget {
-    /// `#7`: a pull request or an issue of the text's own repository.
+    /// `#7`: a pull request or an issue of the repository to which the text belongs.
     Number(u64),
-    /// `owner/name#7`: a pull request or an issue.
+    /// `owner/name#7`: a pull request or an issue of the named repository.
     InRepo(RepoId, u64),
-    /// A pull request, by its page.
+    /// A pull request, by the URL of its page.
     Pull(PrId),
-    /// An issue, by its page.
+    /// An issue, by the URL of its page.
     Issue(IssueId),
-    /// A record whose repository only the network knows.
+    /// A record. Its repository can only be looked up on the network.
     Record(AtUri),
 }
 
 impl MentionTarget {
-    /// The number and the kind, if known, of a reference to something in `repo`.
+    /// Returns the number, and the kind if known, of a target in `repo`. Returns `None` for any
+    /// other target.
     #[must_use]
     pub fn number_in(&self, repo: &RepoId) -> Option<(Option<SubjectKind>, u64)> {
         let own = |other: &RepoId| other.comparison_key() == repo.comparison_key();
@@ -76,7 +77,7 @@ impl MentionTarget {
         }
     }
 
-    /// The link from a text of `repo` to this reference, without title and state.
+    /// Returns the link from a text of `repo` to this target, without title and state.
     #[must_use]
     pub fn link(&self, repo: &RepoId) -> Link {
         let pull = Some(SubjectKind::PullRequest);
@@ -98,21 +99,21 @@ impl MentionTarget {
     }
 }
 
-/// A reference at one place of a text.
+/// A reference at one position of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mention {
-    /// The referenced thing.
+    /// The target of the reference.
     pub named: MentionTarget,
-    /// Whether a closing keyword directly precedes the reference: `fixes #7`.
+    /// True if a closing keyword directly precedes the reference: `fixes #7`.
     pub closes: bool,
-    /// Whether a relating phrase directly precedes the reference: `part of #7`, `see #7`.
+    /// True if a relating phrase directly precedes the reference: `part of #7`, `see #7`.
     pub relates: bool,
 }
 
-/// The references in `text`, in order; `hosts` maps hosts to forges and resolves `owner/name`. If a
-/// text has more than 500, the first 500 are returned, and `warnings` gets one warning for all
-/// texts.
+/// Returns the references in `text`, in order. `hosts` maps hosts to forges and defines the host of
+/// `owner/name`. At most 500 are returned; for texts with more, `warnings` gets one warning in
+/// total.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text);
@@ -130,7 +131,8 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
     found
 }
 
-/// The issues closed by a pull request of `repo` with this description, without repetition.
+/// Returns the numbers of the issues that a pull request of `repo` with this description closes,
+/// each once.
 #[must_use]
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
     let prose = prose(text);
@@ -148,17 +150,17 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ticket {
-    /// Key of the ticket.
+    /// Key of the ticket, such as `PROJ-123`.
     pub key: String,
-    /// Same as [`Mention::closes`].
+    /// True if a closing keyword directly precedes the key, as in [`Mention::closes`].
     pub closes: bool,
-    /// Same as [`Mention::relates`].
+    /// True if a relating phrase directly precedes the key, as in [`Mention::relates`].
     pub relates: bool,
 }
 
-/// The tickets that `text` refers to outside of code, in order.
+/// Returns the tickets that `text` refers to outside of code, in order.
 ///
-/// `key_of` extracts the key at the start of a word, usually with [`ticket_key`].
+/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice.
 #[must_use]
 pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text);
@@ -175,10 +177,11 @@ pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket>
     found.take(MAX_MENTIONS).collect()
 }
 
-/// The ticket key at the start of a text, unless the word continues after it.
+/// Returns the ticket key at the start of a text, unless the word continues after the key.
 ///
-/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1` is not
-/// a key, because the word continues. Names of standards such as `UTF-8` are not keys.
+/// A key has two to ten capitals, digits and underscores, then a hyphen and a number. `CVE-2024-1`
+/// has no key, because the word continues after `CVE-2024`. Names of standards such as `UTF-8` are
+/// not keys.
 #[must_use]
 pub fn ticket_key(text: &str) -> Option<&str> {
     ticket_shape(text).filter(|key| !is_standard(key))
@@ -199,14 +202,14 @@ pub fn ticket_shape(text: &str) -> Option<&str> {
         .filter(|_| is_ticket)
 }
 
-/// Whether a key names a standard, such as `UTF-8`.
+/// Returns true if a key names a standard, such as `UTF-8`.
 #[must_use]
 pub fn is_standard(key: &str) -> bool {
     let project = key.split_once('-').map_or(key, |(project, _)| project);
     STANDARDS.contains(&project)
 }
 
-/// Whether the word continues after a key: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
+/// Returns true if the word continues after a key: with `a` in `PROJ-1a`, with `-3` in `PROJ-1-3`.
 #[must_use]
 pub fn goes_on(behind: &str) -> bool {
     behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -215,7 +218,7 @@ pub fn goes_on(behind: &str) -> bool {
             .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The references in a text without code, in order.
+/// Returns the references in a text without code, in order.
 fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose).filter_map(move |word| {
         let named = named(word.text, hosts)?;
@@ -227,7 +230,7 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose, and whether the preceding words close or relate.
+/// A word of prose, with the words before it that close or relate.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
@@ -236,7 +239,7 @@ struct ProseWord<'a> {
 
 fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
     let mut after_closing = false;
-    // The previous two words, without their punctuation.
+    // The previous two words, without punctuation.
     let mut before = [String::new(), String::new()];
     prose.split_whitespace().map(move |text| {
         let follows = text.starts_with(|c: char| c == '#' || c.is_alphanumeric());
@@ -257,7 +260,7 @@ fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
     })
 }
 
-/// Whether the previous words are `words`.
+/// Returns true if the previous words are `words`.
 fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
     let from = before.len().saturating_sub(words.len());
     before
@@ -265,14 +268,14 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
         .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
-/// The visible words of a Markdown text without its code, with the addresses of its links.
+/// Returns the visible words of a Markdown text without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
     let mut html = String::new();
-    // Number of open links, images and code blocks, whose content is skipped.
+    // Number of open links, images and code blocks. Their content is skipped.
     let mut inside = 0_usize;
     for (event, range) in Parser::new(&text).into_offset_iter() {
         match event {
@@ -309,20 +312,20 @@ fn prose(text: &str) -> String {
             Event::Text(part) if inside == 0 && !is_hidden(range.start) => prose.push_str(&part),
             Event::Code(_) => prose.push_str(GAP),
             Event::Text(_) => {}
-            // A line break, the end of a block, or an inline tag.
+            // A line break, the end of a block or an inline tag separates words.
             _ => prose.push(' '),
         }
     }
     prose
 }
 
-/// The comments that end after `at`.
+/// Returns the comments that end after `at`.
 fn from_on(comments: &[Range<usize>], at: usize) -> impl Iterator<Item = &Range<usize>> {
     let before = comments.partition_point(|comment| comment.end <= at);
     comments.iter().skip(before)
 }
 
-/// The visible text of an HTML block without comments: no tags, no preformatted text.
+/// Returns the visible text of an HTML block without comments: no tags, no preformatted text.
 fn shown_of_html(html: &str) -> String {
     let start = html.trim_start().get(..4).unwrap_or_default();
     if start.eq_ignore_ascii_case("<pre") {
@@ -339,7 +342,8 @@ fn shown_of_html(html: &str) -> String {
     shown
 }
 
-/// The text after a tag whose `<` is consumed. A `>` in a quoted value does not end the tag.
+/// Returns the text after a tag. The `<` of the tag is already consumed. A `>` in a quoted value
+/// does not end the tag.
 fn behind_tag(html: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, c) in html.char_indices() {
@@ -357,7 +361,7 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// The reference in a word, ignoring punctuation around the reference.
+/// Returns the reference in a word, without the punctuation around it.
 fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {
@@ -388,7 +392,7 @@ fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     }
 }
 
-/// The issue of `file:///…#issue-7`, possibly followed by punctuation.
+/// Returns the issue that `file:///…#issue-7` names. Punctuation may follow the number.
 fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
     // A path of this machine is a reference only as a `file:` address.
@@ -401,7 +405,7 @@ fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     }
 }
 
-/// The number at the start of a text, unless the word continues after it.
+/// Returns the number at the start of a text, unless the word continues after the number.
 fn number(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The operations as data: name, effect, and needed capabilities.
+//! The operations as data: name, effect, and required capability.
 
 use crate::{
     Capability,
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Whether an operation changes anything on the forge.
+/// Effect of an operation on the forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Reads only.
@@ -28,19 +28,19 @@ macro_rules! ops {
             /// Every operation.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The stable name, as in spans, errors and plans.
+            /// Returns the stable name, as used in spans, errors and plans.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Whether the operation writes.
+            /// Returns whether the operation reads or writes.
             #[must_use]
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$variant => Effect::$effect,)* }
             }
 
-            /// The capability that the operation always needs, for any arguments.
+            /// Returns the capability that the operation needs regardless of its arguments.
             #[must_use]
             pub const fn capability(self) -> Option<Capability> {
                 match self { $(Self::$variant => $capability,)* }
@@ -174,9 +174,9 @@ ops! {
     LabelDelete = "label.delete", Write, Some(Capability::LabelEdit);
 }
 
-/// The capabilities that a request's arguments need, beyond [`Op::capability`].
+/// Capabilities that the arguments of a request need in addition to [`Op::capability`].
 pub(crate) trait Needs {
-    /// The capabilities, in the order in which they are reported.
+    /// Returns the capabilities, in the order for reporting.
     fn needs(&self) -> Vec<Capability>;
 }
 

@@ -1,4 +1,4 @@
-//! Result of a write: the value, and whether others can already see the value.
+//! The result of a write: the value, and whether it is visible to others.
 
 use std::time::Duration;
 
@@ -12,17 +12,18 @@ use crate::Hint;
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,
-    /// Ingestion of the object by the index that shows the object.
+    /// Ingestion state of the object in the index that displays it.
     pub ingestion: Ingestion,
-    /// The requested state existed before the call; the first warning describes that state. Side
-    /// effects (a comment, the deletion of a branch) may still happen, and are then in `steps`. For
-    /// a merge see [`Merge::already_merged`](crate::model::Merge::already_merged).
+    /// True if the requested state existed before the call; the first warning then describes this
+    /// state. Other parts of the request, such as a comment or the deletion of a branch, may still
+    /// have been done and are listed in `steps`. For a merge see
+    /// [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// The requested state existed before the call, and nothing was written.
+    /// True if the requested state existed before the call and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Parts of the write, in order; after a partial failure, including the parts not done.
+    /// Parts of the write, in order. After a partial failure, also the parts that were not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// Warnings about a write that succeeded.
@@ -31,7 +32,7 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// A write without warnings that the forge shows at once.
+    /// Builds the outcome of a write without warnings that is visible at once.
     pub fn immediate(value: T) -> Self {
         Self {
             value,
@@ -43,7 +44,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// A write that was unnecessary, because `value` was current already.
+    /// Returns the outcome of a request that needed no write, because `value` was already current.
     pub fn unchanged(value: T, warning: Warning) -> Self {
         Self {
             already: true,
@@ -59,13 +60,14 @@ impl<T> Outcome<T> {
         self
     }
 
-    /// Adds steps. A done step means that the write changed something.
+    /// Adds steps. If one of them is done, the write is no longer `unchanged`.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.steps.extend(steps);
         self.unchanged &= !self.steps.iter().any(|step| step.done);
     }
 
-    /// The steps done although the requested state existed before, separated by commas, or `None`.
+    /// Returns the names of the steps that were done although the requested state existed before,
+    /// separated by commas. Returns `None` if there are none.
     pub fn done_all_the_same(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
@@ -85,38 +87,38 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Ingestion of a written record by the index.
+/// Ingestion state of a written record: how far the index displays it.
 ///
 /// The five words are the same in Rust, JSON, MCP and docs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ingestion {
-    /// The forge itself shows the object.
+    /// The forge itself displays the object; there is no separate index.
     Immediate,
-    /// An index shows the object, with the same content.
+    /// The index displays the object with the written content.
     Confirmed {
         /// Name of the index.
         by: String,
-        /// Time until the record appeared, in milliseconds.
+        /// Time until the object appeared in the index, in milliseconds.
         #[serde(rename = "after_ms", serialize_with = "millis")]
         after: Duration,
     },
-    /// No index shows the record yet, but an index may still show it.
+    /// The index does not display the object yet, but may do so later.
     Pending {
-        /// The record's at-uri; `None` if it is unknown whether the record was written. Steps that
-        /// were done remain, and a warning says how to finish.
+        /// The record's at-uri. `None` if it is unknown whether the record was written; the steps
+        /// that were done remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
-        /// Waiting time so far, in milliseconds.
+        /// Time waited so far, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
     },
-    /// The record is stored (or deleted), but this appview does not ingest its collection.
+    /// The record is stored or deleted on the PDS, but the appview does not ingest this collection.
     PdsOnly {
-        /// The alternative.
+        /// What to do instead.
         instead: String,
     },
-    /// The index drops the record for a provable reason.
+    /// The index drops the record, for a reason that can be proved.
     Ineffective {
         /// The record's at-uri.
         uri: String,
@@ -126,7 +128,7 @@ pub enum Ingestion {
 }
 
 impl Ingestion {
-    /// The word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
+    /// Returns the stable word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -138,7 +140,7 @@ impl Ingestion {
         }
     }
 
-    /// Combines two writes that belong together: the less visible verdict wins.
+    /// Combines the ingestion of two writes that belong together. The less visible one wins.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
@@ -160,18 +162,18 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_u64(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// One step of a write with several.
+/// One step of a write that has several steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
     /// Name of the step in a few words: `merge`, `delete head branch`.
     pub name: String,
-    /// The step was done.
+    /// True if the step was done.
     pub done: bool,
 }
 
 impl Step {
-    /// The step `name`, and whether it was done.
+    /// Builds the step `name`.
     pub fn new(name: impl Into<String>, done: bool) -> Self {
         Self {
             name: name.into(),
@@ -189,13 +191,13 @@ pub struct Warning {
     /// Recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// The part of the answer that is incomplete because of this: a field of the model.
+    /// The field of the model that is incomplete, if the warning is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
 }
 
 impl Warning {
-    /// A warning without a hint.
+    /// Builds a warning without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -204,7 +206,7 @@ impl Warning {
         }
     }
 
-    /// Names the part of the answer that is incomplete.
+    /// Sets the field of the model that is incomplete.
     #[must_use]
     pub fn of_section(mut self, section: &'static str) -> Self {
         self.section = Some(section);
@@ -218,11 +220,11 @@ impl Warning {
         self
     }
 
-    /// Merges the warnings of a list's rows: each warning once, in the order of the rows, without
-    /// the warnings in `told`. A warning of only some rows names up to three of these rows. A hint
-    /// that differs between rows is dropped.
+    /// Merges the warnings of the rows of a list. Each warning appears once, in the order of the
+    /// rows; the warnings in `told` are left out. A warning that only some rows have names up to
+    /// three of these rows. A hint that differs between rows is dropped.
     ///
-    /// Each row has a name and warnings.
+    /// `rows` yields the name and the warnings of each row.
     #[must_use]
     pub fn of_rows<'a>(
         rows: impl IntoIterator<Item = (String, &'a [Self])>,
@@ -262,7 +264,7 @@ impl Warning {
     }
 }
 
-/// The first few names, and the number of the others.
+/// Joins the first few names, and counts the others.
 fn few(names: &[String], count: usize) -> String {
     const MOST: usize = 3;
     let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
@@ -324,7 +326,7 @@ mod tests {
             assert_eq!(better.clone().worse(worse.clone()), *worse);
             assert_eq!(worse.clone().worse(better.clone()), *worse);
         }
-        // If both verdicts are equal, the first is kept.
+        // Of two equal verdicts, the first is kept.
         let first = pending("at://x").worse(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }

@@ -1,4 +1,4 @@
-//! Pages and opaque cursors.
+//! Pages of lists, and opaque cursors.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Position and size of a requested page.
+/// The position and size of a requested page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageReq {
     /// Maximum number of items, at least 1.
     pub limit: usize,
-    /// End of the previous page; `None` for the first page.
+    /// Cursor from the previous page; `None` for the first page.
     pub cursor: Option<Cursor>,
 }
 
 impl PageReq {
-    /// The first page of at most `limit` items.
+    /// Requests the first page, with at most `limit` items.
     #[must_use]
     pub fn first(limit: usize) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl PageReq {
         }
     }
 
-    /// The page after `cursor`.
+    /// Requests the page after `cursor`.
     #[must_use]
     pub fn after(cursor: Cursor, limit: usize) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl PageReq {
         }
     }
 
-    /// The position in the cursor; `None` for the first page.
+    /// Returns the position that the cursor contains; `None` for the first page.
     ///
     /// # Errors
     /// The errors of [`Cursor::position`].
@@ -45,31 +45,31 @@ impl PageReq {
     }
 }
 
-/// One page.
+/// One page of a list.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Page<T> {
     /// The items, in the order of the query.
     pub items: Vec<T>,
-    /// Start of the next page; `None` on the last page.
+    /// Cursor of the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
-    /// Total number of items, if the forge returns the number without further work.
+    /// Total number of items, if the forge reports it without extra work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Number of candidates examined to fill the page, if this program filters.
+    /// Number of candidates that were examined to fill the page, if this program filters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
-    /// The service that answered, if several can: `the index at api.tangled.org`.
+    /// The service that answered, if there are several: `the index at api.tangled.org`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Items that could not be read; the rest of the page is valid.
+    /// Warnings about items that could not be read; the rest of the page is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
 
 impl<T> Page<T> {
-    /// A last page of `items`, without the total number.
+    /// Builds a last page of `items`, without a total.
     #[must_use]
     pub fn new(items: Vec<T>) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// A page that contains all items.
+    /// Builds a page that contains all items.
     #[must_use]
     pub fn complete(items: Vec<T>) -> Self {
         let total = Some(items.len() as u64);
@@ -93,34 +93,34 @@ impl<T> Page<T> {
     }
 }
 
-/// An opaque position, valid only for the query that created it.
+/// An opaque position in a list, valid only for the query that created it.
 ///
-/// The text is `<scheme>:<hash of the query, hex>:<position>`; only the backend that created it
-/// parses the position.
+/// The text is `<scheme>:<hash of the query, hex>:<position>`. Only the backend that created the
+/// cursor interprets the position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// A cursor of backend `scheme` for `query` at `position`.
+    /// Builds a cursor of the backend `scheme` for `query` at `position`.
     #[must_use]
     pub fn new(scheme: &str, query: &impl Hash, position: &str) -> Self {
         Self(format!("{scheme}:{:016x}:{position}", fingerprint(query)))
     }
 
-    /// Wraps a caller's text as a cursor; validation happens on use.
+    /// Converts the text from a caller to a cursor. The text is validated when the cursor is used.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text for callers.
+    /// Returns the text for the caller.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The position, if this cursor belongs to `scheme` and `query`.
+    /// Returns the position, if this cursor belongs to `scheme` and `query`.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another backend or query, or a malformed one.
@@ -144,8 +144,8 @@ impl Cursor {
     }
 }
 
-/// FNV-1a hash of a value. Cursors and versions must mean the same in every build, which
-/// `DefaultHasher` does not guarantee.
+/// Returns the FNV-1a hash of a value. `DefaultHasher` is not used, because cursors and versions
+/// must have the same meaning in every build.
 #[must_use]
 pub fn fingerprint(query: &impl Hash) -> u64 {
     struct Fnv(u64);

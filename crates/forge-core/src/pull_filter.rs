@@ -1,5 +1,5 @@
-//! Filters of a list, for backends where this program filters: query fields, and words and
-//! qualifiers in GitHub's search syntax.
+//! Filters a list in this program, for backends that cannot filter: fields of a query, and words
+//! and qualifiers in GitHub's search syntax.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
     suggest, text,
 };
 
-/// The qualifiers, as error messages list them.
+/// The known qualifiers, as listed in error messages.
 const QUALIFIERS: [&str; 11] = [
     "author",
     "assignee",
@@ -22,7 +22,8 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
-/// The fields of a pull request that filters use. A field that no term tests may be empty.
+/// The fields of a pull request that a filter can test. A field that no term tests may be left
+/// empty.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
     /// Number, if the pull request has one.
@@ -33,9 +34,9 @@ pub struct SearchCandidate<'a> {
     pub description: &'a str,
     /// Author's login.
     pub author: &'a str,
-    /// Logins of the assignees ([`Filter::needs_assignees`]).
+    /// Logins of the assignees. Needed if [`Filter::needs_assignees`].
     pub assignees: Vec<&'a str>,
-    /// Names of the labels ([`Filter::needs_labels`]).
+    /// Names of the labels. Needed if [`Filter::needs_labels`].
     pub labels: Vec<&'a str>,
     /// Base branch.
     pub base: &'a str,
@@ -43,12 +44,12 @@ pub struct SearchCandidate<'a> {
     pub head: &'a str,
     /// State.
     pub state: PrState,
-    /// Whether the pull request is a draft.
+    /// True if the pull request is a draft.
     pub draft: bool,
-    /// Combined decision of the reviews. Used, like the next two fields, if
+    /// Combined decision of the reviews. This and the next two fields are needed if
     /// [`Filter::needs_reviews`].
     pub decision: Option<ReviewDecision>,
-    /// Whether there is any review.
+    /// True if there is at least one review.
     pub reviewed: bool,
     /// Logins of requested reviewers.
     pub pending_reviewers: Vec<&'a str>,
@@ -69,7 +70,7 @@ struct SearchTerm {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TermTest {
-    /// A word in the title or description, ignoring case.
+    /// A word in the title or description, regardless of case.
     Word(String),
     Author(String),
     Assignee(String),
@@ -82,7 +83,7 @@ enum TermTest {
     Review(Decision),
     ReviewRequested(String),
     Number(u64),
-    /// `is:pr`: always true.
+    /// `is:pr`, which is always true.
     Anything,
 }
 
@@ -96,7 +97,7 @@ enum Decision {
 }
 
 impl Filter {
-    /// The filter of `query`.
+    /// Parses the filter of `query`.
     ///
     /// # Errors
     /// `invalid_input` for a malformed search.
@@ -107,7 +108,7 @@ impl Filter {
             .map(parse)
             .transpose()?
             .unwrap_or_default();
-        // A state in the search replaces the default state.
+        // A state in the search text replaces the default state.
         let says_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
         let state = match query.state {
             StateFilter::Open if terms.iter().any(says_state) => StateFilter::All,
@@ -138,7 +139,7 @@ impl Filter {
             add(TermTest::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != TermTest::Anything);
-        // Listing only open pull requests is enough, because the index has all of them.
+        // Open pull requests suffice, because the index has all of them.
         let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open
@@ -148,33 +149,33 @@ impl Filter {
         Ok(Self { state, terms })
     }
 
-    /// A superset of the states that the filter shows.
+    /// Returns the states to list. They include all states that the filter accepts.
     #[must_use]
     pub fn state(&self) -> StateFilter {
         self.state
     }
 
-    /// Whether the filter drops some pull requests of [`Self::state()`].
+    /// Returns true if the filter drops some of the pull requests in [`Self::state()`].
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
     }
 
-    /// Whether a term tests labels.
+    /// Returns true if a term tests labels.
     #[must_use]
     pub fn needs_labels(&self) -> bool {
         let asks = |t: &SearchTerm| matches!(t.test, TermTest::Label(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether a term tests assignees.
+    /// Returns true if a term tests assignees.
     #[must_use]
     pub fn needs_assignees(&self) -> bool {
         let asks = |t: &SearchTerm| matches!(t.test, TermTest::Assignee(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether a term tests reviews or review requests.
+    /// Returns true if a term tests reviews or review requests.
     #[must_use]
     pub fn needs_reviews(&self) -> bool {
         let asks =
@@ -182,12 +183,12 @@ impl Filter {
         self.terms.iter().any(asks)
     }
 
-    /// The logins in the filter, including `@me`, for the caller to replace.
+    /// Returns the logins in the filter, so that the caller can replace `@me`.
     pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut String> {
         self.terms.iter_mut().filter_map(SearchTerm::login_mut)
     }
 
-    /// Whether the filter shows `pull`.
+    /// Returns true if the filter accepts `pull`.
     #[must_use]
     pub fn matches(&self, pull: &SearchCandidate<'_>) -> bool {
         self.state.shows(pull.state) && self.terms.iter().all(|t| t.test.matches(pull) != t.negated)
@@ -203,7 +204,7 @@ impl SearchTerm {
     }
 }
 
-/// Whether two logins, or two label names, are the same.
+/// Compares two logins or two label names.
 #[must_use]
 pub fn same_login(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
@@ -250,13 +251,13 @@ fn parse(search: &str) -> Result<Vec<SearchTerm>> {
     split_words(search)?.into_iter().map(term).collect()
 }
 
-/// A word of a search, and the offset of its first quote.
+/// A word of a search, with the offset of its first quote.
 struct SearchWord {
     text: String,
     quoted_from: Option<usize>,
 }
 
-/// Splits at spaces outside of quotes, and removes the quotes.
+/// Splits a search at spaces outside of quotes, and removes the quotes.
 fn split_words(search: &str) -> Result<Vec<SearchWord>> {
     let mut all = Vec::new();
     let mut word = SearchWord {

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A credential: only [`Secret::expose`] returns its text, and no formatting prints it.
+/// A credential. Only [`Secret::expose`] returns its text, and no formatting prints it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
@@ -11,7 +11,8 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text of the credential, for the one place that writes the credential into a header.
+    /// Returns the text of the credential. Called only where the credential is written into a
+    /// header.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -2,19 +2,20 @@ use std::{future::Future, time::Duration};
 
 use crate::Result;
 
-/// Pauses before the retries. GitHub computes mergeability only after the first request.
+/// Pauses before each retry. GitHub starts to compute mergeability at the first request.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
 
-/// Rereads a pull request until the forge knows its mergeability, for at most seven seconds.
+/// Rereads a pull request until the forge has computed its mergeability, for at most seven seconds.
 ///
-/// `first` is the previous read. `pause` is called before each retry with its number, from 1.
+/// `first` is the result of the previous read. `pause` is called before each retry, with the number
+/// of the retry from 1.
 ///
 /// # Errors
-/// Errors of `read`.
+/// The errors of `read`.
 pub async fn settle_mergeability<T, R, P>(
     first: T,
     is_unknown: impl Fn(&T) -> bool,

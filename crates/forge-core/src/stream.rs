@@ -1,4 +1,4 @@
-//! Every paged list of a [`Repo`] as a stream.
+//! Streams for all paged lists of a [`Repo`].
 
 use futures::{Stream, TryStreamExt as _, stream};
 
@@ -10,12 +10,12 @@ use crate::{
     },
 };
 
-/// The paged lists as streams, which read the next page on demand.
+/// The paged lists as streams that read the next page on demand.
 ///
-/// A failed page is the last item. Warnings of pages are dropped: the method without `all_` returns
-/// them.
+/// If a page fails, its error is the last item. Warnings are dropped; the method without `all_` in
+/// its name returns them.
 impl Repo {
-    /// The pull requests of a query, newest first.
+    /// Streams the pull requests of a query, newest first.
     pub fn all_pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> {
         items(self.limits().page_max, move |page| {
             let query = query.clone();
@@ -23,7 +23,7 @@ impl Repo {
         })
     }
 
-    /// The issues of a query, newest first.
+    /// Streams the issues of a query, in its order.
     pub fn all_issues(&self, query: IssueQuery) -> impl Stream<Item = Result<Issue>> {
         items(self.limits().page_max, move |page| {
             let query = query.clone();
@@ -31,17 +31,17 @@ impl Repo {
         })
     }
 
-    /// The comments, oldest first.
+    /// Streams the comments, oldest first.
     pub fn all_comments(&self, pr: &PrId) -> impl Stream<Item = Result<Comment>> {
         items(self.limits().page_max, move |page| self.comments(pr, page))
     }
 
-    /// The reviews, oldest first.
+    /// Streams the reviews, oldest first.
     pub fn all_reviews(&self, pr: &PrId) -> impl Stream<Item = Result<Review>> {
         items(self.limits().page_max, move |page| self.reviews(pr, page))
     }
 
-    /// The review threads.
+    /// Streams the review threads.
     pub fn all_threads(
         &self,
         pr: &PrId,
@@ -52,40 +52,40 @@ impl Repo {
         })
     }
 
-    /// The changed files.
+    /// Streams the changed files.
     pub fn all_files(&self, pr: &PrId) -> impl Stream<Item = Result<FileChange>> {
         items(self.limits().page_max, move |page| self.files(pr, page))
     }
 
-    /// The commits, oldest first.
+    /// Streams the commits, oldest first.
     pub fn all_commits(&self, pr: &PrId) -> impl Stream<Item = Result<Commit>> {
         items(self.limits().page_max, move |page| self.commits(pr, page))
     }
 
-    /// The status history, oldest first.
+    /// Streams the status history, oldest first.
     pub fn all_history(&self, pr: &PrId) -> impl Stream<Item = Result<StatusEvent>> {
         items(self.limits().page_max, move |page| self.history(pr, page))
     }
 
-    /// Events of an issue, oldest first.
+    /// Streams the events of an issue, oldest first.
     pub fn all_issue_history(&self, issue: &IssueId) -> impl Stream<Item = Result<StatusEvent>> {
         items(self.limits().page_max, move |page| {
             self.issue_history(issue, page)
         })
     }
 
-    /// The labels of the repository.
+    /// Streams the labels of the repository.
     pub fn all_labels(&self) -> impl Stream<Item = Result<Label>> {
         items(self.limits().page_max, move |page| self.labels(page))
     }
 
-    /// The branches with their head commits, by name.
+    /// Streams the branches with their head commits, sorted by name.
     pub fn all_branches(&self) -> impl Stream<Item = Result<Branch>> {
         items(self.limits().page_max, move |page| self.branches(page))
     }
 }
 
-/// The items of a list, page after page; `read` reads one page.
+/// Streams the items of a list. `read` reads one page.
 fn items<T, P>(limit: usize, read: impl Fn(PageReq) -> P) -> impl Stream<Item = Result<T>>
 where
     P: Future<Output = Result<Page<T>>>,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::Cursor;
 
-    /// A page of two numbers; page 2 is the last one, or fails.
+    /// Returns a page of two numbers. Page 2 is the last one, or fails if `is_broken`.
     async fn page(req: PageReq, is_broken: bool) -> Result<Page<u64>> {
         let number = match req.position("test", &"numbers")? {
             Some(_) => 2,

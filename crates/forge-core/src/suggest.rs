@@ -1,20 +1,21 @@
-//! "Did you mean": existing names similar to a missing name.
+//! Suggestions for a missing name: "did you mean" and similar existing names.
 
 use crate::{Action, Param};
 
 /// Maximum number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
-/// Maximum length of a list that a hint shows in full.
+/// Maximum number of names that a hint lists completely.
 const MAX_FULL_LIST: usize = 12;
-/// Minimum length of a word for suggesting names that contain the word.
+/// Minimum length of a word for which names that contain it are suggested.
 const MIN_PART_LENGTH: usize = 3;
-/// Words are cut to this length, because comparison takes quadratic time.
+/// Maximum number of characters that are compared, because the comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;
 
-/// The candidates that `word` probably means, nearest first, at most three.
+/// Returns at most three candidates that `word` probably means, most similar first.
 ///
-/// Two names are similar if they are equal ignoring case, if at most one letter in three is wrong,
-/// missing, extra or swapped, or if the candidate contains `word` (of three letters or more).
+/// Two names are similar if they are equal regardless of case, if at most one letter in three is
+/// wrong, missing, extra or swapped, or if the candidate contains `word` (of three letters or
+/// more).
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);
@@ -28,7 +29,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
                 return Some((name_length - length, candidate));
             }
             let allowed = length.max(name_length).div_ceil(3).min(length);
-            // The distance is at least the difference in length.
+            // The edit distance is at least the difference in length.
             if length.abs_diff(name_length) > allowed {
                 return None;
             }
@@ -44,7 +45,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
         .collect()
 }
 
-/// The suggestions as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
+/// Returns the suggestions in a form that can end a sentence: `did you mean 'a', 'b' or 'c'?`.
 #[must_use]
 pub fn did_you_mean<'a>(
     word: &str,
@@ -59,9 +60,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// The hint for a missing name: similar names from `known`, and all names if there are few. Without
-/// a similar name, a long list shows its first names. `what` is the plural noun for the names, such
-/// as `labels`.
+/// Returns the hint for a missing name. It lists similar names from `known`, and all names if there
+/// are few. If there are many and none is similar, it lists the first ones. `what` is the plural
+/// noun for the names, such as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -80,7 +81,8 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// The failed call with `word` replaced by the nearest name in the arguments `params`.
+/// Returns the failed call as an action in which the most similar name replaces `word` in the
+/// arguments `params`.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],
@@ -93,7 +95,7 @@ pub fn corrected<'a>(
     Some(params.iter().fold(again, in_place))
 }
 
-/// Names come from users and forges, so they are escaped.
+/// Quotes and escapes a name, because names come from users and forges.
 fn quoted(name: &str) -> String {
     format!("'{}'", crate::text::one_line(name))
 }

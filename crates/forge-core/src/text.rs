@@ -1,4 +1,4 @@
-//! Sanitises untrusted text from forges: a title can contain terminal escapes that rewrite the
+//! Sanitises untrusted text from forges. A title can contain terminal escapes that rewrite the
 //! screen, and characters that reorder or hide text.
 //!
 //! [`neutralise`] makes such characters visible and leaves all other text unchanged:
@@ -17,23 +17,23 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-/// Makes control and invisible characters visible; see the module.
+/// Makes control characters and invisible characters visible, as described for the module.
 ///
-/// The function is idempotent.
+/// Applying the function twice has the same effect as applying it once.
 #[must_use]
 pub fn neutralise(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_suspect) {
         return Cow::Borrowed(text);
     }
-    // Only ASCII and whole characters are written, so the result is UTF-8.
+    // The function writes only ASCII and whole characters, so the result is UTF-8.
     match neutralise_all(text.as_bytes()) {
         out if out == text.as_bytes() => Cow::Borrowed(text),
         out => Cow::Owned(String::from_utf8(out).unwrap_or_default()),
     }
 }
 
-/// [`neutralise`] for one line: every run of white space, including line breaks, becomes one space,
-/// and the ends are trimmed.
+/// Like [`neutralise`], but returns one line: every run of white space, including line breaks,
+/// becomes one space, and the ends are trimmed.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     let mut joined = String::with_capacity(text.len());
@@ -49,7 +49,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(neutralise(&joined).into_owned())
 }
 
-/// [`neutralise`] for bytes that need not be UTF-8, such as a diff. For a stream use
+/// Like [`neutralise`], for bytes that may be invalid UTF-8, such as a diff. For a stream use
 /// [`Neutraliser`].
 #[must_use]
 pub fn neutralise_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
@@ -63,16 +63,16 @@ pub fn neutralise_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether bytes contain a terminal escape: ESC, or a C1 control in UTF-8 that begins or ends a
-/// control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
+/// Returns true if bytes contain a terminal escape: ESC, or a C1 control in UTF-8 that begins or
+/// ends a control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
 #[must_use]
 pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     let c1 = |pair: &[u8]| matches!(pair, [0xC2, 0x90 | 0x98 | 0x9B | 0x9C | 0x9D | 0x9E | 0x9F]);
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
-/// Removes the characters that [`neutralise`] makes visible, and returns their number. For readers
-/// such as a language model, which visible markers within words would mislead. Tabs, line breaks
+/// Removes the characters that [`neutralise`] makes visible, and returns how many were removed. For
+/// readers such as a language model, which markers within words would mislead. Tabs, line breaks
 /// and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
@@ -89,7 +89,7 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
                 return true;
             }
             let (shown, before) = neutraliser.judge(*c);
-            // A removed character does not change how its neighbours combine.
+            // A removed character does not affect how its neighbours combine.
             if shown {
                 neutraliser.before = before;
             } else {
@@ -101,8 +101,8 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), hidden)
 }
 
-/// Removes the sequences that colour a terminal or move its cursor (`ESC [ … letter`), as in logs.
-/// A lone ESC stays; see [`neutralise`].
+/// Removes the sequences that colour a terminal or move its cursor (`ESC [ … letter`), which logs
+/// contain. A single ESC stays; [`neutralise`] makes it visible.
 #[must_use]
 pub fn strip_ansi(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
@@ -114,7 +114,7 @@ pub fn strip_ansi(text: &str) -> String {
     out
 }
 
-/// The first `max` characters of a text, and the number of dropped ones.
+/// Returns the first `max` characters of a text, and the number of characters left out.
 #[must_use]
 pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
     match text.char_indices().nth(max) {
@@ -134,40 +134,41 @@ fn neutralise_all(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// [`neutralise_bytes`] for a stream, chunk by chunk.
+/// Like [`neutralise_bytes`], for a stream of chunks.
 ///
-/// A character split between two chunks, and a carriage return at the end of a chunk, are held back
-/// until the next chunk; [`Self::finish`] writes the rest. The result does not depend on where the
-/// chunks are cut.
+/// A character that is split between two chunks, or a carriage return at the end of a chunk, is
+/// held back until the next chunk. [`Self::finish`] writes what is held back. The result does not
+/// depend on where the chunks are cut.
 #[derive(Debug, Default)]
 pub struct Neutraliser {
-    /// The first bytes of a character, at most three.
+    /// The first bytes of an incomplete character, at most three.
     held: Vec<u8>,
-    /// Whether a carriage return waits for the next byte.
+    /// True if a carriage return is held back until the next byte.
     carriage_return: bool,
     before: PreviousChar,
 }
 
-/// The previous character, as far as a joiner or a variation selector depends on it.
+/// The kind of the previous character, which decides whether a joiner or a variation selector may
+/// follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PreviousChar {
-    /// A joiner or selector may not follow: ASCII, the beginning of a line, a character made
+    /// Neither a joiner nor a selector may follow: ASCII, the start of a line, a character made
     /// visible.
     #[default]
     Plain,
-    /// A digit, `#` or `*`, which U+FE0F makes a keycap.
+    /// A digit, `#` or `*`. U+FE0F may follow to form a keycap.
     Keycap,
-    /// A letter or an emoji.
+    /// A letter or an emoji. Both a joiner and a selector may follow.
     Letter,
-    /// A variation selector. A joiner may follow, but no second selector: a row of selectors can
-    /// carry hidden text.
+    /// A variation selector. A joiner may follow, but no second selector, because a row of
+    /// selectors can carry hidden text.
     Selector,
-    /// A joiner. Neither joiner nor selector may follow.
+    /// A joiner. Neither a joiner nor a selector may follow.
     Joiner,
 }
 
 impl Neutraliser {
-    /// A neutraliser at the beginning of a text.
+    /// Creates a neutraliser for the start of a text.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -203,7 +204,7 @@ impl Neutraliser {
         }
     }
 
-    /// Writes bytes that were held back, and resets the state.
+    /// Writes the bytes that are held back, and resets the state.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
@@ -214,7 +215,7 @@ impl Neutraliser {
         *self = Self::default();
     }
 
-    /// Handles bytes that are not UTF-8.
+    /// Handles bytes that are invalid UTF-8.
     fn foreign(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.flush_return(out);
         self.before = PreviousChar::Plain;
@@ -253,7 +254,7 @@ impl Neutraliser {
         }
     }
 
-    /// Whether a character may be written unchanged, and the state after it.
+    /// Returns whether a character may be written unchanged, and the state after it.
     fn judge(&self, c: char) -> (bool, PreviousChar) {
         match c {
             '0'..='9' | '#' | '*' => (true, PreviousChar::Keycap),
@@ -264,7 +265,7 @@ impl Neutraliser {
                     (false, PreviousChar::Plain)
                 }
             },
-            // Text or emoji presentation.
+            // Selectors for text or emoji presentation.
             '\u{FE0E}' | '\u{FE0F}' => match self.before {
                 PreviousChar::Keycap | PreviousChar::Letter => (true, PreviousChar::Selector),
                 PreviousChar::Plain | PreviousChar::Selector | PreviousChar::Joiner => {
@@ -282,14 +283,14 @@ impl Neutraliser {
     }
 }
 
-/// Whether a character is made visible always or in some positions.
+/// Returns true if a character is made visible, always or in some positions.
 fn is_suspect(c: char) -> bool {
     matches!(c,
         // Control characters.
         '\0'..='\u{8}' | '\u{B}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
-        // Direction controls.
+        // Controls of the writing direction.
         | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
-        // Zero width, or a line break that only some programs see.
+        // Characters of zero width, and a line break that only some programs recognise.
         | '\u{AD}' | '\u{34F}' | '\u{200B}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}'
         | '\u{206A}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}'
         // Fillers of Hangul, Khmer and Mongolian, and controls of shorthand and musical notation.
@@ -297,7 +298,7 @@ fn is_suspect(c: char) -> bool {
         | '\u{180B}'..='\u{180F}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
         // Tags, and the reserved characters next to them.
         | '\u{E0000}'..='\u{E0FFF}'
-        // Allowed after certain characters.
+        // Characters that are allowed after certain other characters.
         | '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
 }
 
@@ -429,7 +430,7 @@ mod tests {
             ("pass\u{200b}word\u{e0041}\u{ad}", Some("password"), 3),
             ("\x1b[31mred", Some("[31mred"), 1),
             ("pay\u{200d}pal", Some("paypal"), 1),
-            // A row of selectors can carry a message; the first one belongs to the letter.
+            // A row of selectors can carry a message. Only the first one belongs to the letter.
             ("葛\u{e0100}\u{e0101}\u{e0102}", Some("葛\u{e0100}"), 2),
             ("👩\u{200b}\u{200d}👧", Some("👩\u{200d}👧"), 1),
         ] {
@@ -511,7 +512,7 @@ mod tests {
         assert_eq!(out, "é<U+200D>".as_bytes());
     }
 
-    /// Characters and bytes at which the code branches.
+    /// Generates characters and bytes at which the code branches.
     fn nasty() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             any::<char>().prop_map(|c| c.to_string().into_bytes()),

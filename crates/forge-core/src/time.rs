@@ -7,12 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An instant with its original UTC offset. Order and equality ignore the offset.
 ///
-/// Text form: RFC 3339, `Z` for UTC, a fraction only if there is one.
+/// The text form is RFC 3339, with `Z` for UTC, and with a fraction of a second only if it is not
+/// zero.
 #[derive(Clone, Copy)]
 pub struct Timestamp(DateTime<FixedOffset>);
 
 impl Timestamp {
-    /// The current time in UTC, to the second (git's own precision).
+    /// Returns the current time in UTC, in whole seconds like git.
     #[must_use]
     pub fn now() -> Self {
         let secs = SystemTime::now()
@@ -21,20 +22,20 @@ impl Timestamp {
         Self::from_unix(secs)
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z; out of range values become the epoch.
+    /// Converts seconds since 1970-01-01T00:00:00Z. Values out of range become the epoch.
     #[must_use]
     pub fn from_unix(secs: i64) -> Self {
         let utc = Utc.timestamp_opt(secs, 0).single().unwrap_or_default();
         Self(utc.fixed_offset())
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// Returns the seconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn unix(&self) -> i64 {
         self.0.timestamp()
     }
 
-    /// The calendar date in the timestamp's own offset, `2026-11-21`.
+    /// Returns the calendar date at the timestamp's UTC offset, such as `2026-11-21`.
     #[must_use]
     pub fn date(&self) -> String {
         self.0.format("%Y-%m-%d").to_string()

@@ -8,18 +8,19 @@ use crate::{
 /// Maximum number of pull requests examined for one page of a list by changed files.
 pub const MAX_TOUCH_SCAN: u64 = 300;
 
-/// Paths, directories and globs, relative to the top of the repository.
+/// A filter of paths, directories and globs, relative to the root of the repository.
 ///
-/// A path matches itself and, as a directory, everything below it. A glob follows
-/// [`glob::matches`]; a glob without a `/` also matches the file name in any directory.
+/// A path matches itself and, as a directory, everything below it. A glob follows the rules of
+/// [`glob::matches`]; a glob without a `/` also matches file names in any directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFilter(Vec<String>);
 
 impl PathFilter {
-    /// The path filter of a query; `None` if the query has no paths.
+    /// Returns the path filter of a query, or `None` if the query has no paths.
     ///
     /// # Errors
-    /// `invalid_input` (field `touches`) for a path that names no file below the repository's top.
+    /// `invalid_input` (field `touches`) for a path that names no file below the root of the
+    /// repository.
     pub fn of(query: &PullQuery) -> Result<Option<Self>> {
         match query.touches.is_empty() {
             true => Ok(None),
@@ -27,7 +28,7 @@ impl PathFilter {
         }
     }
 
-    /// Parses user input: a leading `./` and a trailing `/` are ignored.
+    /// Parses paths from user input. Ignores a leading `./` and a trailing `/`.
     ///
     /// # Errors
     /// The errors of [`Self::of`].
@@ -46,7 +47,7 @@ impl PathFilter {
         paths.collect::<Result<Vec<_>>>().map(Self)
     }
 
-    /// Whether the filter matches `path`.
+    /// Returns true if the filter matches `path`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let is_below = |dir: &str| {
@@ -58,14 +59,14 @@ impl PathFilter {
         all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
     }
 
-    /// Whether the filter matches one of `files`, by path or previous path.
+    /// Returns true if the filter matches the path or previous path of one of `files`.
     #[must_use]
     pub fn is_touched_by(&self, files: &[FileChange]) -> bool {
         let mut names = files.iter().flat_map(FileChange::names);
         names.any(|name| self.matches(name))
     }
 
-    /// Warning for a page that stopped at [`MAX_TOUCH_SCAN`].
+    /// Returns the warning for a page that ended because [`MAX_TOUCH_SCAN`] was reached.
     #[must_use]
     pub fn scan_ended(&self) -> Warning {
         let paths = self.0.join(", ");

@@ -1,38 +1,40 @@
-//! Trust in a repository on this machine, by who chose it.
+//! Trust in a repository on this machine, depending on who chose it.
 
 use std::{
     collections::BTreeSet,
     sync::{Mutex, PoisonError},
 };
 
-/// Who chose a repository on this machine. This decides whose programs git may start there.
+/// Who chose a repository on this machine. The answer decides which programs of the repository git
+/// may start.
 ///
-/// A repository's own configuration can name programs (hooks, filters, merge drivers,
-/// `core.sshCommand` and some thirty more), and the repository may come from a stranger. The table
-/// of programs that may run is in `docs/reference/git-processes.md`.
+/// The configuration of a repository can name programs (hooks, filters, merge drivers,
+/// `core.sshCommand` and some thirty more), and the repository may come from a stranger.
+/// `docs/reference/git-processes.md` has the table of programs that may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Trust {
-    /// An agent, a remote or another repository's configuration named the path. Git starts no program
-    /// of the repository, and a bare repository is not opened.
+    /// An agent, a remote or the configuration of another repository named the path. Git starts no
+    /// program of the repository and does not open a bare repository.
     Guarded,
-    /// Like [`Trust::Guarded`], but a person or a program's author named exactly this path, so a
-    /// bare repository is opened.
+    /// Like [`Trust::Guarded`], but a person or the author of a program named exactly this path.
+    /// Git may therefore open a bare repository.
     #[default]
     Named,
-    /// A person at a shell named the path or works there: a write runs the same programs as git.
+    /// A person at a shell named the path or works in it. A write starts the same programs as git.
     Person,
 }
 
 impl Trust {
-    /// Whether git starts none of the programs that the repository's configuration names.
+    /// Returns true if git may start none of the programs that the configuration of the repository
+    /// names.
     #[must_use]
     pub fn is_guarded(self) -> bool {
         self != Self::Person
     }
 }
 
-/// The environment variables with tokens and passwords. Only a git process that authenticates to a
-/// remote gets them; no other child process does.
+/// Environment variables that contain tokens and passwords. Of all child processes, only a git
+/// process that authenticates to a remote gets them.
 pub const SECRET_VARIABLES: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
@@ -44,19 +46,19 @@ pub const SECRET_VARIABLES: [&str; 8] = [
     "JIRA_TOKEN",
 ];
 
-/// Further variables that a configuration declares as tokens.
+/// More variables with tokens, which a configuration declares.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Hides another environment variable from every child of this process.
+/// Hides an environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // `SECRET_VARIABLES` have their own rules.
+    // The variables in `SECRET_VARIABLES` have other rules.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         hidden.insert(name.to_owned());
     }
 }
 
-/// The variables passed to [`hide_variable`].
+/// Returns the variables passed to [`hide_variable`].
 #[must_use]
 pub fn hidden_variables() -> BTreeSet<String> {
     let hidden = HIDDEN.lock();

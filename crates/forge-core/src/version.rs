@@ -1,11 +1,11 @@
-//! Compares the version that a caller has read with the current one, before a write.
+//! Compares the version that a caller has read with the current version, before a write.
 
 use std::fmt;
 
 use crate::{Action, Changed, Error, ErrorKind, Hint, Result};
 
-/// Checks that `target` still has the version that the caller read; without an expected version the
-/// check passes. `read` is the call that shows the current version.
+/// Checks that `target` still has the version that the caller read. Passes if no version is
+/// expected. `read` is the call that shows the current version.
 ///
 /// # Errors
 /// `conflict` with both versions.
@@ -21,7 +21,7 @@ pub fn check_version(
     }
 }
 
-/// The error of [`check_version`] for a version that changed.
+/// Returns the error of [`check_version`] for a changed version.
 #[must_use]
 pub fn version_moved(
     target: &dyn fmt::Display,

@@ -1,20 +1,20 @@
-//! Pages of a forge's web site, for commands that open a page instead of acting themselves.
+//! Pages of a forge's web site, for commands that open a page in a browser.
 
 use crate::model::{CreatePull, IssueQuery, NewIssue, PullQuery};
 
-/// A page of the web site.
+/// A page of the forge's web site.
 #[derive(Clone, Copy, Debug)]
 pub enum WebPage<'a> {
-    /// The list of the pull requests that match a query.
+    /// The list of pull requests that match a query.
     Pulls(&'a PullQuery),
-    /// The form that opens a pull request, filled in as far as the forge allows.
+    /// The form for a new pull request, filled in as far as the forge allows.
     NewPull {
-        /// Values to fill in; `base` must be set.
+        /// Values for the form; `base` must be set.
         request: &'a CreatePull,
-        /// File name of the template for the description.
+        /// File name of the template for the description, if one was chosen.
         template: Option<&'a str>,
     },
-    /// The list of the issues that match a query.
+    /// The list of issues that match a query.
     Issues(&'a IssueQuery),
     /// The form that opens an issue, filled in as far as the forge allows.
     NewIssue {
@@ -25,8 +25,8 @@ pub enum WebPage<'a> {
     },
     /// The checks of the pull request with this page URL.
     Checks(&'a str),
-    /// The changes of the pull request with this page URL.
+    /// The changes of the pull request whose page has this URL.
     Files(&'a str),
-    /// The field for a new comment on the pull request or issue with this page URL.
+    /// The field for a new comment on the pull request or issue whose page has this URL.
     NewComment(&'a str),
 }

@@ -1,4 +1,5 @@
-//! Compares [`hidden`] with another Markdown renderer and a browser-like HTML parser.
+//! Compares [`hidden`] with another Markdown renderer and with an HTML parser like that of a
+//! browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +16,7 @@ use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
 
-/// The rendered page of a text.
+/// Renders a text as the HTML of a page.
 fn page(text: &str) -> String {
     let mut options = Options::default();
     options.extension.table = true;
@@ -25,7 +26,7 @@ fn page(text: &str) -> String {
     format!("<!DOCTYPE html><html><head></head><body>{html}</body></html>")
 }
 
-/// The text visible on the page.
+/// Returns the text that a reader of the page sees.
 fn visible(html: &str) -> String {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(html);
     text_of(&dom.document)
@@ -56,7 +57,7 @@ fn children(node: &Handle) -> String {
     node.children.borrow().iter().map(text_of).collect()
 }
 
-/// The words of a text that begin with `w` and a digit, with their offsets.
+/// Returns the words of a text that consist of `w` and a number, with their offsets.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let all = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_word = |w: &&str| w.starts_with('w') && w[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -64,7 +65,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     all.filter(is_word).map(|w| (at(w), w)).collect()
 }
 
-/// The words that only [`hidden`] or only the page hides.
+/// Returns the words that [`hidden`] hides and the page shows, or the reverse.
 fn differences(text: &str) -> Vec<String> {
     let html = page(text);
     let shown = visible(&html);
@@ -89,7 +90,7 @@ fn differences(text: &str) -> Vec<String> {
     found
 }
 
-/// Parts of a line. Each `W` becomes a unique word.
+/// Parts of a line. Each `W` is replaced by a unique word.
 const SPANS: &[&str] = &[
     "W",
     "`W` \\<!-- W -->",
@@ -144,7 +145,7 @@ const SPANS: &[&str] = &[
     "Vec<String> W",
 ];
 
-/// Blocks.
+/// Blocks of Markdown. Each `W` is replaced by a unique word.
 const BLOCKS: &[&str] = &[
     "[//]: # (W W)\n\nW",
     "[W]: u.html \"W W\"\n\nW",
@@ -200,7 +201,7 @@ const BLOCKS: &[&str] = &[
     "<svg><text>W</text></svg>",
 ];
 
-/// The text with a unique word for each `W`.
+/// Replaces each `W` in the text by a unique word.
 fn numbered(text: &str) -> String {
     let mut parts = text.split('W');
     let mut out = parts.next().unwrap().to_owned();
@@ -211,7 +212,7 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// A block in different surroundings.
+/// Returns a block in several surroundings, such as a list or a quote.
 fn contexts(block: &str) -> Vec<String> {
     let behind = |first: &str, rest: &str| {
         let lines = block.split('\n').enumerate();
@@ -222,7 +223,7 @@ fn contexts(block: &str) -> Vec<String> {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    // Parsers disagree on which part of an indented footnote continues in a quote.
+    // Parsers disagree on which part of an indented footnote continues inside a quote.
     let nested = match block.contains("\n\n    W") && block.contains("[^") {
         true => Vec::new(),
         false => vec![
@@ -241,7 +242,7 @@ fn contexts(block: &str) -> Vec<String> {
     [flat, nested].concat()
 }
 
-/// A part of a line in different surroundings.
+/// Returns a part of a line in several surroundings.
 fn lines(span: &str) -> Vec<String> {
     let of_line = [
         span.to_owned(),
@@ -257,7 +258,7 @@ fn lines(span: &str) -> Vec<String> {
     all
 }
 
-/// The definitions that spans use.
+/// Definitions that the spans refer to.
 const KNOWN: &str = "\n\n[known]: u.html\n\n[w900 w901]: v.html\n\n[^note]: W\n";
 
 #[test]
@@ -281,13 +282,14 @@ fn hidden_parts_match_rendered_page() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Consecutive blocks: an element left open in one block can affect the next block.
+    /// An element that one block leaves open can affect the next block, so several blocks are
+    /// combined.
     #[test]
     fn hidden_parts_of_several_blocks_match_rendered_page(
         blocks in proptest::collection::vec(proptest::sample::select(BLOCKS), 1..4),
         spans in proptest::collection::vec(proptest::sample::select(SPANS), 1..4),
     ) {
-        // If two footnotes have one name, the renderer shows the one without a reference.
+        // If two footnotes have the same name, the renderer shows the one without a reference.
         let mut notes = 0;
         let mut blocks = blocks;
         blocks.retain(|block| {
@@ -343,7 +345,7 @@ fn text_beyond_maximum_length_is_hidden() {
     }
 }
 
-/// Every tag is compared with the open elements, so their number bounds the work.
+/// Every tag is compared with all open elements, so the limit on their number bounds the work.
 #[test]
 fn text_after_too_many_open_elements_is_hidden() {
     for open in ["<div>", "<b>", "<details>", "<x>", "<i>\n"] {

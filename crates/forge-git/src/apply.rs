@@ -1,4 +1,4 @@
-//! Splits patches into mails and applies them without a work tree.
+//! Splits a patch into mails, and applies patches without a work tree.
 
 use std::{ffi::OsStr, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     tree::{plainly, scratch},
 };
 
-/// Endings of git's messages that name a file to which a patch does not apply.
+/// Endings of the messages in which git names a file that a patch does not fit.
 const REFUSALS: [&str; 4] = [
     ": patch does not apply",
     ": does not exist in index",
@@ -17,17 +17,17 @@ const REFUSALS: [&str; 4] = [
     ": does not match index",
 ];
 
-/// Maximum number of mails in a patch, because each mail takes several git processes.
+/// Maximum number of mails in a patch. Each mail takes several git processes.
 const MAX_MAILS: usize = 1_000;
 
-/// One change, with the author and message of its commit.
+/// One mail of a patch series: a diff with the author and message of its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// `Name <email> seconds offset`.
+    /// Author of the commit: `Name <email> seconds offset`.
     pub author: Vec<u8>,
-    /// Subject, an empty line, and the body.
+    /// Message of the commit: subject, an empty line, and the body.
     pub message: String,
-    /// The diff, possibly with text around it.
+    /// The diff, possibly with other text around it.
     pub diff: Vec<u8>,
 }
 
@@ -36,12 +36,12 @@ pub struct Mail {
 pub enum ApplyResult {
     /// The changed tree, hex.
     Tree(String),
-    /// The files to which the patch does not apply, sorted.
+    /// Names of the files that the patch does not fit, sorted.
     Conflicts(Vec<String>),
 }
 
 impl Mail {
-    /// Whether `patch` is a mail rather than a bare diff.
+    /// Returns true if `patch` is a mail and not a bare diff.
     #[must_use]
     pub fn begins(patch: &[u8]) -> bool {
         let text = patch.trim_ascii_start();
@@ -51,11 +51,11 @@ impl Mail {
 }
 
 impl Git {
-    /// The mails of a `git format-patch` series, in order. Mails without a diff (a cover letter)
-    /// are left out.
+    /// Returns the mails of a `git format-patch` series, in order. Leaves out mails without a diff,
+    /// such as a cover letter.
     ///
     /// # Errors
-    /// `invalid_input` (field `patch`) for a mail that git cannot parse or without an author, and
+    /// `invalid_input` (field `patch`) for a mail that git cannot parse or that has no author, and
     /// for more than 1,000 mails.
     pub async fn mails(&self, patch: &[u8]) -> Result<Vec<Mail>> {
         let lines = patch.split(|byte| *byte == b'\n');
@@ -85,7 +85,7 @@ impl Git {
         Ok(mails)
     }
 
-    /// Parses one mail; `None` for a mail without a diff.
+    /// Parses one mail. Returns `None` if it has no diff.
     async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [
@@ -129,14 +129,14 @@ impl Git {
         };
         Ok(Some(Mail {
             author: author.stdout.trim_ascii_end().to_vec(),
-            // git ends a text at a NUL, and the rest would be lost.
+            // Git cuts a text at a NUL, so the rest of the message would be lost.
             message: message.replace('\0', ""),
             diff,
         }))
     }
 
-    /// Applies `diff` to `tree` (the id of a tree or commit). If the diff does not apply directly
-    /// but names existing blobs, falls back to a three-way merge. Only objects are written.
+    /// Applies `diff` to `tree`, the id of a tree or commit. If the diff does not fit but names
+    /// blobs that exist, a three-way merge is tried. Writes only objects.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.

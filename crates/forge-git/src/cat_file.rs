@@ -13,11 +13,12 @@ use crate::{
     stream::drain,
 };
 
-/// Maximum size of an object read into memory, in bytes.
+/// Maximum size of one object that is read into memory, in bytes.
 const MAX_OBJECT_BYTES: u64 = 32 * 1024 * 1024;
-/// Maximum size of all objects that one call of [`CatFile::get_many`] reads into memory, in bytes.
+/// Maximum total size of the objects that one call of [`CatFile::get_many`] reads into memory, in
+/// bytes.
 const MAX_OBJECTS_BYTES: u64 = 2 * MAX_OBJECT_BYTES;
-/// Number of queries in the pipe at once.
+/// Maximum number of queries that are sent before their answers are read.
 const MAX_QUERIES_IN_FLIGHT: usize = 64;
 
 /// Type and size of an object, without its content.
@@ -42,19 +43,19 @@ pub struct Object {
     pub data: Vec<u8>,
 }
 
-/// Result of one lookup.
+/// Result of looking up one object.
 #[derive(Debug)]
 pub enum ObjectLookup {
-    /// The object.
+    /// The object was found.
     Object(Object),
-    /// No object has that name.
+    /// There is no object of that name.
     Missing,
-    /// The object exists but cannot be read: damaged, or too large.
+    /// The object exists but cannot be read, because it is damaged or too large.
     Unreadable(Error),
 }
 
 impl ObjectLookup {
-    /// The object, or `None` if it is missing.
+    /// Returns the object, or `None` if it is missing.
     ///
     /// # Errors
     /// `protocol` if the object cannot be read.
@@ -67,11 +68,11 @@ impl ObjectLookup {
     }
 }
 
-/// One `git cat-file --batch-command` process, shared by all lookups.
+/// A `git cat-file --batch-command` process that is shared by all lookups.
 ///
-/// The process starts with the first lookup, and again after a damaged object ended it. Each lookup
-/// sees the current refs. Names are anything that git resolves (`refs/heads/x`, `<oid>:path`, an
-/// id).
+/// The process starts with the first lookup, and is restarted if a damaged object ended it. Each
+/// lookup sees the current refs. A name is anything that git resolves: `refs/heads/x`,
+/// `<oid>:path`, an id.
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
@@ -87,10 +88,10 @@ struct Process {
 }
 
 impl Process {
-    /// Ends the process after git gave up on an object, and returns its stderr.
+    /// Ends the process after it failed on an object, and returns its stderr.
     ///
     /// # Errors
-    /// `git` if the object was not the cause: a signal ended git, or memory ran out.
+    /// `git` if the object was not the reason: a signal ended git, or memory ran out.
     async fn end(self) -> Result<Vec<u8>> {
         let Self {
             mut child,
@@ -118,7 +119,7 @@ impl CatFile {
         Self { git, process: None }
     }
 
-    /// The object `name` with its content; `None` if there is none.
+    /// Returns the object `name` with its content, or `None` if it does not exist.
     ///
     /// # Errors
     /// `protocol` if the object is damaged or larger than 32 MiB; `git` if git cannot be run.
@@ -127,7 +128,8 @@ impl CatFile {
         found.pop().unwrap_or(ObjectLookup::Missing).into_object()
     }
 
-    /// Type and size of the object `name`, without reading it; `None` if there is none.
+    /// Returns type and size of the object `name` without reading the content, or `None` if it does
+    /// not exist.
     ///
     /// # Errors
     /// The errors of [`CatFile::get`].
@@ -135,11 +137,12 @@ impl CatFile {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
-    /// The objects of all `names`, in order; queries are sent without waiting for answers. Beyond
-    /// 64 MiB in all, only smaller objects are read.
+    /// Returns the objects `names`, in order. Queries are sent without waiting for answers. The
+    /// total is limited to 64 MiB: an object that exceeds the rest is not read, but later smaller
+    /// ones are.
     ///
     /// # Errors
-    /// `git` if git cannot be run or crashes; a failure of one object is in its [`ObjectLookup`].
+    /// `git` if git cannot be run or crashes; the failure of one object is in its [`ObjectLookup`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
         let mut found = Vec::with_capacity(names.len());
         let mut left = MAX_OBJECTS_BYTES;
@@ -165,7 +168,7 @@ impl CatFile {
             let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
-                // git gave up while reading the object of this name.
+                // Git stopped while reading the object of this name.
                 Some(name) => {
                     let said = process.end().await?;
                     found.push(ObjectLookup::Unreadable(unreadable(name.as_ref(), &said)));
@@ -212,16 +215,16 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Moves the process out of the field, because a cancelled lookup must not leave a process with
-    /// unread answers in the field.
+    /// Takes the process out of the field. Otherwise a cancelled lookup would leave a process with
+    /// unread answers there.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }
 
     fn start(&self) -> Result<Process> {
         let broken = |e| not_run(self.git.program(), self.git.dir(), e);
-        // Ref names are complete here. Without this setting, git searches five more places for each
-        // name, to warn about ambiguous names.
+        // All names are complete here. Without this setting, git would search five more places for
+        // each name to warn about ambiguous names.
         let fast = "core.warnAmbiguousRefs=false";
         let mut command = self
             .git
@@ -244,7 +247,8 @@ impl CatFile {
     }
 }
 
-/// The error for an object that is damaged, or that a partial clone lacks and may not fetch.
+/// Returns the error for an object that is damaged, or that a partial clone lacks and must not
+/// fetch.
 fn unreadable(name: &str, stderr: &[u8]) -> Error {
     let said = failed("cat-file", 128, stderr);
     match said.hint() {
@@ -262,8 +266,8 @@ fn damaged(name: &str, why: &str) -> Error {
     .with_hint("run `git fsck`, which names the damaged objects")
 }
 
-/// The commands for `names`. An empty name, or a name with a newline, becomes `^`, which finds
-/// nothing.
+/// Returns the commands for `names`. An empty name, or a name with a newline, becomes `^`, which
+/// git never finds.
 fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
     let mut all = String::new();
     for name in names {
@@ -286,7 +290,7 @@ async fn write_queries(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Res
     stdin.flush().await
 }
 
-/// The next header line; `None` if git has ended.
+/// Reads the next header line. Returns `None` if git has ended.
 async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader> {
     let mut line = Vec::new();
     stdout.read_until(b'\n', &mut line).await.ok()?;
@@ -304,7 +308,7 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader
     }))
 }
 
-/// The next object, of at most `left` bytes; `None` if git has ended.
+/// Reads the next object, of at most `left` bytes. Returns `None` if git has ended.
 async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<ObjectLookup> {
     let info = match read_header(stdout).await? {
         ObjectHeader::Info(info) => info,

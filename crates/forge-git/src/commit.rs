@@ -1,32 +1,33 @@
 //! Parses and encodes commit objects.
 //!
-//! `git hash-object -t commit` writes commits, because this command takes exactly the given author,
-//! date, encoding and message; `git commit-tree` uses the environment and the user's settings.
-//! Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
+//! Commits are written with `git hash-object -t commit`, because this command stores exactly the
+//! given author, date, encoding and message, while `git commit-tree` uses the environment and the
+//! user's settings. Commits that a branch will point to may need a signature
+//! ([`Git::put_landing_commit`]).
 //!
 //! [`Git::put_landing_commit`]: crate::Git::put_landing_commit
 
 use forge_core::{Timestamp, model::Actor};
 
-/// A parsed commit object. Names and messages are bytes in the declared encoding.
+/// A parsed commit object. Names and message are bytes in the encoding that the commit declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawCommit<'a> {
     /// Tree id, hex.
     pub tree: &'a str,
     /// Parent ids, hex, in order.
     pub parents: Vec<&'a str>,
-    /// `Name <email> seconds offset`.
+    /// Author: `Name <email> seconds offset`.
     pub author: &'a [u8],
-    /// Committer, in the same form.
+    /// Committer, in the same form as the author.
     pub committer: &'a [u8],
-    /// Encoding of names and message, if not UTF-8.
+    /// Encoding of names and message; `None` for UTF-8.
     pub encoding: Option<&'a [u8]>,
-    /// Subject, an empty line, and the body.
+    /// Message: subject, an empty line, and the body.
     pub message: &'a [u8],
 }
 
 impl<'a> RawCommit<'a> {
-    /// Parses `data`; `None` if it is not a commit.
+    /// Parses the content of a commit object. Returns `None` if `data` is not a commit.
     #[must_use]
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let mut commit = Self::default();
@@ -46,7 +47,7 @@ impl<'a> RawCommit<'a> {
                 b"author" => commit.author = value,
                 b"committer" => commit.committer = value,
                 b"encoding" => commit.encoding = Some(value),
-                // Signatures and other headers; their continuation lines start with a space.
+                // Other headers, such as signatures. Their continuation lines start with a space.
                 _ => {}
             }
         }
@@ -54,7 +55,7 @@ impl<'a> RawCommit<'a> {
         (!commit.tree.is_empty()).then_some(commit)
     }
 
-    /// The encoded object.
+    /// Encodes the commit as the content of an object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = format!("tree {}\n", self.tree).into_bytes();
@@ -77,7 +78,7 @@ impl<'a> RawCommit<'a> {
     }
 }
 
-/// `Name <email> seconds +0000`, without characters that would break the line.
+/// Formats `Name <email> seconds +0000`, without characters that would break the line.
 #[must_use]
 pub fn signature(actor: &Actor, at: Timestamp) -> String {
     let clean = |text: &str| -> String {
@@ -99,7 +100,7 @@ pub fn signature(actor: &Actor, at: Timestamp) -> String {
     )
 }
 
-/// Parses `Name <email> seconds offset` into name, e-mail address and time, with invalid UTF-8
+/// Parses `Name <email> seconds offset` into name, e-mail address and time. Invalid UTF-8 is
 /// replaced.
 #[must_use]
 pub fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {

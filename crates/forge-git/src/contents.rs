@@ -5,12 +5,12 @@ use forge_core::{Result, model::FileContent};
 use crate::Git;
 
 impl Git {
-    /// Content of each path at the commit `oid`, in the order of the paths.
+    /// Returns the content of each path at the commit `oid`, in the order of the paths.
     ///
     /// # Errors
     /// `git` if git cannot be run; `protocol` if a file is damaged.
     pub async fn contents(&self, oid: &str, paths: &[String]) -> Result<Vec<FileContent>> {
-        // A line break would end the query.
+        // A line break in a path would end the query.
         let name = |path: &String| match path.contains('\n') {
             true => format!("{oid}:./"),
             false => format!("{oid}:{path}"),

@@ -1,48 +1,48 @@
 //! Finds the pull request of the current branch.
 //!
-//! The order is gh's (`find_refs_resolution.go`, since 2.70): a branch that tracks
-//! `refs/pull/N/head`, then git's own `@{push}`, then the push settings. Older versions of gh used
-//! only the upstream branch, which finds the wrong pull request for users who track `main` and push
-//! elsewhere.
+//! The rules are tried in the order of gh (`find_refs_resolution.go`, since 2.70): a branch that
+//! tracks `refs/pull/N/head`, then git's `@{push}`, then the push settings. Older versions of gh
+//! used only the upstream branch, which gives the wrong pull request to users who track `main` and
+//! push to another branch.
 
 use forge_core::{Error, Noun, Result};
 
 use crate::{Git, GitConfig};
 
-/// Push destination of a branch.
+/// Where a branch is pushed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushedTo {
-    /// A remote, by name.
+    /// A remote, by its name.
     Remote(String),
-    /// A URL.
+    /// A URL without a configured remote.
     Url(String),
-    /// This repository, or no configured destination.
+    /// This repository, or nowhere if no destination is configured.
     Here,
 }
 
-/// Key that identifies the pull request of a branch.
+/// What identifies the pull request of the current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentPull {
-    /// Number: the branch tracks `refs/pull/N/head` of this remote.
+    /// A number: the branch tracks `refs/pull/N/head` of a remote.
     Number {
         /// The number.
         number: u64,
-        /// The remote's name or URL, as configured.
+        /// Name or URL of the remote, as configured.
         remote: Option<String>,
     },
-    /// Head branch.
+    /// A head branch.
     Head {
         /// The repository of the head branch.
         at: PushedTo,
-        /// The branch in that repository.
+        /// Name of the branch in that repository.
         branch: String,
     },
 }
 
-/// The current branch; `None` on a detached head.
+/// Returns the name of the current branch, or `None` on a detached head.
 ///
 /// # Errors
-/// `not_found` outside of a repository; `git` when git fails.
+/// `not_found` outside of a repository; `git` if git fails.
 pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     let output = git.run(["symbolic-ref", "--quiet", "HEAD"]).await?;
     match output.status {
@@ -62,7 +62,7 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     }
 }
 
-/// Key of the current branch's pull request; `None` on a detached head.
+/// Returns what identifies the pull request of the current branch, or `None` on a detached head.
 ///
 /// # Errors
 /// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no
@@ -88,7 +88,8 @@ pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<Curren
     decide(&branch, config, push_ref.as_deref()).map(Some)
 }
 
-/// Decides like [`current_pull`], without a process: `push_ref` is the ref of `@{push}`.
+/// Identifies the pull request like [`current_pull`], but without starting a process. `push_ref` is
+/// the ref to which `@{push}` resolves.
 ///
 /// # Errors
 /// `not_found` if `push.default` is `upstream` but the branch has no upstream.
@@ -134,15 +135,15 @@ pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Resul
     Ok(CurrentPull::Head { at, branch })
 }
 
-/// `N` of `refs/pull/N/head`.
+/// Returns the number `N` in `refs/pull/N/head`.
 fn pull_number(merge: &str) -> Option<u64> {
     let digits = merge.strip_prefix("refs/pull/")?.strip_suffix("/head")?;
     let plain = digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|n| plain && *n > 0)
 }
 
-/// Splits `refs/remotes/<remote>/<branch>` into remote and branch. Remote names may contain a
-/// slash, so the longest match wins.
+/// Splits `refs/remotes/<remote>/<branch>` into remote and branch. The longest matching remote
+/// wins, because names of remotes may contain a slash.
 fn tracked(name: &str, config: &GitConfig) -> Option<(String, String)> {
     let rest = name.strip_prefix("refs/remotes/")?;
     config

@@ -1,4 +1,4 @@
-//! Arguments for git's diffs that make the output independent of user settings.
+//! Arguments for git's diff commands that make the output independent of the user's settings.
 
 /// Settings of git that would change the format of a diff.
 const SETTINGS: [&str; 6] = [
@@ -10,7 +10,7 @@ const SETTINGS: [&str; 6] = [
     "diff.renameLimit=1000",
 ];
 
-/// Options that override the user's settings.
+/// Options that override the user's settings for a diff.
 const PLAIN: [&str; 14] = [
     "-M",
     "--full-index",
@@ -28,9 +28,9 @@ const PLAIN: [&str; 14] = [
     "--ws-error-highlight=none",
 ];
 
-/// Options that override the user's settings for a series of mails.
+/// Options that override the user's settings for a mail series.
 const PLAIN_MAIL: [&str; 24] = [
-    // A value "auto" would not override a "true" of the user.
+    // The value "auto" would not override the user's "true".
     "-c",
     "format.numbered=false",
     "-c",
@@ -57,8 +57,8 @@ const PLAIN_MAIL: [&str; 24] = [
     "--subject-prefix=PATCH",
 ];
 
-/// Arguments of `git diff-tree` from `base` to `head`, in the format of the options `form` (`-p`,
-/// `--raw`, …).
+/// Returns the arguments of `git diff-tree` from `base` to `head`. `form` has the options for the
+/// output format (`-p`, `--raw`, …).
 #[must_use]
 pub fn diff_args<'a>(form: &[&'a str], base: &'a str, head: &'a str) -> Vec<&'a str> {
     let mut args = SETTINGS.to_vec();
@@ -69,14 +69,14 @@ pub fn diff_args<'a>(form: &[&'a str], base: &'a str, head: &'a str) -> Vec<&'a 
     args
 }
 
-/// Arguments of `git format-patch` for the commits of `head` missing from `base`, with `context`
-/// (`-U3`).
+/// Returns the arguments of `git format-patch` for the commits in `head` but not in `base`.
+/// `context` is an option such as `-U3`.
 #[must_use]
 pub fn mail_args(context: &str, base: &str, head: &str) -> Vec<String> {
     let mut args = SETTINGS.to_vec();
     args.extend(PLAIN_MAIL);
     args.extend(PLAIN);
-    // `-O` overrides the user's order of files.
+    // `-O` overrides the file order that the user configured.
     args.extend([context, "-O/dev/null", "--no-signature", head]);
     let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
     args.push(format!("^{base}"));

@@ -2,10 +2,10 @@ use std::{ffi::OsStr, io, path::Path, process::ExitStatus};
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 
-/// Maximum length of git's stderr in an error, in characters.
+/// Maximum length of git's stderr in an error message, in characters.
 const MAX_STDERR_CHARS: usize = 2000;
 
-/// The error of a git command that failed.
+/// Returns the error of a git command that failed.
 pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let said = tidy(stderr);
     let message = match (status, said.is_empty()) {
@@ -23,7 +23,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     }
 }
 
-/// The recovery, for failures that git explains in its own words.
+/// Returns the recovery for a failure that git's message explains.
 fn recovery_hint(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
@@ -74,14 +74,15 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
     })
 }
 
-/// Whether git ended because memory ran out.
+/// Returns true if git failed because memory ran out.
 pub(crate) fn is_out_of_memory(stderr: &[u8]) -> bool {
     let said = String::from_utf8_lossy(stderr);
     let says = |words: &str| said.contains(words);
     says("Out of memory") || says("out of memory") || says("Cannot allocate memory")
 }
 
-/// Whether git refused a bare repository that lies within another repository's files.
+/// Returns true if git refused a bare repository because it is inside the work tree of another
+/// repository.
 fn is_inside_work_tree(stderr: &str) -> bool {
     let path = stderr
         .split_once("bare repository '")
@@ -92,7 +93,7 @@ fn is_inside_work_tree(stderr: &str) -> bool {
     })
 }
 
-/// The error of a git program that could not be started, or whose pipes broke.
+/// Returns the error for a git program that could not be started, or whose pipes broke.
 pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) -> Error {
     let program = text::one_line(&program.to_string_lossy()).into_owned();
     let missing_dir = cause.kind() == io::ErrorKind::NotFound && !dir.is_dir();
@@ -121,12 +122,12 @@ pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) 
         .with_source(cause)
 }
 
-/// The exit status as a number; -1 when a signal ended the process.
+/// Returns the exit status as a number; -1 when a signal ended the process.
 pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
-/// Git's message, sanitised for one line: no escapes, no leading `fatal: `.
+/// Turns git's message into one safe line: without escapes and the leading `fatal: `.
 fn tidy(stderr: &[u8]) -> String {
     let said = String::from_utf8_lossy(stderr);
     let said = said.trim();

@@ -1,12 +1,12 @@
-//! Fetches objects of a remote without writing refs.
+//! Fetches objects from a remote without writing refs.
 
 use forge_core::{Error, ErrorKind, Result, Trust, text::one_line};
 
 use crate::{Git, process::Purpose};
 
 impl Git {
-    /// Fetches refs or commits (hex) of a remote into the object store. No ref is written, not even
-    /// a remote-tracking one.
+    /// Fetches refs or commits (hex) from a remote into the object store. Writes no ref, not even a
+    /// remote-tracking one.
     ///
     /// # Errors
     /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if an element
@@ -16,8 +16,8 @@ impl Git {
         self.for_remote().await?.fetched(remote, wanted).await
     }
 
-    /// Like [`Git::fetch_objects`], for a read: no program of the repository's own configuration
-    /// runs, for any level of trust.
+    /// Like [`Git::fetch_objects`], for an operation that only reads: no program that the
+    /// configuration of the repository names is started, whoever chose the repository.
     ///
     /// # Errors
     /// `permission_denied` with the keys if the configuration names such a program; `git`.
@@ -56,7 +56,7 @@ impl Git {
         Ok(())
     }
 
-    /// Whether the commit `oid` is in the object store. Nothing is fetched, even in a partial
+    /// Returns true if the commit `oid` is in the object store. Never fetches, even in a partial
     /// clone, because the forge chooses the id and the repository could name the program that
     /// fetches.
     pub async fn has_commit(&self, oid: &str) -> bool {
@@ -66,8 +66,8 @@ impl Git {
     }
 }
 
-/// Returns true if git reads `name` as a refspec, which can write refs or name several, or as the
-/// word `tag`, which makes a refspec of the next name. Strangers choose the names to fetch.
+/// Returns true if git would read `name` as a refspec, which can write refs or name several, or as
+/// the word `tag`, which turns the next name into a refspec. Strangers choose the names to fetch.
 fn is_refspec(name: &str) -> bool {
     name == "tag" || name.starts_with(['+', '^']) || name.contains([':', '*'])
 }

@@ -15,8 +15,8 @@ use crate::{
     stream, version,
 };
 
-/// Variables that redirect git to another repository (a hook inherits them from its git), or that
-/// change diffs.
+/// Variables that make git use another repository or change its diffs. A hook inherits the former
+/// from git.
 const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -31,7 +31,7 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// A git program, its working directory, and the permissions of its processes.
+/// A git program with its working directory and the permissions of its processes.
 #[derive(Clone, Debug)]
 pub struct Git {
     program: OsString,
@@ -43,7 +43,7 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// The repository's own settings that name programs, read on first use.
+    /// Settings of the repository that name programs, read on first use.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
@@ -59,8 +59,8 @@ pub struct Output {
 }
 
 impl Git {
-    /// Git in `dir`; its program is that of `FORGE_GIT`, or else `git`. Variables such as
-    /// `GIT_DIR`, which would select another repository, are removed.
+    /// Returns git for the directory `dir`. The program is `FORGE_GIT`, or `git` if that is not
+    /// set. Variables such as `GIT_DIR`, which would select another repository, are removed.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let program = std::env::var_os("FORGE_GIT").filter(|p| !p.is_empty());
@@ -78,7 +78,7 @@ impl Git {
         }
     }
 
-    /// Git in the current directory, or in the repository of `GIT_DIR`.
+    /// Returns git for the current directory, or for the repository that `GIT_DIR` names.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Git {
         }
     }
 
-    /// Returns this git for another directory, where no bare repository is opened.
+    /// Returns this git for another directory, where it does not open a bare repository.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -106,14 +106,15 @@ impl Git {
         self
     }
 
-    /// Returns this git with the right to open a bare repository, because its exact path was named.
+    /// Returns this git with permission to open a bare repository, because the caller named its
+    /// exact path.
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
         self
     }
 
-    /// Returns this git, which then fetches no objects that a partial clone lacks. For a named
+    /// Returns this git without permission to fetch objects that a partial clone lacks. Used for a
     /// repository outside of the current directory.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
@@ -121,8 +122,8 @@ impl Git {
         self
     }
 
-    /// Returns this git for processes that move refs, merge trees for a commit that lands on a
-    /// branch, or change a work tree. A new [`Git`] is for reading.
+    /// Returns this git for commands that move refs, that merge trees for a commit on a branch, or
+    /// that change a work tree. Without this, a [`Git`] is only for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
         Self {
@@ -131,12 +132,12 @@ impl Git {
         }
     }
 
-    /// Returns this git for processes that contact a remote. Only these processes get tokens from
-    /// the environment.
+    /// Returns this git for commands that contact a remote. Only these commands get tokens from the
+    /// environment.
     ///
     /// # Errors
-    /// `permission_denied` if the repository is guarded, and its own configuration names a program,
-    /// a proxy or a certificate for remotes.
+    /// `permission_denied` if the repository is guarded and its configuration names a program, a
+    /// proxy or a certificate for remotes.
     pub async fn for_remote(&self) -> Result<Self> {
         Ok(Self {
             purpose: self.remote_purpose().await?,
@@ -155,39 +156,39 @@ impl Git {
         self.purpose
     }
 
-    /// The level of trust.
+    /// Returns the level of trust.
     #[must_use]
     pub fn trust(&self) -> Trust {
         self.trust
     }
 
-    /// Sets `key=value` for every command, before the command's own settings.
+    /// Sets `key=value` for every command. The settings of a command itself take precedence.
     #[must_use]
     pub(crate) fn with_setting(mut self, setting: String) -> Self {
         self.settings.push(setting);
         self
     }
 
-    /// Sets a variable for every command.
+    /// Sets an environment variable for every command.
     #[must_use]
     pub fn with_env(mut self, key: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((key.into(), value.into()));
         self
     }
 
-    /// The working directory of commands.
+    /// Returns the working directory of the commands.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The program.
+    /// Returns the git program.
     #[must_use]
     pub fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// The version of the program, read once per process.
+    /// Returns the version of the program. It is read once per process.
     ///
     /// # Errors
     /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
@@ -196,7 +197,7 @@ impl Git {
         version::ensure(self).await
     }
 
-    /// The process of a command, for callers that connect the process to the terminal.
+    /// Returns a command that is not started yet, for callers that connect it to the terminal.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
@@ -217,7 +218,7 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C")
-            // In gettext, LANGUAGE would override LC_ALL.
+            // In gettext, LANGUAGE takes precedence over LC_ALL.
             .env_remove("LANGUAGE");
         for (key, value) in &self.env {
             command.env(key, value);
@@ -225,7 +226,7 @@ impl Git {
         command
     }
 
-    /// Runs a command and returns its output for any status.
+    /// Runs a command and returns its output, whatever the exit status.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -233,7 +234,8 @@ impl Git {
         self.finish(self.command(args), None).await
     }
 
-    /// Runs a command with `input` on its standard input, for any status.
+    /// Runs a command with `input` as its standard input, and returns its output, whatever the exit
+    /// status.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -245,9 +247,9 @@ impl Git {
         self.finish(self.command(args), Some(input)).await
     }
 
-    /// Like [`Git::run_with_stdin`], for a command that holds locks: dropping the future does not
-    /// kill the command, because a killed git leaves its lock files. git ends by itself when its
-    /// input is cut off.
+    /// Like [`Git::run_with_stdin`], for a command that holds locks. Dropping the future does not
+    /// kill the command, because a killed git leaves its lock files. Git ends when its input ends
+    /// early.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -261,10 +263,10 @@ impl Git {
         self.finish(command, Some(input)).await
     }
 
-    /// Runs a command that must succeed, and returns its standard output.
+    /// Runs a command and returns its standard output. Fails if the exit status is not 0.
     ///
     /// # Errors
-    /// `git` with its sanitised standard error.
+    /// `git` with the sanitised standard error.
     pub async fn run_ok<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -273,7 +275,7 @@ impl Git {
         self.finish(command, None).await?.ok(&name)
     }
 
-    /// Like [`Git::run_ok`], with `input` on the command's standard input.
+    /// Like [`Git::run_ok`], with `input` as standard input.
     ///
     /// # Errors
     /// The errors of [`Git::run_ok`].
@@ -287,7 +289,8 @@ impl Git {
     }
 
     /// Streams the standard output of a command, in chunks of at most 64 KiB. Git waits for the
-    /// reader, and is killed when the stream is dropped. A failure is the last item.
+    /// reader, and is killed if the stream is dropped. If the command fails, the error is the last
+    /// item.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -295,7 +298,7 @@ impl Git {
         self.start_stream(args, None)
     }
 
-    /// Like [`Git::stream`], with `input` on the command's standard input.
+    /// Like [`Git::stream`], with `input` as standard input.
     ///
     /// # Errors
     /// The errors of [`Git::stream`].
@@ -325,13 +328,13 @@ impl Git {
             .spawn()
             .map_err(|e| not_run(&self.program, &self.dir, e))?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-            // A command may end without reading all input; its status shows the cause.
+            // A command may end without reading all of its input. Its status then shows the reason.
             tokio::spawn(async move { pipe.write_all(&input).await });
         }
         Ok(stream::of(child, name))
     }
 
-    /// A process for object lookups, which starts with the first lookup.
+    /// Returns a process for looking up objects. It starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -357,7 +360,7 @@ impl Git {
         let broken = |e| not_run(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
-        // A command may end without reading all input; its status shows the cause.
+        // A command may end without reading all of its input. Its status then shows the reason.
         let feed = async {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 let _ = pipe.write_all(input).await;
@@ -375,7 +378,7 @@ impl Git {
 }
 
 impl Output {
-    /// Standard output if the status is 0.
+    /// Returns the standard output if the status is 0.
     ///
     /// # Errors
     /// `git` with the standard error and the name `subcommand`.
@@ -387,14 +390,14 @@ impl Output {
         }
     }
 
-    /// Turns this output into an error.
+    /// Creates the error for this output of a failed command.
     #[must_use]
     pub fn error(&self, subcommand: &str) -> forge_core::Error {
         failed(subcommand, self.status, &self.stderr)
     }
 }
 
-/// The first argument that is not an option of git itself (`-c key=value`).
+/// Returns the subcommand: the first argument that is not an option of git (`-c key=value`).
 fn subcommand(args: &[OsString]) -> String {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -431,7 +434,7 @@ mod tests {
         let oid = String::from_utf8(oid).unwrap();
         let back = git.run_ok(["cat-file", "blob", oid.trim()]).await.unwrap();
         assert_eq!(back, big);
-        // git ends without reading its input: the error is git's, not a broken pipe.
+        // git ends without reading its input. The error is that of git, not a broken pipe.
         let e = git
             .run_ok_with_stdin(["no-such-command"], &big)
             .await

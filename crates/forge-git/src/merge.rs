@@ -4,21 +4,22 @@ use forge_core::Result;
 
 use crate::Git;
 
-/// Result of a merge of trees.
+/// Result of merging two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// The merged tree, hex.
+    /// The merge has no conflicts; this is its tree, hex.
     Clean(String),
     /// The files that conflict, sorted.
     Conflicts(Vec<String>),
 }
 
 impl Git {
-    /// Merges `theirs` into `ours` from their merge base, or without one if `unrelated`. Refs and
-    /// work trees stay untouched.
+    /// Merges `theirs` into `ours` from their merge base, or without a merge base if `unrelated`.
+    /// Refs and work trees do not change.
     ///
     /// # Errors
-    /// `git` if a commit is missing, or if the histories share no commit and `unrelated` is false.
+    /// `git` if a commit is missing, or if the histories have no common commit and `unrelated` is
+    /// false.
     pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
         let mut args = vec![
             "merge-tree",
@@ -54,9 +55,9 @@ impl Git {
         }
     }
 
-    /// The newest merge commit of `base..head` whose tree differs from git's automatic merge of its
-    /// two parents. An octopus merge always counts. No other commit has the changes of such a
-    /// merge.
+    /// Returns the newest merge commit in `base..head` that adds changes: its tree differs from
+    /// git's automatic merge of the two parents. No other commit has such changes. An octopus merge
+    /// is always returned.
     ///
     /// # Errors
     /// `git` if a commit is missing.
@@ -87,7 +88,7 @@ impl Git {
         Ok(None)
     }
 
-    /// Whether `commit` is an ancestor of `of`, or `of` itself.
+    /// Returns true if `commit` is `of` or an ancestor of `of`.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -98,10 +99,10 @@ impl Git {
         Ok(asked.status == 0)
     }
 
-    /// Writes an object of this kind (`blob`, `commit`) and returns its id, hex.
+    /// Writes an object of the kind `blob` or `commit`, and returns its id, hex.
     ///
     /// # Errors
-    /// `git` if the data is not of that kind, or cannot be written.
+    /// `git` if the data is invalid for that kind, or cannot be written.
     pub async fn put(&self, kind: &str, data: &[u8]) -> Result<String> {
         let args = ["hash-object", "-w", "-t", kind, "--stdin"];
         let oid = self.run_ok_with_stdin(args, data).await?;

@@ -1,7 +1,7 @@
-//! Restricts git processes by the trust in the repository and by purpose.
+//! Restricts git processes, depending on the trust in the repository and on the purpose.
 //!
-//! `docs/reference/git-processes.md` has the rules as a table; `tests/adversary` checks the table
-//! with a program in every place from which git starts one.
+//! `docs/reference/git-processes.md` has the rules as a table. `tests/adversary` tests the table,
+//! with a program in each place from which git starts one.
 
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
@@ -11,33 +11,33 @@ use crate::{Git, Setting};
 /// Purpose of a git process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Objects, refs and settings are read; objects and scratch indexes are written.
+    /// Reads objects, refs and settings. Writes only objects and temporary indexes.
     #[default]
     Read,
-    /// Refs move, trees are merged for a commit that lands on a branch, or a work tree changes.
+    /// Moves refs, merges trees for a commit on a branch, or changes a work tree.
     Write,
-    /// A remote is contacted.
+    /// Contacts a remote.
     Remote {
-        /// Whether tokens in the environment are passed on, for a credential helper.
+        /// True if the process gets the tokens in the environment, for a credential helper.
         tokens: bool,
     },
 }
 
-/// Settings for every process: git finds changed files without a monitor.
+/// Setting for every process: git looks for changed files without a file system monitor.
 const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
 
-/// Settings that keep git from starting programs that no read needs.
+/// Settings that keep git from starting programs that a read does not need.
 const QUIET: [&str; 5] = [
     "core.hooksPath=/dev/null",
-    // Otherwise a merge of trees passes every file through its filters.
+    // With renormalisation, a merge of trees would pass every file through its filters.
     "merge.renormalize=false",
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
 ];
 
-/// Settings of a guarded process for a remote: no submodules, which have remotes of their own, and
-/// no signed push.
+/// Settings for a guarded process that contacts a remote. They disable submodules, which have other
+/// remotes, and signed pushes.
 const REMOTE: [&str; 4] = [
     "push.gpgSign=false",
     "push.recurseSubmodules=no",
@@ -45,11 +45,12 @@ const REMOTE: [&str; 4] = [
     "submodule.recurse=false",
 ];
 
-/// Allowed transports of a guarded process for a remote. `ext` and remote helpers would start
+/// Transports that a guarded process may use for a remote. `ext` and remote helpers would start
 /// programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// Keys that can name a program or redirect a transport, for `git config --get-regexp`.
+/// Regular expression for `git config --get-regexp`: keys that can name a program or redirect a
+/// transport.
 const PROGRAM_KEYS: &str = concat!(
     r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
     r"|credential\.(.*\.)?helper",
@@ -63,11 +64,11 @@ const PROGRAM_KEYS: &str = concat!(
     r"|hook\..*\.command)$"
 );
 
-/// Text that a replaced merge driver prints. The text is checked instead of the exit status,
-/// because git before 2.44 reports a status above 128 as a conflict.
+/// Text that a replaced merge driver prints. It is searched for in the output, because git before
+/// 2.44 reports an exit status above 128 as a conflict.
 const REFUSAL: &str = "forge-refuses-merge-driver";
 
-/// Adds the settings and environment for a purpose to `command`, which has no arguments yet.
+/// Adds settings and environment for a purpose to `command`, which must not have arguments yet.
 pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, opens_bare: bool) {
     let bare = if opens_bare { "all" } else { "explicit" };
     command.args(["-c", &format!("safe.bareRepository={bare}")]);
@@ -85,8 +86,8 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if guarded && is_remote {
         set(&REMOTE);
     }
-    // Users see and confirm exactly the objects that are merged, so replacements and grafts are
-    // off: git reads no grafts if the path of the grafts file cannot exist.
+    // Users confirm exactly the objects that are merged, so replacements and grafts are disabled.
+    // Git reads no grafts if the path of the grafts file cannot exist.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");
@@ -97,7 +98,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         }
         command
             .env("GIT_EDITOR", ":")
-            // Set but empty, so that git tries no other askpass program.
+            // An empty value keeps git from trying another askpass program.
             .env("GIT_ASKPASS", "")
             .env_remove("SSH_ASKPASS")
             .env_remove("GPG_TTY");
@@ -105,7 +106,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if purpose != (Purpose::Remote { tokens: true }) {
         without_secrets(command.as_std_mut());
     }
-    // No remote needs these tokens.
+    // No remote needs this token.
     command.env_remove("FORGE_MCP_TOKEN");
     command.env_remove("JIRA_TOKEN");
     for key in hidden_variables() {
@@ -116,7 +117,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
 /// Keeps a read from fetching objects that a partial clone lacks.
 pub(crate) fn forbid_fetch(command: &mut Command) {
     command
-        // git 2.38 ignores the other variable and fetches missing objects.
+        // git 2.38 ignores the other variable, and would fetch missing objects.
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
 }
@@ -133,22 +134,23 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// The repository's own settings that name programs, read on first use by one process.
+    /// Returns the settings of the repository that name programs. One process reads them on first
+    /// use.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
     pub(crate) async fn program_settings(&self) -> Result<&[Setting]> {
         let read = async || {
             let mut settings = self.for_read().settings(PROGRAM_KEYS).await?;
-            // An empty value resets the key.
+            // An empty value unsets the key.
             settings.retain(|s| s.of_repository && s.value.as_ref().is_none_or(|v| !v.is_empty()));
             Ok::<_, Error>(settings)
         };
         Ok(self.programs.get_or_try_init(read).await?)
     }
 
-    /// Refuses an operation in a guarded repository whose configuration names a program under a key
-    /// that `needed` accepts. Other repositories are never refused.
+    /// Refuses `operation` in a guarded repository if `needed` accepts a key under which the
+    /// configuration names a program. In other repositories nothing is refused.
     ///
     /// # Errors
     /// `permission_denied` with the keys.
@@ -167,9 +169,9 @@ impl Git {
         }
     }
 
-    /// Returns this git for merges of trees. Merge drivers run only for a person's deliberate
-    /// write; otherwise each driver of the repository is replaced by a refusal, which
-    /// [`driver_refusal`] finds in the output.
+    /// Returns this git for merging trees. Merge drivers run only for a write in a repository that
+    /// a person chose. Otherwise a refusal replaces each driver of the repository, and
+    /// [`driver_refusal`] recognises it in the output.
     ///
     /// # Errors
     /// The errors of [`Git::program_settings`].
@@ -184,7 +186,8 @@ impl Git {
             .iter()
             .filter(|setting| is_merge_driver(&setting.key))
             .collect();
-        // `git -c` ends the key at the first '='; a key that is not UTF-8 was decoded lossily.
+        // In `git -c`, the first '=' ends the key. A key that is not UTF-8 was decoded with
+        // replacement characters.
         let is_odd = |key: &str| key.contains(['=', char::REPLACEMENT_CHARACTER]);
         if let Some(odd) = drivers.iter().find(|setting| is_odd(&setting.key)) {
             return Err(refused("a merge", &[&odd.key]));
@@ -195,7 +198,7 @@ impl Git {
         Ok(git)
     }
 
-    /// The error of a merge that needed a replaced driver.
+    /// Returns the error of a merge that needed a driver which was replaced.
     pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
         if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
             return None;
@@ -206,9 +209,9 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process for a remote. In a guarded repository, the repository's own
-    /// configuration may not choose a program, a proxy or a certificate. In a person's repository,
-    /// such a choice means that no tokens are passed on.
+    /// Returns the purpose of a process that contacts a remote. In a guarded repository, the
+    /// configuration of the repository must not name a program, a proxy or a certificate. In a
+    /// person's repository it may, but the process then gets no tokens.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
@@ -221,7 +224,7 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// The error of a fetch for a read in a person's repository, if the fetch needs a program.
+    /// Returns the error for a read in a person's repository whose fetch would start a program.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,
@@ -245,22 +248,23 @@ impl Git {
     }
 }
 
-/// Whether a key names a program, a proxy or a certificate for connections to remotes.
+/// Returns true if a key names a program, a proxy or a certificate for connections to remotes.
 fn is_program_for_remotes(key: &str) -> bool {
     is_for_remotes(key) && !leads_elsewhere(key)
 }
 
-/// Whether a key influences connections to remotes.
+/// Returns true if a key affects connections to remotes.
 fn is_for_remotes(key: &str) -> bool {
     !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
 }
 
-/// Whether a key names another remote, which gets only the credentials for its own host.
+/// Returns true if a key selects another remote. That remote gets only the credentials for its
+/// host.
 fn leads_elsewhere(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
 
-/// Whether a key names a merge driver.
+/// Returns true if a key names a merge driver.
 fn is_merge_driver(key: &str) -> bool {
     key.starts_with("merge.")
 }
@@ -295,8 +299,8 @@ mod tests {
     use super::*;
     use crate::Merged;
 
-    /// A repository whose configuration and hooks write to `log`, with two branches that change the
-    /// same file.
+    /// Creates a repository whose configuration and hooks write to `log`, with two branches that
+    /// change the same file.
     async fn hostile() -> (tempfile::TempDir, std::path::PathBuf, [String; 2]) {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
@@ -447,7 +451,7 @@ mod tests {
         let hint = refused.hint().unwrap().text();
         assert!(hint.contains("git fetch origin refs/pull/7/head"), "{hint}");
         assert!(!log.exists());
-        // A person's deliberate fetch runs the same programs as git.
+        // A fetch that a person asked for starts the same programs as git.
         assert!(git.fetch_objects("origin", &wanted).await.is_err());
         assert!(log.exists());
     }
@@ -505,7 +509,7 @@ mod tests {
         let elsewhere = person.clone().without_lazy_fetch();
         assert!(elsewhere.run_ok(["cat-file", "-p", missing]).await.is_err());
         assert!(!log.exists());
-        // For a person at a shell, git starts the program to fetch the same object.
+        // For a person at a shell, git starts the program to fetch this object.
         let asked = person.run(["cat-file", "-p", missing]).await.unwrap();
         assert_ne!(asked.status, 0);
         assert!(log.exists());

@@ -4,7 +4,7 @@ use forge_core::{Error, Noun, Result};
 
 use crate::{CatFile, Git, Merged, RawCommit, Signing};
 
-/// A requested rebase.
+/// A request to rebase commits.
 #[derive(Clone, Copy, Debug)]
 pub struct Rebase<'a> {
     /// The new base, hex.
@@ -13,30 +13,30 @@ pub struct Rebase<'a> {
     pub head: &'a str,
     /// Committer of the new commits: `Name <email> seconds offset`.
     pub committer: &'a [u8],
-    /// Signing settings for the new commits.
+    /// Settings for signing the new commits.
     pub signing: &'a Signing,
 }
 
 /// Result of a rebase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rebased {
-    /// The last of the new commits, hex.
+    /// Id of the last new commit, hex.
     Onto(String),
-    /// Every change is already in the base.
+    /// The base already contains every change.
     Nothing,
-    /// A commit does not apply; only objects were written.
+    /// A commit has conflicts. Only objects were written.
     Conflicts {
-        /// The files, sorted.
+        /// The conflicting files, sorted.
         files: Vec<String>,
-        /// The commit, hex.
+        /// The commit with conflicts, hex.
         commit: String,
     },
 }
 
 impl Git {
-    /// Recreates each commit of `base..head` on top of `base`. Merges and commits whose change is
-    /// already in the base are left out. Recreated commits lose their signature and are signed by
-    /// the committer if the configuration asks for that. Only objects are written.
+    /// Recreates each commit of `base..head` on top of `base`. Leaves out merges, and commits whose
+    /// change the base already contains. Recreated commits lose their signatures; the committer
+    /// signs them if the configuration requires it. Writes only objects.
     ///
     /// # Errors
     /// `git` if a commit is missing; `not_found` for a damaged commit; errors of
@@ -63,13 +63,13 @@ impl Git {
             let commit = RawCommit::parse(&object.data).ok_or_else(|| missing_commit_error(oid))?;
             let parent = commit.parents.first().copied();
             if parent == Some(tip.as_str()) {
-                // The commit already has the right parent.
+                // The commit already has the right parent, so it is kept.
                 tip = oid.to_owned();
                 tip_tree = commit.tree.to_owned();
                 continue;
             }
-            // This commit has the new tree and the old parent, so the old parent becomes the merge
-            // base.
+            // A temporary commit with the new tree and the old parent makes the old parent the
+            // merge base.
             let stand_in = RawCommit {
                 tree: &tip_tree,
                 parents: parent.into_iter().collect(),

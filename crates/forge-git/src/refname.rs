@@ -1,12 +1,12 @@
 //! Checks names by the rules of `git check-ref-format`, without a process.
 
-/// Maximum length of a component in bytes. A file name has at most 255, including git's lock
-/// suffix.
+/// Maximum length of a component, in bytes. A file name has at most 255 bytes, including the suffix
+/// of git's lock file.
 const MAX_PART: usize = 240;
-/// Maximum length of a name in bytes. The path of a file has at most 4096.
+/// Maximum length of a name, in bytes. A path has at most 4096 bytes.
 const MAX_NAME: usize = 2000;
 
-/// The problem of `name` as a full ref name (`refs/heads/x`), or `None` if it is valid.
+/// Returns why `name` is invalid as a full ref name (`refs/heads/x`), or `None` if it is valid.
 #[must_use]
 pub fn refname_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
@@ -18,7 +18,7 @@ pub fn refname_problem(name: &str) -> Option<&'static str> {
     component_problem(name)
 }
 
-/// The problem of `name` as a branch name (`feature/x`), or `None` if it is valid.
+/// Returns why `name` is invalid as a branch name (`feature/x`), or `None` if it is valid.
 #[must_use]
 pub fn branch_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Remotes and branches in a repository's configuration, read by one process.
+//! Reads the remotes and branches in the configuration of a repository with one process.
 
 use std::{
     collections::BTreeMap,
@@ -12,34 +12,34 @@ use crate::Git;
 /// A remote with a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Name.
+    /// Name of the remote.
     pub name: String,
-    /// Fetch URL, after `url.<base>.insteadOf`.
+    /// URL to fetch from, after `url.<base>.insteadOf` was applied.
     pub url: String,
-    /// Value that `gh repo set-default` wrote: `base`, or a repository.
+    /// The value that `gh repo set-default` wrote: `base`, or a repository.
     pub resolved: Option<String>,
 }
 
 /// Git's configuration of one branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchConfig {
-    /// `branch.<name>.remote`: the name of a remote, a URL, or `.`.
+    /// `branch.<name>.remote`: the name of a remote, a URL, or `.` for this repository.
     pub remote: Option<String>,
     /// `branch.<name>.pushRemote`: the name of a remote or a URL.
     pub push_remote: Option<String>,
     /// `branch.<name>.merge`: a full ref at the remote.
     pub merge: Option<String>,
-    /// `branch.<name>.gh-merge-base`: the base branch for its pull request.
+    /// `branch.<name>.gh-merge-base`: the base branch for pull requests of this branch.
     pub merge_base: Option<String>,
 }
 
-/// Remotes, branches and forge's own keys, from `git config`.
+/// Remotes, branches and the keys of forge in git's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig {
-    /// Remotes with a URL: `upstream`, `github` and `origin` first, then in the order of the
-    /// configuration.
+    /// Remotes that have a URL: first `upstream`, `github` and `origin`, then the others in the
+    /// order of the configuration.
     pub remotes: Vec<Remote>,
-    /// The branches with settings, by name.
+    /// The configured branches, by name.
     pub branches: BTreeMap<String, BranchConfig>,
     /// `remote.pushDefault`.
     pub push_default_remote: Option<String>,
@@ -49,14 +49,14 @@ pub struct GitConfig {
     pub forge_repo: Option<String>,
 }
 
-/// Preferred remotes, as in gh.
+/// Names of the preferred remotes, as in gh.
 const FIRST: [&str; 3] = ["upstream", "github", "origin"];
 
 impl GitConfig {
-    /// Reads the configuration.
+    /// Reads the configuration. It is empty for a repository without such settings.
     ///
     /// # Errors
-    /// `git` if git fails; a repository without such settings is empty.
+    /// `git` if git fails.
     pub async fn read(git: &Git) -> Result<Self> {
         let output = git
             .run([
@@ -81,7 +81,7 @@ impl GitConfig {
         let mut remotes: Vec<Remote> = Vec::new();
         let mut instead: Vec<(String, String)> = Vec::new();
         for (key, value) in entries(output) {
-            // Git folds the case of only the first and the last part.
+            // Git ignores case only in the first and the last part of a key.
             let Some((section, rest)) = key.split_once('.') else {
                 continue;
             };
@@ -106,7 +106,7 @@ impl GitConfig {
                         });
                     if let Some(remote) = remotes.get_mut(at) {
                         match field {
-                            // Git fetches from the first of several URLs.
+                            // If a remote has several URLs, git fetches from the first one.
                             "url" if remote.url.is_empty() => remote.url = value,
                             "gh-resolved" => remote.resolved = Some(value),
                             _ => {}
@@ -145,25 +145,25 @@ impl GitConfig {
         config
     }
 
-    /// The remote with this name.
+    /// Returns the remote with this name.
     #[must_use]
     pub fn remote(&self, name: &str) -> Option<&Remote> {
         self.remotes.iter().find(|remote| remote.name == name)
     }
 
-    /// The settings of a branch; empty if there are none.
+    /// Returns the settings of a branch; empty if there are none.
     #[must_use]
     pub fn branch(&self, name: &str) -> BranchConfig {
         self.branches.get(name).cloned().unwrap_or_default()
     }
 }
 
-/// Keys and values. Entries that are not UTF-8 are skipped, because no forge and no branch of a
-/// pull request has such a name.
+/// Returns the keys and values. Skips entries that are not UTF-8, because no forge and no branch of
+/// a pull request has such a name.
 fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     output.split(|b| *b == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;
-        // A key without a value has no newline, and means `true`.
+        // A key without a value has no newline and means `true`.
         let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
         (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
     })
@@ -181,8 +181,8 @@ fn rewrite(url: &str, instead: &[(String, String)]) -> String {
         .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
 }
 
-/// The directory that identifies the repository: its main work tree, or the git directory if that
-/// directory is not called `.git` (a bare or separate git directory). `GIT_DIR` applies.
+/// Returns the directory that identifies the repository: the main work tree, or the git directory
+/// if it is not called `.git` (a bare repository or a separate git directory). Respects `GIT_DIR`.
 ///
 /// # Errors
 /// `not_found` outside of a repository; `git` if git refuses the repository.
@@ -222,7 +222,7 @@ fn shown_dir(git: &Git) -> String {
         .to_string()
 }
 
-/// The path in git's output; lossy UTF-8 on systems whose paths are text.
+/// Converts git's output to a path. On systems where paths are text, invalid UTF-8 is replaced.
 #[cfg(unix)]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {
@@ -230,7 +230,7 @@ pub fn path_of(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
-/// The path in git's output; lossy UTF-8 on systems whose paths are text.
+/// Converts git's output to a path. On systems where paths are text, invalid UTF-8 is replaced.
 #[cfg(not(unix))]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {

@@ -1,23 +1,24 @@
-//! Settings of git's configuration, with their scope.
+//! Settings in git's configuration, with their scope.
 
 use forge_core::Result;
 
 use crate::Git;
 
-/// A setting of git's configuration.
+/// A setting in git's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Key as git prints it: section and last part in lower case.
+    /// Key as git prints it, with the section and the last part in lower case.
     pub key: String,
-    /// Value; `None` for a key without a value, which means true.
+    /// Value; `None` for a key without a value, which means `true`.
     pub value: Option<String>,
-    /// Whether the setting is in the repository's own configuration, not the user's or the
-    /// system's.
+    /// True if the setting comes from the configuration of the repository, not of the user or the
+    /// system.
     pub of_repository: bool,
 }
 
 impl Git {
-    /// The settings whose key matches the regular expression, in order of increasing precedence.
+    /// Returns the settings whose keys match the regular expression. A later setting takes
+    /// precedence.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
@@ -33,7 +34,8 @@ impl Git {
     }
 }
 
-/// Parses `git config --null --show-scope --get-regexp`: scope, NUL, key, newline, value, NUL.
+/// Parses the output of `git config --null --show-scope --get-regexp`: scope, NUL, key, newline,
+/// value, NUL.
 fn parse(output: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(output);
     let mut fields = text.split('\0');

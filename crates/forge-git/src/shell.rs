@@ -2,8 +2,8 @@
 
 use forge_core::text;
 
-/// Quotes `word` for a POSIX shell, on one line. A stranger may have chosen a branch name that
-/// contains `;` or `$(`.
+/// Quotes `word` for a POSIX shell, on one line. A stranger may have chosen the word, such as a
+/// branch name that contains `;` or `$(`.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);

@@ -1,7 +1,8 @@
-//! Signs commits that land on a branch.
+//! Signs commits that a branch will point to.
 //!
-//! `git commit-tree -S` signs, so formats, keys and programs are git's own. This command normalises
-//! names and dates from the environment, so the result is compared with the requested commit.
+//! Commits are signed with `git commit-tree -S`, so that formats, keys and programs are those of
+//! git. This command normalises names and dates from the environment, so the result is compared
+//! with the requested commit.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -9,12 +10,12 @@ use forge_core::{Error, ErrorKind, Hint, Precondition, Result, text};
 
 use crate::{Git, Output, RawCommit, Setting, remotes::path_of, tree::scratch};
 
-/// The settings that decide whether and with which program commits are signed.
+/// The settings that decide whether commits are signed, and with which program.
 #[derive(Clone, Debug, Default)]
 pub struct Signing(Vec<Setting>);
 
 /// Environment that keeps signing programs from asking for a passphrase: no terminal, no window,
-/// and an askpass program without an answer.
+/// and an askpass program that fails.
 const UNATTENDED: [(&str, &str); 6] = [
     ("GPG_TTY", ""),
     ("DISPLAY", ""),
@@ -25,8 +26,8 @@ const UNATTENDED: [(&str, &str); 6] = [
 ];
 
 impl Git {
-    /// Writes a commit that a branch will point to, signed if the configuration asks for a
-    /// signature, and returns its id, hex. Without a signature this takes one process, like
+    /// Writes a commit that a branch will point to, and returns its id, hex. Signs the commit if
+    /// the configuration requires it. Without a signature this takes one process, like
     /// [`Git::put`].
     ///
     /// # Errors
@@ -38,7 +39,7 @@ impl Git {
         signing: &Signing,
     ) -> Result<String> {
         let is_guarded = self.trust().is_guarded();
-        // A stranger's repository cannot disable signing that the user enabled.
+        // The repository of a stranger cannot disable signing that the user has enabled.
         let by_user = || signing.of_user().is_on();
         match signing.is_on()? || (is_guarded && by_user()?) {
             true => self.put_signed(commit, signing, is_guarded).await,
@@ -53,7 +54,7 @@ impl Git {
         is_guarded: bool,
     ) -> Result<String> {
         let mut git = self.clone();
-        // The wrapper's directory must live until git has ended.
+        // The directory of the wrapper script must exist until git has ended.
         let mut wrapper = None;
         if is_guarded {
             signing.refuse_own()?;
@@ -89,7 +90,7 @@ impl Git {
         let oid = String::from_utf8_lossy(output.stdout.trim_ascii()).into_owned();
         let data = self.run_ok(["cat-file", "commit", &oid]).await?;
         let wanted = RawCommit {
-            // git writes no header for UTF-8.
+            // Git writes no encoding header for UTF-8.
             encoding: commit.encoding.filter(|name| !is_utf8(name)),
             ..commit.clone()
         };
@@ -101,10 +102,10 @@ impl Git {
 }
 
 impl Signing {
-    /// Pattern for the keys of the signing settings, for [`Git::settings`].
+    /// Regular expression for the keys of the signing settings, for [`Git::settings`].
     pub const KEYS: &str = r"commit\.gpgsign|user\.signingkey|gpg\.(.*\.)?(format|program)|gpg\.ssh\.defaultkeycommand";
 
-    /// Picks the signing settings out of `settings`.
+    /// Selects the signing settings from `settings`.
     #[must_use]
     pub fn of(mut settings: Vec<Setting>) -> Self {
         settings.retain(|s| {
@@ -124,16 +125,16 @@ impl Signing {
         ))
     }
 
-    /// Only the settings of the user's and the system's configuration.
+    /// Returns only the settings from the configuration of the user and the system.
     fn of_user(&self) -> Self {
         let of_user = self.0.iter().filter(|s| !s.of_repository);
         Self(of_user.cloned().collect())
     }
 
-    /// A script around gpg or gpgsm that prevents a prompt for the passphrase, and the setting that
-    /// names the script. The gpg agent prompts in the session that started the agent and ignores
-    /// the client's environment. Only an option prevents the prompt, and git passes no options on.
-    /// `ssh-keygen` needs no script, because it follows the environment.
+    /// Returns a wrapper script for gpg or gpgsm that prevents a passphrase prompt, and the setting
+    /// that names the script. The gpg agent prompts in the session in which it was started,
+    /// whatever the environment of the client. Only an option of gpg prevents the prompt, and git
+    /// cannot pass one. `ssh-keygen` needs no script, because it respects the environment.
     fn wrapper(&self) -> Option<(&'static str, String)> {
         let format = self.last(&["gpg.format"]);
         let key = match format.and_then(|s| s.value.as_deref()) {
@@ -175,7 +176,7 @@ impl Signing {
         }
     }
 
-    /// The signing program, and the setting that names it.
+    /// Returns the name of the signing program, and the setting that defines it.
     fn program(&self) -> (&str, &str) {
         let format = self.last(&["gpg.format"]);
         let (keys, default): (&[_], _) = match format.and_then(|s| s.value.as_deref()) {
@@ -189,7 +190,7 @@ impl Signing {
         }
     }
 
-    /// Refuses settings of the repository itself, which a stranger may have written.
+    /// Refuses signing settings of the repository itself, because a stranger may have written them.
     fn refuse_own(&self) -> Result<()> {
         let own = self.0.iter().filter(|s| s.of_repository);
         let own: Vec<_> = own.map(|s| text::one_line(&s.key)).collect();
@@ -232,7 +233,7 @@ impl Signing {
     }
 }
 
-/// Writes an executable script, accessible only to the user, into `dir` and returns its path.
+/// Writes an executable script that only the user can access into `dir`, and returns its path.
 fn write_program(dir: &Path, script: &str) -> Result<String> {
     let path = dir.join("sign");
     let mut options = fs::File::options();
@@ -251,7 +252,7 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// The error for a commit that git would alter.
+/// Returns the error for a commit that git would alter.
 fn altered(commit: &RawCommit<'_>) -> Error {
     let subject = commit.message.split(|b| *b == b'\n').next();
     let subject = String::from_utf8_lossy(subject.unwrap_or_default());
@@ -285,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// A repository with a tree and a commit, and a program that signs like gpg.
+    /// A test repository with a tree and a commit, and a program that signs like gpg.
     struct Ground {
         dir: tempfile::TempDir,
         git: Git,

@@ -1,4 +1,4 @@
-//! Compares two heads of a pull request, also across a rebase.
+//! Compares two heads of a pull request, even if the head was rebased in between.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Git, Merged, diff_args};
 
-/// Maximum number of compared commits per version.
+/// Maximum number of commits of each version that are compared.
 const MAX_COMMITS: usize = 250;
 
-/// Maximum size of compared changes per version, in bytes.
+/// Maximum size of the changes of each version that are compared, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Number of bytes that determine a line's kind; the longest such start is a commit id.
+/// Number of bytes at the start of a line that determine its kind. The longest such start is a
+/// commit id with a newline.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
@@ -34,13 +35,13 @@ pub struct TwoHeads<'a> {
 }
 
 impl Git {
-    /// The full id of a commit, from its first digits; `None` if there is none.
+    /// Returns the full id of the commit that `id` abbreviates, or `None` if there is none.
     ///
     /// # Errors
-    /// `invalid_input` (field `since`) if the digits are ambiguous.
+    /// `invalid_input` (field `since`) if the abbreviation is ambiguous.
     pub async fn find_commit(&self, id: &str) -> Result<Option<String>> {
         let asked = format!("--disambiguate={id}");
-        // A ref name is never accepted as an id, even if the name looks like an id.
+        // The name of a ref is never accepted, even if it looks like an id.
         let found = self.run(["rev-parse", &asked]).await?;
         let ids = String::from_utf8_lossy(&found.stdout);
         let ids: Vec<&str> = ids.lines().collect();
@@ -58,8 +59,8 @@ impl Git {
         Ok(commits.pop())
     }
 
-    /// The diff from the old head's changes to the new head's, with `context_lines` lines of
-    /// context. Changes of the base branch in between are left out.
+    /// Returns the diff from the changes of the old head to those of the new head, with
+    /// `context_lines` lines of context. Leaves out what the base branch changed in between.
     ///
     /// # Errors
     /// `not_found` if a head shares no commit with the base branch; `git`.
@@ -139,7 +140,8 @@ impl Git {
         Ok(diff)
     }
 
-    /// The old head on the newer base, as a commit or tree; `None` if git cannot move the head.
+    /// Returns the old head moved onto the newer base, as a commit or tree, or `None` if git cannot
+    /// move it.
     async fn moved_onto(
         &self,
         old: &str,
@@ -153,7 +155,8 @@ impl Git {
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }
-        // A read cannot run a merge driver of the repository, so such a merge counts as failed.
+        // A read must not run a merge driver of the repository, so a merge that needs one is
+        // handled as failed.
         match self.merge_trees(old, new_base, false).await {
             Ok(Merged::Clean(tree)) => Ok(Some(tree)),
             Ok(Merged::Conflicts(_)) | Err(_) => Ok(None),
@@ -173,7 +176,8 @@ impl Git {
         }
     }
 
-    /// The commits added on top of the old head, without those of the base branch.
+    /// Returns the commits that were added on top of the old head, without commits of the base
+    /// branch.
     async fn added_commits(&self, heads: TwoHeads<'_>) -> Result<Vec<ChangedCommit>> {
         let (old, base) = (format!("^{}", heads.old), format!("^{}", heads.base));
         let listed = self.commits_of(&[heads.new, &old, &base]).await?;
@@ -183,7 +187,7 @@ impl Git {
             .collect())
     }
 
-    /// The newest commits of a range, oldest first: id and headline.
+    /// Returns id and headline of the newest commits in a range, oldest first.
     async fn commits_of(&self, range: &[&str]) -> Result<Vec<(String, String)>> {
         let most = format!("--max-count={MAX_COMMITS}");
         let options = [
@@ -205,7 +209,8 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// The commits that differ between both versions, and a warning if not all were compared.
+    /// Returns the commits that differ between the two versions, and a warning if not all were
+    /// compared.
     async fn rewritten_commits(
         &self,
         heads: TwoHeads<'_>,
@@ -232,7 +237,7 @@ impl Git {
         Ok((commits, warning))
     }
 
-    /// The commits of a version, each with a hash of its changed lines.
+    /// Returns the commits of a version, with a hash of the changed lines of each.
     async fn series(
         &self,
         commits: Vec<(String, String)>,
@@ -245,8 +250,8 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// The output of a command. If the output exceeds `max` bytes, returns `None` and kills the
-    /// command.
+    /// Returns the output of a command. If the output exceeds `max` bytes, kills the command and
+    /// returns `None`.
     ///
     /// # Errors
     /// The errors of [`Git::run_ok`].
@@ -266,7 +271,7 @@ impl Git {
 #[derive(Debug)]
 struct HashedSeries {
     commits: Vec<SeriesCommit>,
-    /// Whether the diffs of the last commits are missing.
+    /// True if the diffs of the last commits are missing.
     is_cut: bool,
 }
 
@@ -300,7 +305,7 @@ impl HashedSeries {
             was_read &= unfinished.as_deref() != Some(oid.as_bytes());
             let essence = match reader.hashes.remove(oid.as_bytes()) {
                 Some(hash) => hash,
-                // Merges and empty commits have no diff and are compared by message.
+                // Merges and empty commits have no diff, so their headlines are compared.
                 None if was_read => headline.clone().into_bytes(),
                 None => oid.clone().into_bytes(),
             };
@@ -313,18 +318,18 @@ impl HashedSeries {
     }
 }
 
-/// Hashes the diffs that `git diff-tree --stdin` prints, each after its commit's id. The hash
-/// covers the lines that name or change files, without context, line numbers, and the ids of blobs
-/// whose lines are shown. No line of a diff looks like a commit id.
+/// Hashes the diffs that `git diff-tree --stdin` prints, each of them after the id of its commit.
+/// The hash covers the lines that name or change files, but not context, line numbers, and the blob
+/// ids of files whose lines are shown. No line of a diff looks like a commit id.
 #[derive(Default)]
 struct SeriesReader {
     hashes: HashMap<Vec<u8>, Vec<u8>>,
     commit: Option<(Vec<u8>, Sha256)>,
-    /// The start of a line, until its kind is known.
+    /// The start of a line whose kind is not known yet.
     start: Vec<u8>,
-    /// Whether the rest of a long line is hashed.
+    /// True if the rest of a long line is hashed; `None` while the kind of the line is not known.
     rest: Option<bool>,
-    /// The last line with blob ids.
+    /// The most recent line with blob ids.
     ids: Vec<u8>,
 }
 
@@ -348,7 +353,7 @@ impl SeriesReader {
         }
     }
 
-    /// Classifies a line by its start. Returns whether the line is hashed.
+    /// Determines the kind of a line from its start. Returns true if the line is hashed.
     fn read_start(&mut self) -> bool {
         let line = std::mem::take(&mut self.start);
         let name = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -389,7 +394,7 @@ fn size(bytes: usize) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// A warning that names the files changed only by the earlier version.
+/// Returns a warning that names the files which only the earlier version changed.
 #[must_use]
 pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     let named = gone.iter().map(|path| one_line(path)).collect::<Vec<_>>();
@@ -401,7 +406,7 @@ pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     })
 }
 
-/// The error for an earlier head commit that no longer exists.
+/// Returns the error for an earlier head commit that no longer exists.
 #[must_use]
 pub fn commit_is_gone(id: &str, place: &str) -> Error {
     let message = format!("{place} has no commit {} (any more)", one_line(id));
@@ -453,7 +458,7 @@ mod tests {
         let other = format!("{A}\n{}{B}\n{}", diff("7..8", 9, &long), binary("7..8"));
         let (first, _) = read(&one, 4096, 4096).await;
         let (second, _) = read(&other, 4096, 4096).await;
-        // Positions do not matter, and a binary file is compared only by its blob ids.
+        // Positions do not matter. A binary file is compared only by its blob ids.
         assert_eq!(first[0], second[0]);
         assert_ne!(first[1], second[1]);
         assert_eq!(first[2], b"headline");
@@ -476,7 +481,7 @@ mod tests {
         assert_eq!(cut, [A, B, C].map(str::as_bytes));
     }
 
-    /// Commits a file `f` with `text` on `parents`.
+    /// Creates a commit on `parents` with a file `f` that contains `text`.
     async fn commit(git: &Git, text: &str, parents: &[&str]) -> String {
         let blob = git.put("blob", text.as_bytes()).await.unwrap();
         let tree = format!("100644 blob {blob}\tf\n");

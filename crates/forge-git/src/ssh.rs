@@ -6,15 +6,16 @@ use tokio::process::Command;
 
 use crate::process::without_secrets;
 
-/// Timeout of ssh. `ssh -G` does not connect, but its configuration may start programs.
+/// Timeout for running ssh. `ssh -G` does not connect, but its configuration may start programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The host that ssh connects to for `name`, as `ssh -G` prints it from the user's `ssh_config`.
+/// Returns the host to which ssh connects for `name`, as `ssh -G` prints it from the user's
+/// `ssh_config`.
 ///
 /// Returns `None` if the host is `name` itself, if ssh is not installed, and for names that ssh
-/// refuses. Git's own `core.sshCommand` is ignored.
+/// refuses. Git's `core.sshCommand` is ignored.
 pub async fn ssh_host(name: &str) -> Option<String> {
-    // ssh would take the name for an option, and some options run programs.
+    // ssh would read the name as an option, and some options start programs.
     if name.starts_with('-') {
         return None;
     }
@@ -34,7 +35,7 @@ pub async fn ssh_host(name: &str) -> Option<String> {
     hostname(std::str::from_utf8(&output.stdout).ok()?, name)
 }
 
-/// The `hostname` line of `ssh -G` output, unless it is `name`.
+/// Returns the host in the `hostname` line of the output of `ssh -G`, unless it is `name`.
 fn hostname(printed: &str, name: &str) -> Option<String> {
     let host = printed
         .lines()

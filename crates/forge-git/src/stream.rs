@@ -18,9 +18,10 @@ struct RunningGit {
     subcommand: String,
 }
 
-/// The standard output of `child` in chunks, with a failure as the last item.
+/// Streams the standard output of `child` in chunks. If the command fails, the error is the last
+/// item.
 pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
-    // The caller pipes both outputs; without them there is nothing to read.
+    // The caller pipes both outputs. Without the pipes there is nothing to read.
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Box::pin(stream::empty());
     };
@@ -58,7 +59,8 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     }))
 }
 
-/// Reads to the end, so that git never blocks on a full pipe, but returns only the beginning.
+/// Reads to the end, so that git never waits because a pipe is full, but returns only the
+/// beginning.
 pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];

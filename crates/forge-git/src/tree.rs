@@ -9,10 +9,10 @@ use forge_core::{Error, ErrorKind, Result};
 
 use crate::Git;
 
-/// Number of paths in one command line.
+/// Maximum number of paths in one command line.
 const MAX_PATHS_PER_COMMAND: usize = 100;
 
-/// Entry of a tree at a path.
+/// An entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// Mode: `0o100644`, `0o100755`, `0o120000`, `0o040000` or `0o160000`.
@@ -22,8 +22,8 @@ pub struct TreeEntry {
 }
 
 impl Git {
-    /// The entries of `tree` (the id of a tree or commit) at `paths`; no path may lie within
-    /// another.
+    /// Returns the entries of `tree` (the id of a tree or commit) at `paths`. No path may be inside
+    /// another one.
     ///
     /// # Errors
     /// `git` if there is no such tree.
@@ -48,11 +48,11 @@ impl Git {
         Ok(found)
     }
 
-    /// Writes a new tree: `tree` (the id of a tree or commit) with `changes`, each an entry for a
-    /// path, or `None` to delete the path. The index of a work tree is not touched.
+    /// Writes a copy of `tree` (the id of a tree or commit) with `changes`. A change sets the entry
+    /// of a path, or with `None` deletes the path. The index of a work tree is not used.
     ///
-    /// A file replaces a directory of the same name, and a directory replaces a file.
-    /// [`Git::paths_between`] lets the caller check whether that was intended.
+    /// A file replaces a directory of the same name, and a directory replaces a file. With
+    /// [`Git::paths_between`] the caller can check whether that was intended.
     ///
     /// # Errors
     /// `git` if git refuses a path.
@@ -79,7 +79,7 @@ impl Git {
         let input = gone + &there;
         let update = plainly(&["update-index", "-z", "--index-info"]);
         let output = git.run_with_stdin(update, input.as_bytes()).await?;
-        // git skips a refused path, with this message and status 0.
+        // git skips a path that it refuses. It prints this message and ends with status 0.
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status != 0 || said.contains("Ignoring path") {
             return Err(output.error("update-index"));
@@ -88,7 +88,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&written).trim().to_owned())
     }
 
-    /// The paths in which two trees differ; a renamed file counts as two.
+    /// Returns the paths in which two trees differ. A renamed file has two paths.
     ///
     /// # Errors
     /// `git` if a tree is missing.
@@ -111,7 +111,7 @@ impl Git {
     }
 }
 
-/// A temporary directory for a separate index.
+/// Creates a temporary directory for an index.
 pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|e| {
         Error::new(
@@ -123,7 +123,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     })
 }
 
-/// Adds settings that keep git from writing extra files beside an index.
+/// Adds settings that keep git from writing extra files next to an index.
 pub(crate) fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let plain = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"];
     plain.iter().chain(args).copied().collect()

@@ -1,4 +1,4 @@
-//! Reads files named by a repository, only inside its work tree.
+//! Reads files that a repository names, but only inside its work tree.
 
 use std::{
     fs::{self, File},
@@ -11,17 +11,17 @@ use std::{
 pub struct TreeFile {
     /// Content.
     pub text: String,
-    /// Path from the root of the work tree, without links.
+    /// Path relative to the root of the work tree, after links are resolved.
     pub path: PathBuf,
-    /// The path contained a link below the root.
+    /// True if the path contained a link below the root.
     pub linked: bool,
 }
 
 /// Reads a text file of at most `max` bytes inside the work tree at `root`; `None` if there is no
 /// such file.
 ///
-/// A repository may contain a link to any file of the machine, and its git directory holds
-/// credentials, so the path is resolved first and compared with the root.
+/// A repository may contain a link to any file of the machine, and its git directory may contain
+/// credentials. The path is therefore resolved first and compared with the root.
 ///
 /// # Errors
 /// Fails for a path outside of the work tree or in a git directory, for a non-regular file (a FIFO

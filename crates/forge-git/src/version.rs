@@ -9,7 +9,7 @@ use forge_core::{Error, ErrorKind, Result, text};
 
 use crate::Git;
 
-/// The oldest supported git: `merge-tree --write-tree` came with 2.38.
+/// The oldest supported version of git. `merge-tree --write-tree` exists since 2.38.
 pub const MINIMUM: Version = Version {
     major: 2,
     minor: 38,
@@ -18,9 +18,9 @@ pub const MINIMUM: Version = Version {
 /// A version of git: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// First number.
+    /// Major number.
     pub major: u32,
-    /// Second number.
+    /// Minor number.
     pub minor: u32,
 }
 
@@ -43,7 +43,8 @@ impl Version {
     }
 }
 
-/// The programs found new enough, so that each is checked once per process.
+/// Returns the programs whose version was already checked, so that each is checked once per
+/// process.
 fn checked() -> &'static Mutex<HashMap<OsString, Version>> {
     static CHECKED: OnceLock<Mutex<HashMap<OsString, Version>>> = OnceLock::new();
     CHECKED.get_or_init(Mutex::default)
@@ -57,7 +58,7 @@ fn remembered(program: &OsStr) -> Option<Version> {
         .copied()
 }
 
-/// The version of the program, if it is at least [`MINIMUM`].
+/// Returns the version of the program, or an error if it is older than [`MINIMUM`].
 pub(crate) async fn ensure(git: &Git) -> Result<Version> {
     if let Some(version) = remembered(git.program()) {
         return Ok(version);

@@ -5,7 +5,7 @@ use tokio::sync::OnceCell;
 
 use crate::{Git, GitConfig};
 
-/// Git in a directory, with its configuration and root, each read once on first use.
+/// A directory with its git, configuration and root. The latter two are read on first use.
 #[derive(Debug)]
 pub struct WorkingDir {
     git: Git,
@@ -14,13 +14,14 @@ pub struct WorkingDir {
 }
 
 impl WorkingDir {
-    /// The current directory, or the repository of `GIT_DIR`, with a person's trust.
+    /// Returns the current directory, or the repository that `GIT_DIR` names, with the trust of a
+    /// person.
     #[must_use]
     pub fn here() -> Self {
         Self::of(Git::here())
     }
 
-    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if `dir` is the current
+    /// Returns the directory `dir` with the given trust. `GIT_DIR` applies if `dir` is the current
     /// directory of the process, as for git.
     #[must_use]
     pub fn at(dir: &Path, trust: Trust) -> Self {
@@ -37,13 +38,13 @@ impl WorkingDir {
         }
     }
 
-    /// Git in this directory.
+    /// Returns git for this directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         &self.git
     }
 
-    /// Git's configuration in this directory.
+    /// Returns the git configuration of this directory.
     ///
     /// # Errors
     /// The errors of [`GitConfig::read`].
@@ -53,7 +54,8 @@ impl WorkingDir {
             .await
     }
 
-    /// The repository's root without symbolic links; `None` outside of a repository.
+    /// Returns the root of the repository without symbolic links, or `None` outside of a
+    /// repository.
     pub async fn root(&self) -> Option<&Path> {
         let find = async || crate::root(&self.git).await.ok()?.canonicalize().ok();
         self.root.get_or_init(find).await.as_deref()

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is publicly routable.
+/// Returns true if an address is publicly routable.
 ///
-/// Contacting a public address for a stranger reveals nothing about the local network. An IPv6
-/// address that a translator or relay maps to IPv4 is as public as that IPv4 address: in an
-/// IPv6-only network every name resolves to mapped addresses.
+/// A request to a public address on behalf of a stranger reveals nothing about the local network.
+/// An IPv6 address that a translator or relay maps to an IPv4 address is as public as that address:
+/// in an IPv6-only network every name resolves to mapped addresses.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
@@ -15,17 +15,18 @@ pub fn is_public_address(address: IpAddr) -> bool {
     }
 }
 
-/// Addresses of the IPv4 special-purpose registry (RFC 6890 and successors) are not public.
+/// Returns true unless the address is in the IPv4 special-purpose registry (RFC 6890 and
+/// successors).
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let is_special = matches!(
         ip.octets(),
         // "This" network, multicast, and the range reserved for future use.
         [0 | 224..=255, ..]
-            // Shared by the customers of a carrier (RFC 6598).
+            // Shared address space of carriers (RFC 6598).
             | [100, 64..=127, ..]
             // Protocol assignments (RFC 6890).
             | [192, 0, 0, _]
-            // Benchmarks (RFC 2544): some local proxies answer with these.
+            // Benchmarks (RFC 2544). Some local proxies answer with these addresses.
             | [198, 18..=19, ..]
     );
     !(is_special
@@ -46,11 +47,10 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
             .into()
     };
     match ip.segments() {
-        // NAT64 of the well-known prefix (RFC 6052).
+        // NAT64 with the well-known prefix (RFC 6052).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at([12, 13, 14, 15])),
-        // NAT64 of a network's own prefix (RFC 8215), whose length is unknown: each of the four
-        // longer forms of RFC 6052 is decoded. A form that decodes to no host is not the form in
-        // use.
+        // NAT64 with a local prefix (RFC 8215) of unknown length, so each of the four longer forms
+        // in RFC 6052 is decoded. A form that decodes to no host is not the one in use.
         [0x64, 0xff9b, 1, ..] => {
             let forms = [
                 [6, 7, 9, 10],
@@ -66,9 +66,9 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         }
         // 6to4 (RFC 3056).
         [0x2002, ..] => is_public_v4(v4_at([2, 3, 4, 5])),
-        // Protocol assignments (Teredo is one) and documentation.
+        // Protocol assignments, such as Teredo, and documentation.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Everything else is public only as global unicast.
+        // All other addresses are public only if they are global unicast.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -164,7 +164,7 @@ mod tests {
             ("64:ff9b:1::10.0.0.1", false, "/96"),
             ("64:ff9b:1:808:8:800::", true, "/48"),
             ("64:ff9b:1:a00:0:100::", false, "/48"),
-            // A chosen suffix does not hide the private address.
+            // A stranger can choose the suffix, but cannot hide the private address with it.
             ("64:ff9b:1:a00:0:100:808:808", false, "/48"),
             ("64:ff9b:1:8:8:808::", true, "/56"),
             ("64:ff9b:1:a:0:1::", false, "/56"),

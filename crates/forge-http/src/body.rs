@@ -28,7 +28,8 @@ impl Body {
         Self(BodyKind::Stream { body, host })
     }
 
-    /// The bytes in memory; `None` for a streamed body ([`crate::StreamBody`]).
+    /// Returns the bytes of a body in memory, or `None` for a streamed body
+    /// ([`crate::StreamBody`]).
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self.0 {

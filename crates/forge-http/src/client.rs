@@ -28,50 +28,52 @@ use crate::{
     tls,
 };
 
-/// Whether a request may be repeated; an extension of [`http::Request`]. Without this extension,
-/// `GET` and `HEAD` are reads and all other methods are writes.
+/// Idempotency of a request, which decides whether it is retried. An extension of
+/// [`http::Request`]; without it, `GET` and `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
-    /// Changes nothing.
+    /// The request changes nothing.
     Read,
-    /// Changes something, and is not idempotent.
+    /// The request changes something and is not idempotent.
     Write,
-    /// Changes something, and is idempotent (a put under a key that the caller chooses).
+    /// The request changes something and is idempotent, such as a put under a key that the caller
+    /// chose.
     Replay,
 }
 
-/// An extension of [`http::Request`]: stream the body of a successful answer, of any size.
+/// Streams the body of a successful answer, of any size. An extension of [`http::Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct StreamBody;
 
-/// An extension of [`http::Request`]: the maximum number of retries, for a caller with a better
-/// fallback than the same request again.
+/// Maximum number of retries, for a caller whose fallback is better than a retry. An extension of
+/// [`http::Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
-/// An extension of [`http::Request`]: a limit for the body, if smaller than [`Settings::body_max`].
+/// Maximum size of the body in bytes, if smaller than [`Settings::body_max`]. An extension of
+/// [`http::Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct BodyMax(pub usize);
 
-/// An extension of [`http::Request`]: return a redirect instead of following it, for a caller that
-/// checks the redirect's target first.
+/// Returns a redirect as the answer, for a caller that checks the target before following it. An
+/// extension of [`http::Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct NoRedirect;
 
-/// An extension of [`http::Request`]: a stranger named the host, so only public addresses are
-/// contacted. Behind a proxy, the proxy decides, because this machine may not even resolve the
-/// name.
+/// Limits a request to public addresses, because a stranger named the host. An extension of
+/// [`http::Request`]. If there is a proxy, the proxy decides, because this machine may be unable to
+/// resolve the name.
 #[derive(Clone, Copy, Debug)]
 pub struct PublicOnly;
 
-/// The transport. Clones share connections, limits and state.
+/// The HTTP transport. Clones share connections, limits and state.
 #[derive(Clone)]
 pub struct Http(Arc<HttpInner>);
 
 struct HttpInner {
     client: reqwest::Client,
-    /// For hosts named by strangers. The connections of this client are separate, so that a
-    /// connection to a private address is never reused.
+    /// Client for hosts that strangers name. Its connections are separate, so that a connection to
+    /// a private address is never reused.
     public: reqwest::Client,
     connections: Connections,
     settings: Settings,
@@ -80,7 +82,7 @@ struct HttpInner {
     secrets: Mutex<Secrets>,
 }
 
-/// The credentials in use, each with a counter of its last use.
+/// The registered credentials, each with a counter for its last use.
 #[derive(Default)]
 struct Secrets {
     last_use: HashMap<Secret, u64>,
@@ -88,7 +90,7 @@ struct Secrets {
 }
 
 /// Maximum number of registered credentials. A long-running process gets a new token every few
-/// seconds, each valid for a minute.
+/// seconds, and each is valid for a minute.
 const MAX_SECRETS: usize = 1_000;
 
 impl Secrets {
@@ -113,7 +115,7 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// Creates a transport without connecting.
+    /// Creates a transport. Does not connect yet.
     ///
     /// # Errors
     /// `config` if certificates cannot be read.
@@ -144,14 +146,14 @@ impl Http {
         })))
     }
 
-    /// The settings.
+    /// Returns the settings of the transport.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
-    /// Addresses at which a host named by a stranger may be contacted, for a program that makes the
-    /// connection itself; `None` if a proxy connects.
+    /// Returns the addresses at which this program may contact a host that a stranger named. For
+    /// callers that connect without this transport. Returns `None` if a proxy connects.
     ///
     /// # Errors
     /// `protocol` if there is no public address; `network` if the name does not resolve.
@@ -179,15 +181,15 @@ impl Http {
         })
     }
 
-    /// The rate limits that `host` has stated.
+    /// Returns the rate limits that `host` has reported.
     #[must_use]
     pub fn rate_limits(&self, host: &str) -> Vec<RateLimit> {
         self.0.rates.of(host)
     }
 
-    /// Registers a credential, so that [`Self::redact`] recognises it in any shape. Credentials in
-    /// `Authorization` headers are registered automatically. Beyond a thousand, the credential that
-    /// was unused for longest is dropped.
+    /// Registers a credential, so that [`Self::redact`] recognises it in any form. Credentials in
+    /// `Authorization` headers are registered automatically. If there are more than a thousand, the
+    /// least recently used credential is removed.
     pub fn remember(&self, secret: &Secret) {
         if secret.expose().len() >= 4 {
             let mut secrets = self
@@ -199,7 +201,8 @@ impl Http {
         }
     }
 
-    /// `text` without anything that looks like a credential, and without registered credentials.
+    /// Returns `text` without registered credentials and without anything else that looks like a
+    /// credential.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         let mut clean = redact(text).into_owned();
@@ -218,14 +221,14 @@ impl Http {
         clean
     }
 
-    /// Sends a request, retrying by [`crate::RetryPolicy`]; the URI must be absolute.
+    /// Sends a request, with the retries of [`crate::RetryPolicy`]. The URI must be absolute.
     ///
-    /// Any status is an answer and not an error; after a 5xx, a write may have happened.
+    /// An answer with any status is returned, not an error. After a 5xx, a write may have happened.
     ///
     /// # Errors
-    /// `network` or `timeout` without a complete answer, with [`Retry::Ambiguous`] for a write that
-    /// may have been received and [`Retry::Transient`] otherwise; `protocol` for a body that is too
-    /// large; `config` for an address that needs clear text on a network.
+    /// `network` or `timeout` if there is no complete answer, with [`Retry::Ambiguous`] for a write
+    /// that the server may have received and [`Retry::Transient`] otherwise; `protocol` for a body
+    /// that is too large; `config` for an address that would need clear text on a network.
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         let class = class(&request);
         self.remember_authorization(request.headers());
@@ -264,8 +267,8 @@ impl Http {
         }
     }
 
-    /// Checks the address: clear text is allowed only if neither the connection nor the proxy
-    /// leaves this machine.
+    /// Checks the address. Clear text is allowed only if the connection, or the connection to the
+    /// proxy, stays on this machine.
     fn checked_url(&self, request: &Request<Bytes>) -> Result<Url> {
         let text = request.uri().to_string();
         let url = Url::parse(&text).map_err(|e| {
@@ -426,7 +429,7 @@ impl Http {
             Some(PublicOnly) if direct => self.0.public.clone(),
             _ => self.0.client.clone(),
         };
-        // Timers of reqwest belong to the runtime in which they are made.
+        // Timers of reqwest belong to the runtime in which they are created.
         let sending = async move { client.execute(sent).await }.instrument(span.clone());
         let response = self.0.connections.run(sending).await?.map_err(failed)?;
         let status = response.status();
@@ -506,7 +509,7 @@ impl Http {
     }
 }
 
-/// A size in a unit that people read easily.
+/// Formats a size in a unit that is easy to read.
 fn size(bytes: usize) -> String {
     match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),
@@ -514,8 +517,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// A client that follows no redirects, uses no proxies and resolves names with the transport's
-/// lookup.
+/// Configures a client that follows no redirects, uses no proxies, and resolves names with the
+/// lookup of the transport.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -534,7 +537,8 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .tcp_nodelay(true)
 }
 
-/// The IP address that a URL has in place of a host name. The resolver never sees such an address.
+/// Returns the IP address of a URL that has one instead of a host name. Such an address never
+/// reaches the resolver.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,
@@ -543,7 +547,7 @@ fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Refuses an IP address in place of a host name, unless it is public.
+/// Refuses a URL that has a private IP address instead of a host name.
 ///
 /// # Errors
 /// `protocol`.
@@ -572,7 +576,7 @@ fn is_gateway(status: StatusCode) -> bool {
     )
 }
 
-/// Host, with a non-default port.
+/// Returns the host, with the port unless it is the default port.
 fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port()

@@ -1,4 +1,4 @@
-//! The thread on which all connections are read and written.
+//! The thread that reads and writes all connections.
 
 use std::{
     io,
@@ -16,10 +16,12 @@ use tokio::{
 
 use crate::failure::Failure;
 
-/// A thread with a runtime of its own, which starts with the first request and ends with its owner.
+/// A separate thread with a runtime. It starts with the first request and ends when its owner is
+/// dropped.
 ///
-/// A server can keep hyper busy without a pause, as with interim answers (1xx) without end. On the
-/// caller's own thread, the caller's deadlines and other calls would be blocked meanwhile.
+/// A server can keep hyper busy without a pause, for example with an endless series of interim
+/// answers (1xx). On the thread of the caller this would block the deadlines and other calls of the
+/// caller.
 #[derive(Default)]
 pub(crate) struct Connections(Mutex<Option<ConnectionRuntime>>);
 
@@ -39,7 +41,7 @@ impl<T> Drop for OwnedTask<T> {
 }
 
 impl Connections {
-    /// Runs a future on the thread. Dropping the result cancels the future.
+    /// Runs a future on the thread. Dropping the returned future cancels it.
     pub async fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -75,12 +77,12 @@ impl Connections {
         thread::Builder::new()
             .name("connections".to_owned())
             .spawn(move || {
-                // After every step of a task, timers and the other tasks get their turn.
+                // After each step of a task, timers and other tasks run.
                 let runtime = Builder::new_current_thread()
                     .enable_all()
                     .event_interval(1)
                     .build();
-                // A failed send means that the caller is gone.
+                // If sending fails, the caller is gone.
                 match runtime {
                     Ok(runtime) => {
                         let _ = made.send(Ok(runtime.handle().clone()));

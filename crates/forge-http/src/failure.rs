@@ -1,4 +1,4 @@
-//! Maps failures below HTTP to the workspace's error.
+//! Maps failures below HTTP to the error type of the workspace.
 
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
@@ -6,18 +6,18 @@ use forge_core::{Error, ErrorKind, Retry};
 
 use crate::{redact, resolve::PrivateAddress};
 
-/// A request without a complete answer.
+/// A failed request without a complete answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The connection failed, so nothing was sent.
     NotSent { error: Error, again: bool },
-    /// The request may have been sent, but there is no complete answer.
+    /// The request may have been sent, but no complete answer arrived.
     Unknown(Error),
-    /// The request was sent, but its answer cannot be used.
+    /// The request was sent, and its answer is unusable.
     Final(Error),
 }
 
-/// Reason of a failed connection, used as the source of an error.
+/// Reason why a connection failed. It is the source of an error.
 #[derive(Debug)]
 struct NoConnection(String);
 
@@ -29,7 +29,7 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Whether a request failed because no connection to the host could be made, so that nothing was
+/// Returns true if a request failed because no connection to the host could be made. Nothing was
 /// sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
@@ -38,7 +38,7 @@ pub fn is_no_connection(error: &Error) -> bool {
         .is_some_and(|source| source.is::<NoConnection>())
 }
 
-/// Whether a request was not sent because the request may contact only public addresses.
+/// Returns true if a request was not sent because it is limited to public addresses.
 #[must_use]
 pub fn is_private_address(error: &Error) -> bool {
     error
@@ -46,7 +46,7 @@ pub fn is_private_address(error: &Error) -> bool {
         .is_some_and(|source| source.is::<PrivateAddress>())
 }
 
-/// The error of a request limited to public addresses, for a host with none.
+/// Returns the error for a request that is limited to public addresses, to a host without any.
 pub(crate) fn private_address(host: &str) -> Error {
     let why = PrivateAddress(host.to_owned());
     Error::new(ErrorKind::Protocol, why.to_string())
@@ -54,7 +54,7 @@ pub(crate) fn private_address(host: &str) -> Error {
         .with_retry(Retry::Never)
 }
 
-/// The source of the error for an answer that exceeds its size limit.
+/// Source of the error for an answer that exceeds its size limit.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -66,14 +66,14 @@ impl fmt::Display for TooLong {
 
 impl StdError for TooLong {}
 
-/// Whether a request failed because its answer exceeded [`crate::BodyMax`] or
+/// Returns true if a request failed because its answer exceeded [`crate::BodyMax`] or
 /// [`crate::Settings::body_max`].
 #[must_use]
 pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
-/// Maps an error of reqwest that occurs before or during the answer.
+/// Maps an error of reqwest that occurs before the body of the answer is read.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
     let why = cause(error);
     if let Some(tls) = find::<rustls::Error>(error) {
@@ -128,7 +128,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
     ))
 }
 
-/// The error of a stream that broke off.
+/// Returns the error for a body that ended too early.
 pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     let what = if error.is_timeout() {
         "fell silent"
@@ -143,7 +143,7 @@ pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     .with_hint("try again")
 }
 
-/// The innermost cause, because the outer causes repeat the URL and add little.
+/// Returns the innermost cause of an error. The outer causes repeat the URL and add little.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -152,14 +152,14 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     redact(&innermost.to_string()).into_owned()
 }
 
-/// The first cause of this type in the chain of an error.
+/// Returns the first cause of the type `E` in the chain of an error.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(e) = next {
         if let Some(found) = e.downcast_ref::<E>() {
             return Some(found);
         }
-        // `source()` of an `io::Error` skips the wrapped error.
+        // `source()` of an `io::Error` does not return the wrapped error itself.
         let wrapped = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = match wrapped {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),

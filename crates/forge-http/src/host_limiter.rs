@@ -1,4 +1,4 @@
-//! Limits concurrent requests per host, and spaces out writes.
+//! Limits the concurrent requests to a host, and the rate of writes.
 
 use std::{
     collections::HashMap,
@@ -13,12 +13,13 @@ use tokio::{
 
 use crate::RetryPolicy;
 
-/// Pace of writes to one host, for a server that limits them.
+/// Rate of writes to one host, for a server that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WritePace {
-    /// Number of writes sent without a pause.
+    /// Number of writes that are sent without a pause.
     pub free: u32,
-    /// Minimum time between the end of a write and the next one, after the free ones.
+    /// Minimum time between the end of a write and the start of the next one, once the `free`
+    /// writes are used up.
     pub spacing: Duration,
 }
 
@@ -34,7 +35,7 @@ struct HostSlots {
     writes: Arc<AsyncMutex<WriteHistory>>,
 }
 
-/// Occupies a slot of a host during a request.
+/// Occupies a slot of a host until the end of a request.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _slot: Option<OwnedSemaphorePermit>,
@@ -67,7 +68,8 @@ impl HostLimiter {
         }
     }
 
-    /// Waits for one of the slots of `host`. A write first waits until no other write is running.
+    /// Waits for a free slot of `host`. A write first waits until no other write to the host is
+    /// running.
     pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Permit {
         let gate = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);

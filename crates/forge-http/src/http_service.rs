@@ -15,12 +15,12 @@ use tower_service::Service;
 use crate::{Body, Http};
 
 /// Sends the requests of a client that expects a `tower` service. Errors are
-/// [`forge_core::Error`]s; a client that boxes them allows `downcast`.
+/// [`forge_core::Error`]s, so a client that boxes them allows a `downcast`.
 #[derive(Clone, Debug)]
 pub struct HttpService(Http);
 
 impl HttpService {
-    /// The service over `http`.
+    /// Creates the service on top of `http`.
     #[must_use]
     pub fn new(http: Http) -> Self {
         Self(http)

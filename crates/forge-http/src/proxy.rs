@@ -1,16 +1,17 @@
-//! Chooses the proxy of a request. reqwest gets the choice, so that check and use cannot differ.
+//! Chooses the proxy of a request. reqwest is given this choice, so that the checked proxy is the
+//! one in use.
 
 use std::net::IpAddr;
 
 use forge_core::{Error, ErrorKind, Result};
 use url::{Host, Url};
 
-/// The proxies of a process, from the variables that curl, git and gh read.
+/// The proxies of a process, from the same variables as in curl, git and gh.
 ///
-/// `HTTP_PROXY` (for http), `HTTPS_PROXY` (for https), `ALL_PROXY` (for both) and `NO_PROXY`
-/// (hosts, domains, addresses and address ranges without proxy, or `*`), each also in lower case.
-/// As in gh, `localhost` and loopback addresses never use a proxy; `github.localhost` is not such
-/// an address.
+/// `HTTP_PROXY` is for http, `HTTPS_PROXY` for https, `ALL_PROXY` for both. `NO_PROXY` lists hosts,
+/// domains, addresses and address ranges that use no proxy, or is `*`. Each variable is also read
+/// in lower case. As in gh, `localhost` and loopback addresses never use a proxy;
+/// `github.localhost` may use one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<Url>,
@@ -22,13 +23,13 @@ impl Proxies {
     /// Reads the variables with `get`.
     ///
     /// # Errors
-    /// `config` if a proxy is not a URL, or of an unsupported kind (SOCKS).
+    /// `config` if a proxy is not a URL, or is of an unsupported kind (SOCKS).
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let either = |upper: &str| {
             let value = get(upper).or_else(|| get(&upper.to_ascii_lowercase()));
             value.filter(|text| !text.trim().is_empty())
         };
-        // In a CGI program, HTTP_PROXY is the request header "Proxy", so the variable is ignored.
+        // In a CGI program, HTTP_PROXY comes from the request header "Proxy", so it is ignored.
         let http = if get("REQUEST_METHOD").is_some() {
             None
         } else {
@@ -53,7 +54,7 @@ impl Proxies {
         })
     }
 
-    /// The proxy for `url`; `None` for a direct connection.
+    /// Returns the proxy for `url`, or `None` for a direct connection.
     #[must_use]
     pub fn for_url(&self, url: &Url) -> Option<&Url> {
         let proxy = if url.scheme() == "https" {
@@ -142,8 +143,8 @@ fn is_loopback_address(host: &Host<&str>) -> bool {
     address(host).is_some_and(|a| a.is_loopback())
 }
 
-/// Whether a connection to `host` ends on this machine. Names below `localhost` do by RFC 6761, and
-/// [`crate::resolve`] enforces this for any system resolver.
+/// Returns true if a connection to `host` stays on this machine. RFC 6761 requires this for names
+/// below `localhost`, and [`crate::resolve`] enforces it for any system resolver.
 pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => is_local_name(name),
@@ -151,7 +152,7 @@ pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Whether a lowercase name belongs to this machine by RFC 6761.
+/// Returns true if RFC 6761 reserves a name, in lower case, for this machine.
 pub(crate) fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }

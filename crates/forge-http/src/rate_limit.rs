@@ -1,4 +1,4 @@
-//! Parses rate limits from a server's answers.
+//! Parses the rate limits that a server reports in its answers.
 
 use std::{
     collections::BTreeMap,
@@ -9,29 +9,29 @@ use std::{
 use forge_core::Timestamp;
 use http::{HeaderMap, StatusCode};
 
-/// Maximum wait, for any value that a server sends.
+/// Maximum wait, whatever value a server sends.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Maximum number of remembered buckets: a server chooses their names.
+/// Maximum number of buckets that are stored, because a server chooses their names.
 const MAX_BUCKETS: usize = 200;
 
-/// One bucket of a host's rate limit, from the newest answer that named the bucket.
+/// One bucket of a host's rate limit, from the newest answer about this bucket.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Bucket: `core`, `graphql`, `search`.
+    /// Name of the bucket: `core`, `graphql`, `search`.
     pub resource: String,
     /// Requests allowed in a window.
     pub limit: u64,
-    /// Requests left in this window.
+    /// Requests left in the current window.
     pub remaining: u64,
-    /// End of the window.
+    /// Time at which the window ends.
     pub reset: Timestamp,
 }
 
 impl RateLimit {
-    /// Parses the rate limit in an answer's headers.
+    /// Parses the rate limit in the headers of an answer.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         Some(Self {
@@ -53,13 +53,14 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
-/// The wait that a server asks for when refusing a request for its rate limit; `None` for any other
-/// answer.
+/// Returns how long a server asks to wait when it refuses a request because of its rate limit.
+/// Returns `None` for any other answer.
 ///
-/// A refusal is 429, or 403 with `Retry-After` or without any requests left. The wait is
-/// `Retry-After` (seconds), else the time until `x-ratelimit-reset` if nothing is left, else a
-/// minute (GitHub's REST documentation, "Exceeding the rate limit"). The reset is relative to the
-/// answer's own `Date`, so that a wrong local clock does not matter.
+/// A refusal has status 429, or 403 with `Retry-After` or with no requests left. The wait is
+/// `Retry-After` (seconds). Without that header, the wait lasts until `x-ratelimit-reset` if no
+/// requests are left, and a minute otherwise (GitHub's REST documentation, "Exceeding the rate
+/// limit"). The reset time is compared with the `Date` of the answer, so that a wrong local clock
+/// does not matter.
 #[must_use]
 pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let retry_after = number(headers, "retry-after");
@@ -69,7 +70,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     refused.then(|| rate_limit_wait(headers))
 }
 
-/// The wait after an answer that is a rate limit refusal according to its body.
+/// Returns how long to wait after an answer whose body says that the rate limit was exceeded.
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {
@@ -87,7 +88,7 @@ pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     Duration::from_secs(left.max(1)).min(MAX_WAIT)
 }
 
-/// Seconds since the epoch of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, IMF-fixdate).
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, IMF-fixdate) into seconds since the epoch.
 fn date(text: &str) -> Option<i64> {
     let mut words = text.split_once(", ")?.1.split(' ');
     let day: i64 = words.next()?.parse().ok()?;
@@ -103,7 +104,7 @@ fn date(text: &str) -> Option<i64> {
     rfc3339.parse::<Timestamp>().ok().map(|t| t.unix())
 }
 
-/// The newest limits by host and bucket.
+/// The newest rate limits by host and bucket.
 #[derive(Debug, Default)]
 pub(crate) struct Rates(Mutex<BTreeMap<(String, String), RateLimit>>);
 

@@ -1,15 +1,15 @@
 //! Removes credentials from text that people may read: log lines, error messages, bodies.
 //!
-//! Recognised are GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`, `github_pat_`), JWTs, app
-//! passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`, `Proxy-Authorization`, `DPoP`,
-//! `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs, and the values of query
-//! parameters and JSON members with the name of a credential.
+//! The following are removed: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`,
+//! `github_pat_`), JWTs, app passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`,
+//! `Proxy-Authorization`, `DPoP`, `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs,
+//! and the values of query parameters and JSON members with the name of a credential.
 
 use std::borrow::Cow;
 
 const MARK: &str = "***";
 
-/// Header names whose whole value is a credential.
+/// Names of headers whose whole value is a credential.
 const HEADERS: &[&str] = &[
     "authorization",
     "proxy-authorization",
@@ -88,7 +88,7 @@ fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
     from + tail(bytes, from).iter().take_while(|b| ok(**b)).count()
 }
 
-/// The range of the credential in the word at `at`, or in the value after that word.
+/// Returns the range of a credential that is the word at `at`, or the value after this word.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     token(bytes, at)
         .or_else(|| jwt(bytes, at))
@@ -97,8 +97,8 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         .or_else(|| announced(bytes, at))
 }
 
-/// The end of a token such as `ghp_…`. Newer tokens contain dots, so everything up to the end of
-/// the word is removed.
+/// Returns the end of a token such as `ghp_…`. Newer tokens contain dots, so the whole rest of the
+/// word is removed.
 fn token(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = tail(bytes, at);
     let prefix = if rest.starts_with(b"github_pat_") {
@@ -117,7 +117,8 @@ fn token(bytes: &[u8], at: usize) -> Option<usize> {
     (end - at - prefix >= 4).then_some(end)
 }
 
-/// Three parts of base64url, the first of which begins like an encoded `{"`.
+/// Returns the end of a JWT: three parts in base64url, the first of which starts like an encoded
+/// `{"`.
 fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     let part = |from| run(bytes, from, is_word);
     if !tail(bytes, at).starts_with(b"eyJ") {
@@ -132,7 +133,8 @@ fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// `xxxx-xxxx-xxxx-xxxx` of lowercase letters and digits, and not part of a longer word (a UUID).
+/// Returns the end of an app password: `xxxx-xxxx-xxxx-xxxx` in lowercase letters and digits. Part
+/// of a longer word, such as a UUID, is not an app password.
 fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     let shape = bytes.get(at..at + 19)?;
     let fits = shape.iter().enumerate().all(|(i, b)| {
@@ -145,7 +147,7 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
 }
 
-/// The name of a header, member, parameter or scheme, and the credential after it.
+/// Returns the range of the credential after the name of a header, member, parameter or scheme.
 fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);
     let word = std::str::from_utf8(bytes.get(at..end)?)
@@ -181,7 +183,8 @@ fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (stop > start).then_some((start, stop))
 }
 
-/// The user information of a URL: the text between `://` and the last `@` before the path.
+/// Returns the range of the user information in a URL: the text between `://` and the last `@`
+/// before the path.
 fn userinfo_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     if !tail(bytes, at).starts_with(b"://") {
         return None;

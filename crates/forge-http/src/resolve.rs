@@ -1,4 +1,4 @@
-//! Resolves names once per connection: the checked address is the one connected to.
+//! Resolves a name once for each connection, so that the checked address is the one in use.
 
 use std::{
     error::Error as StdError,
@@ -14,14 +14,14 @@ use crate::{address::is_public_address, proxy::is_local_name};
 
 /// Looks up the addresses of host names.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of `name`, in the order in which to try them.
+    /// Returns the addresses of `name`, in the order in which to try them.
     ///
     /// # Errors
-    /// Fails if the name does not resolve, or if no server answers.
+    /// Fails if the name does not resolve, or if no name server answers.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The system's resolver, with its files, search lists and name servers.
+/// The resolver of the system, with its files, search lists and name servers.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemLookup;
 
@@ -34,7 +34,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// The error for a name without public addresses, if only public addresses may be contacted.
+/// The error for a name without public addresses, if only these may be contacted.
 #[derive(Debug)]
 pub(crate) struct PrivateAddress(pub String);
 
@@ -52,21 +52,21 @@ impl StdError for PrivateAddress {}
 
 /// Resolver for all connections of a client.
 ///
-/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), regardless of the
-/// lookup: clear-text requests to these names must not leave the machine.
+/// `localhost` and all names below it always resolve to this machine (RFC 6761, section 6.3),
+/// because clear-text requests to these names must not leave it.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Whether to leave out private addresses.
+    /// True to leave out private addresses.
     pub public_only: bool,
 }
 
 impl Resolver {
-    /// The addresses of `name` that may be contacted.
+    /// Returns the addresses of `name` that may be contacted.
     ///
     /// # Errors
-    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required but
-    /// missing.
+    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and
+    /// there is none.
     pub async fn addresses(
         &self,
         name: &str,

@@ -9,16 +9,17 @@ use std::time::Duration;
 /// | 502, 503, 504; the connection broke; no answer in time | repeated | an error with `Retry::Ambiguous`, or the status |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Maximum number of retries, without those for rate limits.
+    /// Maximum number of retries. Retries after a rate limit do not count.
     pub retries: u32,
-    /// Upper bound of the first pause; each further bound doubles. The pause itself is random
-    /// between zero and the bound ("full jitter"), so that many clients do not return at once.
+    /// Upper bound of the first pause; it doubles with each further pause. A pause is random
+    /// between zero and its bound ("full jitter"), so that many clients do not retry at the same
+    /// moment.
     pub base: Duration,
-    /// Upper bound of every pause.
+    /// Maximum of the upper bound of any pause.
     pub cap: Duration,
-    /// Total time that a request may wait for rate limits.
+    /// Maximum total time that a request waits for rate limits.
     pub budget: Duration,
-    /// Whether to sleep during pauses. `false` is for tests: the same decisions without the time.
+    /// False to skip the pauses. Tests use this to make the same decisions in less time.
     pub sleep: bool,
 }
 
@@ -35,7 +36,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The same policy without pauses, for tests.
+    /// Returns the same policy without pauses, for tests.
     #[must_use]
     pub fn without_pauses() -> Self {
         Self {
@@ -44,13 +45,13 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause before retry number `retry`, counted from 0.
+    /// Returns the pause before the retry with number `retry`, counted from 0.
     pub(crate) fn pause(&self, retry: u32) -> Duration {
         let longest = self.base.saturating_mul(1 << retry.min(16)).min(self.cap);
         longest.mul_f64(fastrand::f64())
     }
 
-    /// Sleeps for `pause`, unless the policy is without pauses.
+    /// Sleeps for `pause`, unless the policy skips pauses.
     pub async fn wait(&self, pause: Duration) {
         if self.sleep {
             tokio::time::sleep(pause).await;

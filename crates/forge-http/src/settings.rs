@@ -4,7 +4,8 @@ use forge_core::Result;
 
 use crate::{Lookup, Proxies, RetryPolicy, Roots, SystemLookup, WritePace};
 
-/// The environment variables that [`Settings::from_env`] reads, proxy variables also in lower case.
+/// Environment variables that [`Settings::from_env`] reads. Proxy variables are also read in lower
+/// case.
 pub const ENV: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -19,7 +20,7 @@ pub const ENV: &[&str] = &[
 /// Settings of the transport.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Value of `User-Agent`.
+    /// Value of the `User-Agent` header.
     pub user_agent: String,
     /// Trusted certificate authorities.
     pub roots: Roots,
@@ -29,15 +30,15 @@ pub struct Settings {
     pub lookup: Arc<dyn Lookup>,
     /// Retry policy.
     pub retry: RetryPolicy,
-    /// Maximum time for connecting.
+    /// Maximum time for making a connection.
     pub connect_timeout: Duration,
-    /// Maximum silence of a server, before or within an answer.
+    /// Maximum time for which a server may send nothing, before or during an answer.
     pub idle_timeout: Duration,
     /// Maximum size of a body in memory after decompression, in bytes.
     pub body_max: usize,
-    /// Concurrent requests per host.
+    /// Maximum number of concurrent requests to a host.
     pub in_flight: usize,
-    /// Pace of writes to one host; `None` for no limit.
+    /// Rate of writes to one host; `None` for no limit.
     pub write_pace: Option<WritePace>,
 }
 
@@ -59,8 +60,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults, changed by the environment variables of [`ENV`], which `get` reads. With
-    /// `system_roots` the system's certificate store is trusted instead of the bundled list.
+    /// Returns the default settings, changed by the environment variables in [`ENV`], which `get`
+    /// reads. With `system_roots`, the certificate store of the system is trusted instead of the
+    /// bundled list.
     ///
     /// # Errors
     /// The errors of [`Proxies::from_env`].

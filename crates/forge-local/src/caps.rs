@@ -1,4 +1,4 @@
-//! Declares the capabilities and limits of the local backend.
+//! The capabilities and limits of the local backend.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(crate) const LIMITS: Limits = Limits {
     page_max: 100,
 };
 
-/// Recovery for the missing checks: run tests by hand.
+/// Recovery for the missing checks: run the tests on this machine.
 static TEST_YOURSELF: Hint = Hint::fixed(
     "run the tests on the head yourself and say so in a review",
     Action::fixed(
@@ -281,7 +281,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
 };
 
 impl Local {
-    /// The error for an unsupported capability.
+    /// Returns the error for an unsupported capability.
     pub(crate) fn unsupported(capability: C) -> Error {
         match CAPABILITIES.get(capability) {
             No { why, instead } => Error::unsupported(capability, why, instead),

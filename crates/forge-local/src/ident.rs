@@ -1,26 +1,27 @@
-//! Determines the viewer and the current time.
+//! Determines who the viewer is, and the current time.
 
 use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
 use forge_git::{Git, Signing, parse_signature};
 
 use crate::store::same_login;
 
-/// The acting person, and the time.
+/// The viewer, with the current time.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub actor: Actor,
     pub at: Timestamp,
-    /// How commits on a branch are signed; read by the same git process as the login.
+    /// The signing settings for commits on a branch. The git process that reads the login also
+    /// reads these.
     pub signing: Signing,
 }
 
 impl Identity {
-    /// Returns whether `login` names the viewer.
+    /// Returns true if `login` names the viewer.
     pub fn is(&self, login: &str) -> bool {
         same_login(&self.actor.login, login)
     }
 
-    /// Replaces `@me` by the viewer's login.
+    /// Replaces `@me` with the login of the viewer.
     pub fn resolve(&self, login: &str) -> String {
         if login == "@me" {
             self.actor.login.clone()
@@ -30,8 +31,8 @@ impl Identity {
     }
 }
 
-/// The viewer: the author that git would record, with the login of `forge.login` or the local part
-/// of the e-mail address. The time also comes from git, so `GIT_COMMITTER_DATE` and
+/// Returns the viewer: the author that git would record. The login is `forge.login`, or the part of
+/// the e-mail address before the `@`. Git also provides the time, so `GIT_COMMITTER_DATE` and
 /// `GIT_AUTHOR_DATE` are respected.
 pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
@@ -78,7 +79,7 @@ async fn committed_at(git: &Git) -> Result<Timestamp> {
 
 fn unknown(said: &str) -> Error {
     let says = |words: &str| said.contains(words);
-    // A configured name may be empty, or contain only characters that git strips.
+    // A configured name may be empty, or consist of characters that git removes.
     let no_name = says("no name was given") || says("empty ident name") || says("disallowed char");
     let (what, hint) = if no_name {
         ("user.name", "git config user.name \"Your Name\"")

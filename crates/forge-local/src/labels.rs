@@ -27,16 +27,16 @@ use crate::{
 const MAX_NAME_LENGTH: usize = 50;
 /// Maximum length of `labels.json`, in bytes: room for 20,000 labels.
 const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
-/// Recovery for an existing name.
+/// Recovery for a name that already exists.
 static OVERWRITE: Hint = Hint::fixed(
     "overwrite it, or choose another name",
     Action::again(&[(Param::Force, Arg::Set(Cow::Borrowed("true")))]),
 );
-/// Colours for labels without one, in turn.
+/// Colours for labels without a colour, used in turn.
 const PALETTE: [&str; 8] = [
     "4f7cac", "c0504d", "6a994e", "b38cb4", "d4a017", "3d8b8b", "8d6e63", "7a7a7a",
 ];
-/// The initial labels: name, colour, description.
+/// The labels of a new repository: name, colour, description.
 const STARTERS: [(&str, &str, &str); 9] = [
     ("bug", "c0392b", "It does not do what it should"),
     ("documentation", "2c6fbb", "The words need work"),
@@ -66,7 +66,7 @@ pub(crate) struct LabelSet {
     labels: Vec<Label>,
 }
 
-/// The labels, and the commit they were read from.
+/// The labels, with the commit from which they were read.
 pub(crate) struct LoadedLabelSet {
     pub book: LabelSet,
     old: Option<String>,
@@ -96,12 +96,12 @@ impl LabelSet {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
 
-    /// The label with the id of `label`, if that label still exists.
+    /// Returns the current label with the id of `label`, if it still exists.
     pub fn current(&self, label: &LabelRef) -> Option<&Label> {
         self.labels.iter().find(|l| l.id == label.id)
     }
 
-    /// The label called `name`.
+    /// Returns the label called `name`.
     ///
     /// # Errors
     /// `invalid_input` with similar names.
@@ -122,7 +122,7 @@ impl LabelSet {
 }
 
 impl EventStore {
-    /// Reads the labels, or the initial ones if none was ever defined.
+    /// Reads the labels. If none was ever defined, returns the initial ones.
     ///
     /// # Errors
     /// `protocol` if the stored labels cannot be read.
@@ -139,7 +139,7 @@ impl EventStore {
         };
         let object = cat.get(&format!("{}:{LABELS_FILE}", tip.oid)).await;
         let object = object.map_err(|e| match e.kind() {
-            // git itself failed; the labels may be intact.
+            // git itself failed, so the labels may be intact.
             forge_core::ErrorKind::Git { .. } => e,
             _ => bad(e.message().into()).with_source(e),
         })?;
@@ -153,7 +153,7 @@ impl EventStore {
         Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
         let book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
-        // A higher one would overflow with the labels that follow.
+        // A higher number would overflow once more labels are added.
         if book.next > MAX_NUMBER {
             let why = format!("the next label in {LABELS_FILE} has the id {}", book.next);
             return Err(bad(why.into()));
@@ -292,7 +292,7 @@ impl Local {
     }
 }
 
-/// Validates a name: no commas, since lists of names are comma-separated.
+/// Checks a name. Commas are refused, because lists of names are separated by commas.
 fn label_name(name: &str) -> Result<String> {
     let name = check_label_name(name, MAX_NAME_LENGTH)?;
     if name.contains(',') {

@@ -2,8 +2,8 @@
 //!
 //! [`Local::open`] finds the repository and returns a [`Forge`]. The history of a pull request is
 //! the history of its ref (`git log --first-parent refs/forge/pulls/7`), and every write is a
-//! compare-and-swap on that ref. Work trees change in one case: their files follow a checked-out
-//! branch that a write moves. `docs/reference/local.md` describes the format.
+//! compare-and-swap on that ref. Files of work trees change in one case: if a write moves a branch
+//! that is checked out. `docs/reference/local.md` describes the format.
 //!
 //! A plain repository has no accounts and no permissions: anyone with write access to the
 //! repository can write under any name. The viewer is the user of git's configuration.
@@ -45,7 +45,7 @@ use store::EventStore;
 pub use caps::CAPABILITIES;
 pub use store::StoreCache;
 
-/// The pull requests of one git repository.
+/// The pull requests and issues of one git repository.
 #[derive(Debug)]
 pub struct Local {
     repository: Repository,
@@ -55,17 +55,17 @@ pub struct Local {
 
 impl Local {
     /// Opens the repository at `path`: a work tree or a directory in it, a linked work tree, a bare
-    /// repository, or a `.git` directory. `trust` says who chose the path.
+    /// repository, or a `.git` directory. `trust` depends on who chose the path.
     ///
     /// # Errors
     /// `not_found` if there is no repository; `config` if git is older than 2.38; `git` if git
-    /// refuses the repository, for example one of another owner, or a bare one that was not named
-    /// by its own path.
+    /// refuses the repository, for example because it belongs to another user, or because it is
+    /// bare and was not named by its exact path.
     pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
         Self::open_with(path, trust, None).await
     }
 
-    /// Like [`Local::open`], with a cache shared between calls.
+    /// Like [`Local::open`], with a cache that several calls share.
     ///
     /// # Errors
     /// The errors of [`Local::open`].
@@ -96,13 +96,13 @@ impl Local {
         }))
     }
 
-    /// The id of the repository: the path of its main work tree, or of the bare repository.
+    /// Returns the id of the repository: the path of the main work tree, or of the bare repository.
     #[must_use]
     pub fn id(&self) -> &RepoId {
         &self.repository.id
     }
 
-    /// The directory of the main work tree, or of the bare repository.
+    /// Returns the directory of the main work tree, or of the bare repository.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.repository.root
@@ -112,7 +112,8 @@ impl Local {
         &self.repository.git
     }
 
-    /// Git in the named or current work tree: for the viewer's identity, and for signing commits.
+    /// Returns git for the named or current work tree. Used for the identity of the viewer and for
+    /// signing commits.
     pub(crate) fn here(&self) -> &Git {
         &self.repository.here
     }
@@ -121,7 +122,7 @@ impl Local {
         self.repository.url()
     }
 
-    /// Refuses an id of another repository.
+    /// Refuses the id of another repository.
     pub(crate) fn check(&self, repo: &RepoId) -> Result<()> {
         let ours = match &repo.path {
             RepoPath::Dir(dir) if repo.kind == ForgeKind::LOCAL => {
@@ -139,7 +140,7 @@ impl Local {
         .with_hint("open the repository that you mean"))
     }
 
-    /// The number of a pull request of this repository.
+    /// Returns the number of a pull request. Refuses one of another repository.
     pub(crate) fn number(&self, pr: &PrId) -> Result<u64> {
         self.check(&pr.repo)?;
         match &pr.key {
@@ -152,7 +153,7 @@ impl Local {
         }
     }
 
-    /// The number of an issue of this repository.
+    /// Returns the number of an issue. Refuses one of another repository.
     pub(crate) fn issue_number(&self, issue: &IssueId) -> Result<u64> {
         self.check(&issue.repo)?;
         match &issue.key {
@@ -184,7 +185,7 @@ impl Forge for Local {
     }
 
     fn concurrency(&self) -> NonZeroUsize {
-        // Each call runs git processes, and more than four calls at once are slower.
+        // Each call runs git processes. More than four calls at once would be slower.
         NonZeroUsize::MIN.saturating_add(3)
     }
 

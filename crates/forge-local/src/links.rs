@@ -1,4 +1,4 @@
-//! Links between pull requests and issues. Links are never stored, but read from the texts.
+//! Links between pull requests and issues. They are not stored, but read from the texts.
 
 use forge_core::{
     PrKey, Result, Warning,
@@ -15,9 +15,9 @@ use crate::{
     store::{Pull, PullRead, Snapshot, StoredIssue},
 };
 
-/// Maximum number of mentions looked up in one text.
+/// Maximum number of mentions in one text that are looked up.
 const MAX_NUMBERS: usize = 50;
-/// Maximum number of texts read because they may mention the subject.
+/// Maximum number of texts that are read because they may mention the subject.
 const MAX_MENTIONING: usize = 100;
 
 /// A pull request or an issue, with all its texts.
@@ -36,7 +36,7 @@ impl LinkSource {
 }
 
 impl Local {
-    /// See [`forge_core::Issues::links`].
+    /// Implements [`forge_core::Issues::links`].
     pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
         let number = match subject {
             Subject::Pull(id) => self.number(id)?,
@@ -85,7 +85,7 @@ impl Local {
         }
     }
 
-    /// Reads a subject with its texts. Unreadable comments become a warning.
+    /// Reads a subject with its texts. If its comments cannot be read, adds a warning.
     async fn written(
         &self,
         cat: &mut CatFile,
@@ -145,14 +145,16 @@ impl Local {
         Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
     }
 
-    /// The kind and number of a mention of this repository. Closing words refer to an issue.
+    /// Returns kind and number of a mention that refers to this repository. A closing keyword can
+    /// only refer to an issue.
     fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
         let (kind, number) = mention.named.number_in(self.id())?;
         let closed = mention.closes.then_some(SubjectKind::Issue);
         Some((kind.or(closed), number))
     }
 
-    /// Adds what the texts of `own` mention. A number means both the pull request and the issue.
+    /// Adds the targets that the texts of `own` mention. A number may mean a pull request, an
+    /// issue, or both.
     async fn named_in(
         &self,
         cat: &mut CatFile,
@@ -204,7 +206,8 @@ impl Local {
         Ok(found)
     }
 
-    /// Adds open pull requests whose head branch is the base of `pull`, and the reverse.
+    /// Adds the open pull requests above and below `pull` in a stack: one has the head branch of
+    /// the other as its base.
     async fn stacked(&self, cat: &mut CatFile, pull: &Pull, links: &mut Links) -> Result<()> {
         if !pull.is_open() {
             return Ok(());
@@ -231,8 +234,8 @@ impl Local {
         Ok(())
     }
 
-    /// Adds the pull requests and issues that close or mention the subject. git finds the number in
-    /// all events, but only current texts count.
+    /// Adds the pull requests and issues that close or mention the subject. Git searches all events
+    /// for the number, but only current texts are used.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,

@@ -1,4 +1,4 @@
-//! Pages of lists in memory.
+//! Pages of lists that are in memory.
 
 use std::hash::Hash;
 
@@ -6,19 +6,18 @@ use forge_core::{Cursor, Error, Page, PageReq, Result};
 
 use crate::caps::LIMITS;
 
-/// The prefix of this backend's cursors.
+/// The prefix of cursors from this backend.
 pub(crate) const SCHEME: &str = "local";
 
-/// Maximum page size of lists that are always computed in full, because each short page would
-/// repeat the work.
+/// Maximum page size of lists that are always computed in full. Short pages would repeat the work.
 const MAX_FULL_LIST: usize = 10_000;
 
-/// Maximum number of pull requests on the requested page.
+/// Returns the maximum number of items on the requested page.
 pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }
 
-/// The position in the cursor; `None` for the first page.
+/// Returns the position in the cursor; `None` for the first page.
 pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>> {
     let Some(cursor) = &page.cursor else {
         return Ok(None);
@@ -33,7 +32,7 @@ pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>>
     })
 }
 
-/// Cuts the requested page out of `all`; `query` identifies the list.
+/// Cuts the requested page out of `all`. `query` identifies the list.
 pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
     let begin = usize::try_from(position(page, query)?.unwrap_or(0)).unwrap_or(usize::MAX);
     let limit = page.limit.clamp(1, MAX_FULL_LIST);

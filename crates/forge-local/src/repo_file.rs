@@ -16,8 +16,8 @@ const SYMLINK: &str = "120000";
 const DIRECTORY: &str = "040000";
 
 impl Local {
-    /// Reads the stored bytes of `path`, without conversion and without following links, or the
-    /// names in a directory.
+    /// Reads the stored bytes of the file `path`, without conversion and without following links.
+    /// If `path` is a directory, reads its entries.
     pub(crate) async fn read_repo_file(
         &self,
         path: &str,
@@ -89,7 +89,7 @@ impl Local {
         }
     }
 
-    /// Lists the directory `tree`, the id of a tree or a commit.
+    /// Lists a directory. `tree` is the id of a tree or a commit.
     async fn directory(&self, tree: &str) -> Result<PathContent> {
         let args = ["ls-tree", "-z", "--full-tree", tree];
         let listed = self.git().run_ok(args).await?;
@@ -100,15 +100,15 @@ impl Local {
         Ok(PathContent::Directory(entries))
     }
 
-    /// Resolves a branch, a tag, or a full or abbreviated commit id.
+    /// Resolves the name of a branch or tag, or a full or abbreviated commit id.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
         let mut names: Vec<String> = [branch_ref(at), format!("refs/tags/{at}")]
             .into_iter()
-            // An invalid ref name could be a revision expression.
+            // A text that is not a valid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
             .collect();
         if DiffReq::is_commit(at) {
-            // As in git, a whole id means the commit, not a branch of that name.
+            // As in git, a full id means the commit, even if a branch has the same name.
             let is_whole = matches!(at.len(), 40 | 64);
             let place = if is_whole { 0 } else { names.len() };
             names.insert(place, at.to_owned());
@@ -127,7 +127,7 @@ impl Local {
     }
 }
 
-/// Refuses a path that could leave the tree or be ambiguous.
+/// Refuses a path that could lead out of the tree or be ambiguous.
 fn check_path(path: &str) -> Result<()> {
     let odd = |part: &str| matches!(part, "" | "." | "..");
     let why = if path.contains('\0') {
@@ -144,14 +144,14 @@ fn check_path(path: &str) -> Result<()> {
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
 }
 
-/// The entry in a line of `git ls-tree`; `None` after the last line.
+/// Parses a line of `git ls-tree`. Returns `None` after the last line.
 fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     let line = String::from_utf8_lossy(line);
     let (header, name) = line.split_once('\t')?;
     Some(DirectoryEntry::new(name, header.starts_with(DIRECTORY)))
 }
 
-/// Mode and object id of the only entry, if that entry is `path`.
+/// Returns mode and object id of the only entry, if it is the entry of `path`.
 fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
     let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
     let (header, found) = line.split_once('\t')?;

@@ -11,7 +11,7 @@ use forge_core::{
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
 
-/// Common names of the main branch, used if nothing configures one.
+/// Common names of the main branch, used if no configuration names one.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
 #[async_trait]
@@ -60,16 +60,17 @@ impl Repos for Local {
         self.commit_on_branch(req).await
     }
 
-    /// A git repository has no service to examine.
+    /// Returns nothing, because a git repository has no services.
     async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
         Vec::new()
     }
 }
 
 impl Local {
-    /// The default base branch, the first that exists of: `forge.defaultBranch`; `HEAD` of a bare
-    /// repository; the branch named by `origin/HEAD` or `init.defaultBranch`; a common name;
-    /// `HEAD`, which in a work tree is only the branch of current work.
+    /// Returns the default base branch, which is the first of these that exists:
+    /// `forge.defaultBranch`; `HEAD` of a bare repository; the branch that `origin/HEAD` or
+    /// `init.defaultBranch` names; a common name; `HEAD`. In a work tree, `HEAD` is only the branch
+    /// of the current work.
     pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
@@ -119,7 +120,7 @@ impl Local {
             .map(|(c, _)| c))
     }
 
-    /// The text of the `description` file, unless it is git's template.
+    /// Returns the text of the `description` file, unless it is git's template.
     fn description(&self) -> Option<String> {
         let file = self.repository.common_dir.join("description");
         let text = state_file(&file)?;

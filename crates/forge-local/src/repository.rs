@@ -9,7 +9,8 @@ use std::{
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
 use forge_git::{Git, Output, path_of};
 
-/// Queries the common directory, the work tree's own git directory, and the top of the work tree.
+/// Arguments that print the common directory, the git directory of the work tree, and the top of
+/// the work tree.
 const DIRECTORIES: [&str; 5] = [
     "rev-parse",
     "--path-format=absolute",
@@ -17,21 +18,22 @@ const DIRECTORIES: [&str; 5] = [
     "--git-dir",
     "--show-cdup",
 ];
-/// Maximum size of a git state file, in bytes.
+/// Maximum size of a state file of git, in bytes.
 pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
-/// An opened repository, ready to run git in.
+/// An opened repository in which git can run.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
-    /// Git in the main work tree, or in the bare repository.
+    /// Git for the main work tree, or for the bare repository.
     pub git: Git,
-    /// The directory in which `git` runs, absolute and without links.
+    /// The directory in which `git` runs, as an absolute path without links.
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git in the named or current work tree: a linked work tree can have its own configuration.
+    /// Git for the named or current work tree. A linked work tree can have a separate
+    /// configuration.
     pub here: Git,
-    /// The main work tree as git reports it, if the main work tree was opened.
+    /// The main work tree as reported by git, if it was opened.
     pub main_tree: Option<PathBuf>,
     /// The id of the repository.
     pub id: RepoId,
@@ -39,10 +41,10 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// Finds the repository at `path`: a main or linked work tree, a directory in a work tree, a
-    /// bare repository, or a `.git` directory. Git may run only programs that `trust` allows.
+    /// bare repository, or a `.git` directory. Git starts only the programs that `trust` allows.
     ///
-    /// A bare repository opens only if a person named it, by its own path or by one of its work
-    /// trees. Otherwise a bare repository committed as files in a clone would bring its own hooks.
+    /// A bare repository is opened only if a person named it, directly or by one of its work trees.
+    /// Otherwise a bare repository that is committed as files in a clone could bring hooks with it.
     pub async fn find(path: &Path, trust: Trust) -> Result<Self> {
         let path = expand(path)?;
         let git = Git::at(&path).with_trust(trust);
@@ -75,8 +77,8 @@ impl Repository {
                     "neither it nor a directory above it has a .git",
                 ));
             }
-            // git refused the repository, for example one of another owner; git's message says what
-            // to do.
+            // git refused the repository, for example because it belongs to another user. The
+            // message of git says what to do.
             return Err(found.error("rev-parse"));
         }
         let Directories {
@@ -117,8 +119,8 @@ impl Repository {
         {
             repository.here = Git::at(top).with_trust(trust);
         }
-        // Only a clone that contains the current directory fetches missing objects. A named clone
-        // may come from a stranger and have a program as its remote.
+        // Missing objects are fetched only for a clone that contains the current directory. Any
+        // other clone may come from a stranger and have a program as its remote.
         if repository.stands_in().is_none() {
             repository.git = repository.git.without_lazy_fetch();
             repository.here = repository.here.without_lazy_fetch();
@@ -126,13 +128,13 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Whether this directory names the repository, but no particular work tree.
+    /// Returns true if this directory names the repository and not a particular work tree.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
 
-    /// The work tree of the current directory, if that work tree belongs to this repository, and
-    /// whether it is the main work tree.
+    /// Returns the work tree of the current directory, if it belongs to this repository. The flag
+    /// is true for the main work tree.
     pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -142,8 +144,8 @@ impl Repository {
         (is_main || is_linked).then(|| (top.to_owned(), is_main))
     }
 
-    /// Whether `dir` is a work tree of this repository, main or linked, according to both the
-    /// directory and git's state.
+    /// Returns true if `dir` is a main or linked work tree of this repository. Both the directory
+    /// and the state of git must say so.
     pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
         let Some(state) = state_of(dir) else {
             return false;
@@ -158,7 +160,7 @@ impl Repository {
             && back == dir.join(".git").canonicalize().ok()
     }
 
-    /// The repository's `file:///…` URL.
+    /// Returns the `file:///…` URL of the repository.
     pub fn url(&self) -> String {
         self.id.to_string()
     }
@@ -167,11 +169,11 @@ impl Repository {
 /// The parsed output of [`DIRECTORIES`].
 #[derive(Debug, PartialEq, Eq)]
 struct Directories {
-    /// The common directory of all work trees, without links.
+    /// The common directory of all work trees, with links resolved.
     common: PathBuf,
-    /// Whether `path` is in a linked work tree.
+    /// True if `path` is in a linked work tree.
     is_linked: bool,
-    /// The top of the work tree; `None` outside a work tree.
+    /// The top of the work tree; `None` outside of a work tree.
     top: Option<PathBuf>,
 }
 
@@ -179,7 +181,8 @@ impl Directories {
     /// Parses git's output for `path`.
     fn of(output: &Output, path: &Path) -> Result<Self> {
         let printed = &output.stdout;
-        // If the split fails, the work tree's own directory is outside the common directory.
+        // If the split fails, the git directory of the work tree is outside of the common
+        // directory.
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;
@@ -187,7 +190,7 @@ impl Directories {
         Ok(Self {
             common: common.canonicalize().unwrap_or(common),
             is_linked: !own.is_empty(),
-            // git prints no line for the top outside a work tree.
+            // Outside of a work tree, git prints no line for the top.
             top: top.strip_suffix(b"\n").map(|up| {
                 let top = path.join(path_of(up));
                 top.canonicalize().unwrap_or(top)
@@ -208,7 +211,7 @@ fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
     })
 }
 
-/// The state directory that a work tree's `.git` points to, without links.
+/// Returns the state directory to which the `.git` of a work tree points, with links resolved.
 fn state_of(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let state = match state_file(&dot_git) {
@@ -218,7 +221,7 @@ fn state_of(top: &Path) -> Option<PathBuf> {
     state.canonicalize().ok()
 }
 
-/// Reads a small regular state file of git; `None` for anything else.
+/// Reads a small regular state file of git. Returns `None` for anything else.
 pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -229,15 +232,16 @@ pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The line of a state file, without its line end.
+/// Returns the content of a state file without the line end.
 pub(crate) fn line(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// Refuses a repository with files that link outside of it, because the permission for its path
-/// does not cover the targets. Two kinds of links are allowed: hooks, because no hook runs, and
-/// `objects/info/alternates`, because a clone with `--reference` borrows objects but not branches.
+/// Refuses a repository in which files are links to the outside, because the permission for its
+/// path does not cover their targets. Two kinds of links are allowed: hooks, because no hook runs,
+/// and `objects/info/alternates`, because a clone made with `--reference` borrows objects but not
+/// branches.
 fn refuse_links_outwards(common: &Path) -> Result<()> {
     let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
     let mut dirs = vec![common.to_owned()];
@@ -277,13 +281,14 @@ fn leads_outwards(link: &Path) -> Error {
     )
 }
 
-/// Whether git refuses a bare repository because all processes have `safe.bareRepository=explicit`.
+/// Returns true if git refuses a bare repository because `safe.bareRepository=explicit` is set for
+/// all processes.
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// The error for a bare repository, or a directory in a bare repository, that no person named.
+/// Returns the error for a bare repository, or a directory in one, that no person named.
 fn bare(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {
@@ -300,7 +305,7 @@ fn bare(path: &Path) -> Error {
     )
 }
 
-/// Expands a user's path to an absolute one.
+/// Expands a path from user input to an absolute path.
 fn expand(path: &Path) -> Result<PathBuf> {
     let path = match path.strip_prefix("~") {
         Ok(rest) => {

@@ -1,4 +1,4 @@
-//! Checks before any write.
+//! Checks that run before any write.
 
 use forge_core::{Action, Arg, Error, Hint, Param, Result, model::Reviewer, suggest, text};
 use forge_git::{CatFile, refname_problem};
@@ -8,7 +8,7 @@ use crate::{Local, store::branch_ref};
 /// Repeats the failed call with another body.
 pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
-/// Validates a login from user input.
+/// Checks a login from user input.
 pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
     let bad = login.is_empty()
         || login.chars().count() > 100
@@ -24,7 +24,7 @@ pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
     Ok(())
 }
 
-/// Validates reviewers: only people, because a repository has no teams.
+/// Checks reviewers. Only people are accepted, because a git repository has no teams.
 pub(crate) fn reviewers(list: &[Reviewer]) -> Result<()> {
     for reviewer in list {
         match reviewer {
@@ -40,7 +40,7 @@ pub(crate) fn reviewers(list: &[Reviewer]) -> Result<()> {
 }
 
 impl Local {
-    /// The tip of `branch`, which must exist.
+    /// Returns the tip of `branch`. Fails if the branch does not exist.
     pub(crate) async fn branch_tip(
         &self,
         cat: &mut CatFile,

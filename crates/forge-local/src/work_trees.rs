@@ -1,9 +1,11 @@
-//! The work trees of the repository: which branches they use, and how their files follow a branch.
+//! The work trees of the repository: which branches they use, and how their files follow a branch
+//! that moves.
 //!
 //! If a branch moves but the files of its work tree do not, the user's next commit of all files
-//! reverts the move. So the files are also updated, as with git's
-//! `receive.denyCurrentBranch=updateInstead`. As in git, the files come first: a process killed in
-//! between leaves the merge staged on the old commit, and committing that reverts nothing.
+//! reverts the move. The files are therefore updated as well, as with git's
+//! `receive.denyCurrentBranch=updateInstead`. As in git, the files are updated before the branch:
+//! if the process is killed in between, the merge is staged on the old commit, and committing it
+//! reverts nothing.
 
 use std::{
     borrow::Cow,
@@ -21,11 +23,11 @@ use crate::{
     repository::{MAX_STATE_FILE, line, show, state_file},
 };
 
-/// Maximum number of commits of a branch searched for the commit that a work tree's index matches.
+/// Maximum number of commits of a branch that are compared with the index of a work tree.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// Maximum number of files in a message; the error has all of them.
+/// Maximum number of files that a message names. The error has all of them.
 const MAX_NAMED_FILES: usize = 5;
-/// Repeats the failed call without updating work trees.
+/// Recovery: repeats the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
     Action::again(&[(Param::LeaveCheckout, Arg::Set(Cow::Borrowed("true")))]);
 
@@ -34,58 +36,60 @@ const LEAVE_CHECKOUT: Action =
 pub(crate) enum BranchUse {
     /// The branch is checked out.
     CheckedOut,
-    /// An unfinished git operation will return to the branch, or move the branch.
+    /// An unfinished git operation will return to the branch or move it. The text names the
+    /// operation.
     Busy(&'static str),
 }
 
-/// A work tree that uses a branch.
+/// A work tree that uses a particular branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkTree {
     /// The directory of the work tree.
     pub path: PathBuf,
     /// How the work tree uses the branch.
     pub usage: BranchUse,
-    /// Whether this is the main work tree.
+    /// True if this is the main work tree.
     is_main: bool,
-    /// Whether the work tree is locked by `git worktree lock`, as on a disk that is not always
+    /// True if `git worktree lock` has locked the work tree, which is for disks that are not always
     /// mounted.
     is_locked: bool,
 }
 
-/// Whether the directory of a work tree can be trusted to be that work tree.
+/// Result of checking that a directory is a work tree of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directory {
-    /// The directory is verified to be the work tree.
+    /// The directory is the work tree.
     Proved,
-    /// A linked work tree is missing.
+    /// The directory of a linked work tree is missing.
     Gone,
-    /// A linked work tree is missing, but locked by `git worktree lock`, so the work tree will
-    /// return.
+    /// The directory of a linked work tree is missing, but `git worktree lock` has locked it. It
+    /// will be back.
     Away,
-    /// The directory does not point to the repository, or the repository not to the directory.
+    /// The directory does not point to the repository, or the repository does not point to the
+    /// directory.
     Unproved,
 }
 
-/// A move of a branch, and the work trees to update.
+/// A move of a branch, with the work trees to update.
 #[derive(Debug)]
 pub(crate) struct BranchMove {
     branch: String,
     from: String,
     to: String,
-    /// Whether to leave the files of work trees unchanged.
+    /// True to leave the files of work trees unchanged.
     leave: bool,
     checkouts: Vec<Checkout>,
     warnings: Vec<Warning>,
 }
 
-/// The result of updating the work trees.
+/// Result of updating the work trees.
 #[derive(Debug, Default)]
 pub(crate) struct BroughtAlong {
     pub steps: Vec<Step>,
     pub warnings: Vec<Warning>,
 }
 
-/// A work tree whose files will follow the branch, if `prove` succeeds.
+/// A work tree whose files will follow the branch if `prove` succeeds.
 #[derive(Debug)]
 struct Checkout {
     git: Git,
@@ -94,27 +98,27 @@ struct Checkout {
     from: String,
     to: String,
     coming: Vec<ChangedPath>,
-    /// An older commit of the branch that the index is based on.
+    /// An older commit of the branch, if the index is based on it.
     older: Option<String>,
-    /// Whether the index has staged changes.
+    /// True if the index has staged changes.
     has_staged: bool,
 }
 
-/// A path that differs between the two commits of a [`Checkout`].
+/// A path in which the two commits of a [`Checkout`] differ.
 #[derive(Debug)]
 struct ChangedPath {
     path: Vec<u8>,
-    /// Whether the path is new.
+    /// True if the path is new.
     added: bool,
-    /// Whether the path is removed.
+    /// True if the path is removed.
     removed: bool,
-    /// Whether the path is a submodule in either commit.
+    /// True if the path is a submodule in one of the commits.
     submodule: bool,
 }
 
 impl WorkTree {
-    /// The use of the branch, as the end of a sentence, and the command that ends it; `leave` is
-    /// the argument of `git switch` for leaving the branch.
+    /// Returns a text about the use of the branch that can end a sentence, and the command that
+    /// ends the use. `leave` is the argument with which `git switch` leaves the branch.
     pub fn explain(&self, leave: &str) -> (String, String) {
         let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
@@ -137,7 +141,7 @@ impl WorkTree {
 }
 
 impl Local {
-    /// The work trees that use `branch`, those with an unfinished operation first.
+    /// Returns the work trees that use `branch`. Those with an unfinished operation come first.
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
         direct?;
@@ -160,14 +164,15 @@ impl Local {
         Ok(using)
     }
 
-    /// The work trees that have `branch` checked out.
+    /// Returns the work trees that have `branch` checked out.
     async fn checked_out(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let list = ["worktree", "list", "--porcelain", "-z"];
         let list = self.git().run_ok(list).await?;
         let wanted = format!("branch refs/heads/{branch}");
         let mut trees: Vec<PathBuf> = Vec::new();
         let mut found: Vec<WorkTree> = Vec::new();
-        // Each work tree has a line for its directory, then one for its branch, then `locked`.
+        // Each work tree has a line for its directory, then a line for its branch, then possibly
+        // `locked`.
         for line in list.split(|b| *b == 0) {
             if let Some(dir) = line.strip_prefix(b"worktree ") {
                 trees.push(path_of(dir));
@@ -196,8 +201,9 @@ impl Local {
         Ok(found)
     }
 
-    /// The directory of the main work tree. If the git directory is not called `.git`, git lists
-    /// the git directory instead, and only the link in the work tree connects the two.
+    /// Returns the directory of the main work tree. If the git directory is not called `.git`, git
+    /// lists the git directory instead. Only the link in the work tree then shows that the two
+    /// belong together.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -211,8 +217,8 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is a symbolic ref to another branch, because the work trees of the
-    /// other branch would be missed.
+    /// Refuses a branch that is a symbolic ref to another branch. The work trees of the other
+    /// branch would be missed.
     async fn is_direct(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
@@ -230,7 +236,7 @@ impl Local {
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
-    /// Git's state directory of each work tree, with the work tree's path.
+    /// Returns git's state directory of each work tree, with the path of the work tree.
     fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
         let common = &self.repository.common_dir;
         let main = self.repository.main_tree.as_ref();
@@ -255,8 +261,8 @@ impl Local {
             return Directory::Proved;
         }
         let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The command may run in a linked work tree that was moved, and that work tree may be
-        // `tree`.
+        // The current directory may be in a linked work tree that was moved, and this work tree may
+        // be `tree`.
         let is_here = || {
             let stands_in = self.repository.stands_in();
             stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
@@ -268,13 +274,13 @@ impl Local {
         }
     }
 
-    /// Prepares moving `branch` from `from` to `to`: verifies that all work trees with the branch
+    /// Prepares a move of `branch` from `from` to `to`. Checks that all work trees with the branch
     /// checked out can follow. Changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` with the blocking files, if the directory of a work tree is unknown, a
-    /// locked work tree is missing, or a git operation on the branch is unfinished. With `leave`,
-    /// only the last applies.
+    /// `precondition_failed` with the files that block the move. Also if the directory of a work
+    /// tree is unknown, a locked work tree is missing, or a git operation on the branch is
+    /// unfinished. With `leave`, only the unfinished operation is an error.
     pub(crate) async fn prepare_move(
         &self,
         branch: &str,
@@ -312,7 +318,7 @@ impl Local {
         Ok(the_move)
     }
 
-    /// Prepares the work tree at `path`, and verifies that its files can follow.
+    /// Prepares the work tree at `path`, and checks that its files can follow.
     async fn checkout(&self, the_move: &BranchMove, path: PathBuf) -> Result<Checkout> {
         let BranchMove {
             branch, from, to, ..
@@ -333,9 +339,9 @@ impl Local {
         Ok(checkout)
     }
 
-    /// Checks the work trees again after the move. A work tree that checked out the branch in the
-    /// meantime is updated. A work tree that left the branch gets the files of its current commit.
-    /// Failures become warnings, because the branch has moved.
+    /// Checks the work trees again after the move. Updates a work tree that has checked out the
+    /// branch in the meantime. Resets a work tree that has left the branch to the files of its
+    /// current commit. A failure becomes a warning, because the branch has already moved.
     pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
         let mut brought = BroughtAlong {
             warnings: the_move.warnings.clone(),
@@ -366,7 +372,7 @@ impl Local {
                 continue;
             }
             if !the_move.leave && directory == Directory::Proved {
-                // If the update fails, the warning below has the command.
+                // If the update fails, the warning below contains the command.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -390,7 +396,8 @@ impl Local {
         checkout.forward().await.map(Some)
     }
 
-    /// The warning about a work tree that has the branch checked out but keeps its old files.
+    /// Returns the warning about a work tree that has the branch checked out but keeps its old
+    /// files.
     async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
@@ -414,7 +421,7 @@ impl Local {
         .with_hint(hint)
     }
 
-    /// The error for a directory that cannot be verified as the work tree.
+    /// Returns the error for a directory that is not proved to be the work tree.
     fn unproved(&self, branch: &str, tree: &WorkTree) -> Error {
         let branch = text::one_line(branch);
         let (message, hint) = match tree.is_main {
@@ -472,17 +479,17 @@ impl BranchMove {
         Ok(steps)
     }
 
-    /// Resets all work trees to the files of their current commits, after the branch did not move
-    /// or another process moved the branch.
+    /// Resets all work trees to the files of their current commits. For a branch that did not move,
+    /// or that another process moved.
     ///
     /// # Errors
-    /// `git` if a work tree was changed in the meantime, with the command that resets the work
-    /// tree.
+    /// `git` if a work tree was changed in the meantime. The error has the command that resets it.
     pub async fn back(&self) -> Result<()> {
         back_all(&self.checkouts).await
     }
 
-    /// Like [`Self::back`], after the failure `e`; returns the error to report.
+    /// Resets all work trees like [`Self::back`] after the failure `e`, and returns the error to
+    /// report.
     pub async fn back_after(&self, e: Error) -> Error {
         match self.back().await {
             Ok(()) => e,
@@ -508,8 +515,9 @@ impl Checkout {
         Ok(Step::new(name, true))
     }
 
-    /// Resets the work tree to the files of its `HEAD`, keeping the user's changes. git reads
-    /// `HEAD` under the index lock; a concurrent commit keeps that lock until `HEAD` has moved.
+    /// Resets the work tree to the files of its `HEAD`, and keeps the changes of the user. Git
+    /// reads `HEAD` while it has the index lock. A concurrent commit has that lock until it has
+    /// moved `HEAD`.
     async fn back(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -529,9 +537,9 @@ impl Checkout {
         })
     }
 
-    /// Merges two trees into the index, and with `-u` into the files.
+    /// Merges two trees into the index. With `-u`, also into the files.
     async fn read_tree(&self, options: &[&str], from: &str, to: &str) -> Result<()> {
-        // Configuration can include files of another work tree.
+        // The configuration may include files of another work tree.
         self.git
             .in_dir(&self.path)
             .refuse_programs(&self.operation(), is_filter)
@@ -542,7 +550,7 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // git does not delete the directory in which it starts.
+            // git does not delete the directory in which it was started.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -553,13 +561,13 @@ impl Checkout {
         output.ok("read-tree").map(|_| ())
     }
 
-    /// The name of the operation in a refusal of programs.
+    /// Returns the name of the operation, for the error that refuses programs.
     fn operation(&self) -> String {
         format!("changing the files of {}", show(&self.path))
     }
 
-    /// The checked-out submodules that change. git would not move them, or overwrite untracked
-    /// files in them.
+    /// Returns the submodules that change and are checked out. Git would not move them, or would
+    /// overwrite untracked files in them.
     fn submodules(&self) -> BTreeSet<String> {
         let is_there = |file: &&ChangedPath| {
             let dir = self.path.join(path_of(&file.path));
@@ -572,7 +580,7 @@ impl Checkout {
             .collect()
     }
 
-    /// Fails if the update would lose or overwrite a user's change or file.
+    /// Fails if the update would lose or overwrite a change or a file of the user.
     async fn prove(&self) -> Result<()> {
         self.git
             .refuse_programs(&self.operation(), is_filter)
@@ -581,7 +589,7 @@ impl Checkout {
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
-        // A file with a new time but the same content is unchanged.
+        // A file whose time changed but not its content is unchanged.
         let refresh = ["update-index", "-q", "--ignore-submodules", "--refresh"];
         self.git.run_with_locks(refresh, b"").await?;
         if let Some(older) = &self.older {
@@ -618,7 +626,7 @@ impl Checkout {
         Err(self.refusal(&in_the_way, "would be overwritten"))
     }
 
-    /// The error about `files`, with the reason `why`.
+    /// Returns the error about `files`, with the reason `why`.
     fn refusal(&self, files: &BTreeSet<String>, why: &str) -> Error {
         let shown: Vec<_> = files
             .iter()
@@ -639,8 +647,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The error for an index based on an older commit: either an earlier merge did not update the
-    /// files, or the user is reverting that merge.
+    /// Returns the error for an index that is based on an older commit. Either an earlier merge did
+    /// not update the files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -665,8 +673,8 @@ impl Checkout {
         .with_action(LEAVE_CHECKOUT)
     }
 
-    /// The untracked and ignored files that the new commit would overwrite. git itself overwrites
-    /// ignored ones.
+    /// Returns the untracked and ignored files that the new commit would overwrite. Git itself
+    /// would overwrite ignored files.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
         let mut there = BTreeSet::new();
         for file in self.coming.iter().filter(|file| file.added) {
@@ -691,8 +699,8 @@ impl Checkout {
             .collect())
     }
 
-    /// The files that the user has deleted without staging and that the new commit changes: git
-    /// would restore them. Files outside a sparse checkout do not count.
+    /// Returns the files that the new commit changes and that the user has deleted without staging
+    /// the deletion. Git would restore them. Files outside of a sparse checkout are ignored.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
         let is_missing = |file: &&ChangedPath| {
             let file_path = self.path.join(path_of(&file.path));
@@ -708,10 +716,10 @@ impl Checkout {
         Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
-    /// The changing files that have unstaged changes although the index also has changes.
+    /// Returns the files that have unstaged changes while the index also has changes.
     ///
-    /// If the index already has the new content, as after a checkout stopped by a full disk, git
-    /// keeps the old file. The next commit of all files would then revert the merge.
+    /// If the index already has the new content, as after a checkout that a full disk has stopped,
+    /// git keeps the old file. The next commit of all files would then revert the merge.
     async fn half_staged(&self) -> Result<BTreeSet<String>> {
         if !self.has_staged {
             return Ok(BTreeSet::new());
@@ -728,7 +736,8 @@ impl Checkout {
         Ok(coming.filter(|file| unstaged.contains(file)).collect())
     }
 
-    /// The files with local changes, staged or not, that also differ between the two commits.
+    /// Returns the files with local changes, staged or not, that also differ between the two
+    /// commits.
     async fn changed_here(&self) -> Result<BTreeSet<String>> {
         let diff = async |args: &[&str]| {
             let options = [
@@ -754,7 +763,7 @@ impl Checkout {
     }
 }
 
-/// The paths that differ between two commits.
+/// Returns the paths that differ between two commits.
 async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to];
     let listed = git.run_ok(args).await?;
@@ -772,8 +781,8 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     Ok(touched)
 }
 
-/// The paths in which the index differs from a commit. Only reads the index, because `git
-/// write-tree` would lock it.
+/// Returns the paths in which the index differs from a commit. Does not use `git write-tree`, which
+/// would lock the index.
 async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     let args = [
         "diff-index",
@@ -788,13 +797,13 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// The commit that the index is based on: `onto`, or an older commit if an earlier merge did not
-/// update the files. Updating such an index from `onto` would keep the difference as a change of
-/// the user.
+/// Returns the commit on which the index is based: `onto`, or an older commit if an earlier merge
+/// did not update the files. If such an index were updated from `onto`, the difference would remain
+/// as a change of the user.
 ///
-/// An index with staged changes counts as based on an older commit under two conditions: it differs
-/// from that commit in fewer paths than from `onto`, and each of these paths also differs from
-/// `onto`.
+/// An index with staged changes is assumed to be based on an older commit under two conditions: it
+/// differs from that commit in fewer paths than from `onto`, and each of these paths also differs
+/// from `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -825,7 +834,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     shown
 }
 
-/// The warning about a missing linked work tree that has the branch checked out.
+/// Returns the warning about a linked work tree that has the branch checked out but is missing.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
         "'{}' is checked out in {}, which is gone; its files were not updated",
@@ -839,7 +848,7 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     ))
 }
 
-/// The error for a missing but locked work tree that has the branch checked out.
+/// Returns the error for a work tree that has the branch checked out and is locked but missing.
 fn away(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
@@ -856,7 +865,7 @@ fn away(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Whether a key names a program that a checkout runs, or another work tree.
+/// Returns true if a key names a program that a checkout starts, or another work tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }
@@ -866,7 +875,7 @@ fn quote(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-/// The error for moving a branch with an unfinished git operation.
+/// Returns the error for moving a branch that an unfinished git operation uses.
 pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let (why, recovery) = tree.explain("--detach");
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
@@ -874,15 +883,15 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
         .with_hint(format!("{recovery}, then try again"))
 }
 
-/// The unfinished git operation on `branch`, according to the files in `state`.
+/// Returns the name of the unfinished git operation on `branch`, according to the files in `state`.
 ///
-/// Source: git's `branch.c`, which refuses to move or delete these branches.
+/// Source: `branch.c` of git, which refuses to move or delete such branches.
 fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let full = format!("refs/heads/{branch}");
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
-        // A file above the size limit is not read, so it counts as naming every branch.
+        // A file above the size limit is not read. It is assumed to name every branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
         is_cut
             || text
@@ -900,8 +909,8 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     has("BISECT_START", branch).then_some("bisect")
 }
 
-/// Collects the file at `path` below `root`, or all files of that directory. A parent that is a
-/// link or a file is collected instead.
+/// Collects the file at `path` below `root`, or all files in it if it is a directory. If a parent
+/// is a link or a file, collects that parent instead.
 fn collect_files(root: &Path, path: &Path, into: &mut BTreeSet<PathBuf>) {
     let mut walked = PathBuf::new();
     for part in path.components() {

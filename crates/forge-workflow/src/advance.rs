@@ -12,7 +12,7 @@ pub struct AdvancePlan<'d> {
     /// The target state.
     #[serde(skip)]
     pub target: &'d State,
-    /// The children that move, with the name of their old state (`None` if they had no state).
+    /// The children that move, with the name of their old state, or `None` if they had none.
     pub moves: Vec<(IssueId, Option<String>)>,
     /// The children that stay, with reasons.
     pub skipped: Vec<SkippedMember>,
@@ -30,8 +30,8 @@ pub struct SkippedMember {
     pub reason: String,
 }
 
-/// Plans which of `children` move to `target`: those whose state is earlier in the state order.
-/// With `pass_locks`, also those in a lock state.
+/// Plans which of `children` move to `target`: those whose state comes earlier in the state order.
+/// With `pass_locks`, children in a lock state move as well.
 ///
 /// # Errors
 ///

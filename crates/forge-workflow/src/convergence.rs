@@ -21,15 +21,15 @@ pub enum Recommendation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Convergence {
-    /// All members have reached the state.
+    /// True if all members have reached the state.
     pub converged: bool,
     /// The target state.
     pub target_state: String,
-    /// The number of members; abandoned members do not count.
+    /// The number of members without abandoned ones.
     pub total: usize,
-    /// The number of members at the state or past it.
+    /// The number of members that have reached the state or passed it.
     pub ready: usize,
-    /// The members whose state is before the target.
+    /// The members whose state comes before the target.
     pub blocking: Vec<Blocker>,
     /// The recommended next step.
     pub recommendation: Recommendation,
@@ -45,11 +45,12 @@ pub struct Blocker {
     pub title: String,
     /// The name of the state; `None` if the member has no state.
     pub current_state: Option<String>,
-    /// The distance in states, at least 1; `None` if the member has no state in the state order.
+    /// The number of states between member and target, at least 1. `None` if the member has no
+    /// state in the state order.
     pub distance_to_target: Option<usize>,
 }
 
-/// Checks whether `members` have all reached `target`, a state of the state order.
+/// Checks whether all of `members` have reached `target`, a state of the state order.
 ///
 /// # Errors
 ///
@@ -177,7 +178,7 @@ mod tests {
         let found = of(&["In Review"], "In Review");
         assert_eq!((found.converged, found.total, found.ready), (true, 1, 1));
         assert_eq!(found.recommendation, Recommendation::Proceed);
-        // C-001-11: a state past the target also counts.
+        // C-001-11: a state past the target counts as reached.
         assert!(of(&["Done"], "In Review").converged);
         let found = of(&["In Progress"], "In Review");
         assert_eq!(

@@ -11,7 +11,7 @@ pub const PRESETS: [(&str, &str); 2] = [
     ("small", include_str!("../presets/small.toml")),
 ];
 
-/// How a terminal state ends the work.
+/// Result of the work in a terminal state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Terminal {
@@ -26,18 +26,18 @@ pub enum Terminal {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct State {
-    /// The name, unique without regard to case.
+    /// The name, unique regardless of case.
     pub name: String,
-    /// Marks a state that ends the work and closes the issue.
+    /// Set for a state that ends the work and closes the issue.
     pub terminal: Option<Terminal>,
-    /// True if a person has to act.
+    /// True if a person has to act in this state.
     #[serde(default)]
     pub human: bool,
-    /// True if a worker is active: entering the state needs a claim.
+    /// True if a worker is active in this state. Entering the state needs a claim.
     #[serde(default)]
     pub lock: bool,
-    /// True for a gate: the parent may advance to this state when all of its children have reached
-    /// it.
+    /// True for a gate: a parent may advance to this state only when all of its children have
+    /// reached it.
     #[serde(default)]
     pub gate: bool,
     /// True if the state is outside the state order.
@@ -46,7 +46,7 @@ pub struct State {
     /// The allowed next states under strict transitions.
     #[serde(default)]
     pub next: Vec<String>,
-    /// The value in the built-in status field of a project board.
+    /// The matching value in the built-in status field of a project board.
     pub status: Option<String>,
 }
 
@@ -57,14 +57,14 @@ pub struct State {
 pub struct Intent {
     /// A short explanation.
     pub gloss: String,
-    /// The state for every command, regardless of the command's outputs.
+    /// The state that the intent means for every command, regardless of the command's outputs.
     pub state: Option<String>,
-    /// True if the intent means the command's lock state.
+    /// True if the intent means the lock state of the command.
     #[serde(default)]
     pub lock: bool,
 }
 
-/// A command: who moves issues, and between which states.
+/// A command: which role moves issues, and between which states.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -76,17 +76,17 @@ pub struct Command {
     pub inputs: Vec<String>,
     /// The states to which the command may move issues.
     pub outputs: Vec<String>,
-    /// The state of an issue while the command works on it; also a permitted target of the command.
+    /// The state of an issue while the command works on it. The command may also move issues to it.
     pub lock: Option<String>,
-    /// The state after the release of a claim; by default the state before the claim.
+    /// The state after a claim is released. By default, the state before the claim.
     pub release: Option<String>,
-    /// The estimates that may be picked; if empty, those up to [`EstimateScale::max_pick`].
+    /// The estimates that may be picked. If empty, all estimates up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
-    /// The state that each intent means for this command.
+    /// The state that each intent means for this command, by the name of the intent.
     #[serde(default, rename = "intent")]
     pub intents: BTreeMap<String, String>,
-    /// Intents that mean no single state for this command, with the reason.
+    /// Intents that mean no single state for this command, with the reason why.
     #[serde(default)]
     pub ambiguous: BTreeMap<String, String>,
 }
@@ -96,14 +96,14 @@ pub struct Command {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OnMerge {
-    /// The command in whose name the merge moves issues.
+    /// The command that moves the issues in the audit trail.
     pub command: String,
     /// The target state or intent.
     pub to: String,
-    /// The target for each current state of an issue; if empty, `to` applies to every state.
+    /// The target by the current state of an issue. If empty, `to` applies to every state.
     #[serde(default)]
     pub from: BTreeMap<String, String>,
-    /// True to ignore merges into other branches than the default branch.
+    /// True to ignore merges into branches other than the default branch.
     #[serde(default)]
     pub only_default_branch: bool,
 }
@@ -115,9 +115,10 @@ pub struct OnMerge {
 pub struct EstimateScale {
     /// The values, smallest first.
     pub scale: Vec<String>,
-    /// The largest estimate that is picked, unless a caller or [`Command::estimates`] overrides it.
+    /// The largest estimate that is picked, unless a caller or [`Command::estimates`] sets another
+    /// limit.
     pub max_pick: Option<String>,
-    /// The values that mark an issue to be split.
+    /// The estimates of issues that have to be split.
     #[serde(default)]
     pub oversized: Vec<String>,
 }
@@ -142,32 +143,32 @@ pub struct FieldNames {
     pub estimate: String,
     /// The field of the priority.
     pub priority: String,
-    /// The board's built-in status field.
+    /// The built-in status field of the board.
     pub status: String,
 }
 
-/// Effect of an unconverged group on a claim of one of its members.
+/// What happens to a claim if the group of the issue has not converged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
     /// The group is not checked.
     Off,
-    /// The claim gets a warning that lists the missing members.
+    /// The claim is allowed, with a warning that lists the missing members.
     #[default]
     Warn,
     /// The claim is refused.
     Block,
 }
 
-/// How many of the live members have to match.
+/// How many of the members with unfinished work have to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantifier {
     /// At least one member.
     Any,
-    /// Every member, and there is at least one.
+    /// Every member. There must be at least one.
     All,
-    /// Not a single member.
+    /// No member.
     None,
 }
 
@@ -177,7 +178,7 @@ pub enum Quantifier {
 pub enum Blocking {
     /// The members that match the rule.
     Matching,
-    /// The members whose state is before [`PhaseRule::at`] or outside the state order.
+    /// The members whose state comes before [`PhaseRule::at`] or is outside the state order.
     Behind,
 }
 
@@ -188,25 +189,25 @@ pub enum Blocking {
 pub struct PhaseRule {
     /// The name of the phase.
     pub name: String,
-    /// How many of the live members have to match.
+    /// How many of the members with unfinished work have to match.
     pub when: Quantifier,
-    /// The matching states; `""` matches a missing state. If the key is absent, all states match.
+    /// The matching states; `""` means that an issue has no state. If `None`, all states match.
     pub states: Option<Vec<String>>,
-    /// True to match only oversized issues without sub-issues.
+    /// True to match only issues that have to be split and have no sub-issues yet.
     #[serde(default)]
     pub oversized: bool,
-    /// The members that the group waits for; if the key is absent, the group waits for nobody.
+    /// The members that the group waits for; `None` if it waits for nobody.
     pub blocking: Option<Blocking>,
-    /// The target state of [`Blocking::Behind`].
+    /// The target state for [`Blocking::Behind`].
     pub at: Option<String>,
-    /// The reason; `{issues}` and `{states}` are replaced by the matching members.
+    /// The reason for display. `{issues}` and `{states}` stand for the matching members.
     pub reason: String,
-    /// The remaining phases.
+    /// The remaining phases, beginning with this one.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
 
-/// Returns the app that runs a repository's own CI on GitHub.
+/// Returns the app that writes as a repository's CI on GitHub.
 pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
@@ -216,16 +217,16 @@ pub(crate) fn default_bots() -> Vec<String> {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Definition {
-    /// An optional prefix of command names.
+    /// Optional prefix of the names of commands.
     #[serde(default)]
     pub command_prefix: String,
-    /// Effect of an unconverged group on a claim of one of its members.
+    /// What happens to a claim if the group of the issue has not converged.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
     /// True if issues may move only along [`State::next`].
     #[serde(default)]
     pub strict_transitions: bool,
-    /// Logins of apps whose audit entries count like those of team members.
+    /// Logins of apps whose audit entries are trusted like those of team members.
     #[serde(default = "default_bots")]
     pub bots: Vec<String>,
     /// The states, in the state order.
@@ -245,10 +246,10 @@ pub struct Definition {
     /// The commands by name, without the prefix.
     #[serde(rename = "command")]
     pub commands: BTreeMap<String, Command>,
-    /// The phases; the first phase whose rule holds applies.
+    /// The phases. The first one whose rule holds is the phase of the group.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseRule>,
-    /// Effect of a merge.
+    /// Effect of a merge on the issues of its pull request.
     pub on_merge: OnMerge,
 }
 
@@ -336,7 +337,8 @@ impl Definition {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
-    /// Finds a command by name; otherwise the first command with `name` as its role.
+    /// Finds a command by name. If there is none, finds the first command that has `name` as its
+    /// role.
     ///
     /// # Errors
     ///
@@ -367,7 +369,7 @@ impl Definition {
             .unwrap_or(said)
     }
 
-    /// Returns the names of all states, for an error.
+    /// Returns the names of all states, for an error message.
     pub(crate) fn state_names(&self) -> String {
         let names: Vec<&str> = self.states.iter().map(|s| s.name.as_str()).collect();
         names.join(", ")

@@ -12,7 +12,7 @@ use crate::{Definition, Mistake};
 /// Path of a value: keys and array positions.
 pub(crate) type KeyPath = Vec<String>;
 
-/// Maximum number of repairs; the check of a definition stops there.
+/// Maximum number of repairs, after which the check of a definition stops.
 const MAX_REPAIRS: usize = 200;
 /// Maximum number of mistakes that are listed.
 pub(crate) const MAX_MISTAKES: usize = 50;
@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 200;
 const MAX_NAME: usize = 100;
 /// Maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 1_000;
-/// Maximum depth of a definition's values; real definitions are less deep.
+/// Maximum depth of the values in a definition. Real definitions are less deep.
 const MAX_DEPTH: usize = 8;
 
 /// The text of a definition: TOML with its document, or JSON.
@@ -32,7 +32,8 @@ pub(crate) struct DefinitionText<'t> {
 }
 
 impl<'t> DefinitionText<'t> {
-    /// Parses the text as JSON if it begins with `{`, else as TOML. Returns it with its values.
+    /// Parses the text as JSON if it begins with `{`, otherwise as TOML. Returns the text with its
+    /// values.
     pub fn parse(text: &'t str) -> Result<(Self, Value), Mistake> {
         if text.trim_start().starts_with('{') {
             let value = serde_json::from_str(text).map_err(|e| json_mistake(&e))?;
@@ -55,7 +56,7 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Returns lines and columns of values; for a missing value those of its nearest existing
+    /// Returns line and column of each value. A missing value has those of its nearest existing
     /// parent.
     pub fn places(&self, paths: &[&[String]]) -> Vec<(usize, usize)> {
         let mut offsets = vec![0; paths.len()];
@@ -74,7 +75,7 @@ impl<'t> DefinitionText<'t> {
         places.collect()
     }
 
-    /// Finds a duplicate key in JSON; the parsed values keep only the last duplicate.
+    /// Finds a duplicate key in JSON. The parsed values keep only the last one.
     pub fn twin(&self) -> Option<Mistake> {
         match &self.document {
             Some(_) => None,
@@ -94,7 +95,7 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
     }
 }
 
-/// Returns the span of a value; for a missing value that of its nearest existing parent.
+/// Returns the span of a value. A missing value has that of its nearest existing parent.
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;
@@ -125,10 +126,10 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
     element.or_else(|| item.span())
 }
 
-/// Finds the byte offsets of JSON values in `text`; for a missing value that of its nearest
+/// Finds the byte offsets of JSON values in `text`. A missing value has the offset of its nearest
 /// existing parent.
 ///
-/// Each path starts at `at` and comes with the index of its offset. Each value is parsed once.
+/// Each path is relative to `at`, and has the index of its offset. Each value is parsed once.
 fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &mut [usize]) {
     // A raw value borrows from the text, so its address gives the offset.
     let start = at.as_ptr().addr().saturating_sub(text.as_ptr().addr());
@@ -159,7 +160,7 @@ fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &
     }
 }
 
-/// Returns line and column of a byte, from 1.
+/// Returns line and column of a byte, counted from 1.
 fn place_of(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -168,12 +169,12 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Makes a text fit for a message: one line of at most [`MAX_MESSAGE`] characters.
+/// Turns a text into one line of at most [`MAX_MESSAGE`] characters, for a message.
 pub(crate) fn sanitize_text(text: &str) -> String {
     cut(text, MAX_MESSAGE)
 }
 
-/// Makes a name fit for a message: one line of at most [`MAX_NAME`] characters.
+/// Turns a name into one line of at most [`MAX_NAME`] characters, for a message.
 pub(crate) fn shown_name(name: &str) -> String {
     cut(name, MAX_NAME)
 }
@@ -241,7 +242,7 @@ fn is_long(name: &str) -> bool {
     name.chars().nth(MAX_NAME).is_some()
 }
 
-/// Returns true for the path of the name of a state, or of a value of a scale.
+/// Returns true if the path is that of a state's name or of a value of a scale.
 fn is_name(path: &[String]) -> bool {
     match path {
         [table, _, key] if table == "state" => key == "name",
@@ -250,17 +251,17 @@ fn is_name(path: &[String]) -> bool {
     }
 }
 
-/// Checks the syntax. Each mistake is repaired in the values, so that the rest can be checked.
+/// Checks the syntax. Repairs each mistake in the values, so that the rest can be checked.
 #[derive(Default)]
 pub(crate) struct FormCheck {
     /// The mistakes with their paths.
     pub mistakes: Vec<(KeyPath, String)>,
-    /// The values that were replaced, with the number of replacements.
+    /// The values that were replaced, with the number of replacements of each.
     replaced: BTreeMap<KeyPath, usize>,
 }
 
 impl FormCheck {
-    /// Returns the definition in `value`; `None` if its mistakes cannot be repaired.
+    /// Returns the definition in `value`, or `None` if its mistakes cannot be repaired.
     pub fn definition(&mut self, value: &mut Value) -> Option<Definition> {
         for _ in 0..MAX_REPAIRS {
             if self.mistakes.len() > MAX_MISTAKES {
@@ -274,7 +275,8 @@ impl FormCheck {
         None
     }
 
-    /// Records the mistake in serde's message, and repairs the value so that serde goes on.
+    /// Records the mistake that serde's message describes, and repairs the value so that serde can
+    /// continue.
     fn put_right(&mut self, value: &mut Value, mut path: KeyPath, message: &str) -> Option<()> {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));
@@ -326,7 +328,8 @@ impl FormCheck {
     }
 }
 
-/// Replacement values for a value of a wrong type: every key of a definition accepts one of them.
+/// Returns the `n`-th value to try in place of a value of a wrong type. Every key of a definition
+/// accepts one of these values.
 fn substitute(n: usize) -> Option<Value> {
     [json!(""), json!([]), json!({}), json!("any")]
         .into_iter()

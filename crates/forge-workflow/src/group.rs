@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::member::order;
 
-/// Maximum number of members; a larger group is cut and marked as truncated.
+/// Maximum number of members. A larger group is cut and marked as truncated.
 pub const MAX_GROUP: usize = 200;
 
 /// Links of an issue.
@@ -32,13 +32,13 @@ pub struct IssueLinks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Group {
-    /// The members; each comes after the issues that block it.
+    /// The members, each after the issues that block it.
     pub members: Vec<IssueId>,
     /// The first member.
     pub primary: Option<IssueId>,
-    /// Members that block each other; within a cycle, members are ordered by number.
+    /// Sets of members that block each other. Within a cycle, members are ordered by number.
     pub cycles: Vec<Vec<IssueId>>,
-    /// True if members over [`MAX_GROUP`] or with unreadable links are missing.
+    /// True if members are missing because of [`MAX_GROUP`] or unreadable links.
     pub truncated: bool,
 }
 
@@ -57,7 +57,7 @@ impl LinkMap {
         self.known.insert(order(&id), (id, links));
     }
 
-    /// Returns the next layer to read: linked issues that are not known yet, by number. Empty once
+    /// Returns the next issues to read: linked issues that are not known yet, by number. Empty once
     /// [`MAX_GROUP`] issues are known.
     #[must_use]
     pub fn unknown(&self) -> Vec<IssueId> {
@@ -72,10 +72,10 @@ impl LinkMap {
         unknown.into_values().collect()
     }
 
-    /// Returns the group of `seed`; every member gives the same group.
+    /// Returns the group of `seed`. Every member gives the same group.
     ///
-    /// Members are all issues reachable by links in either direction. A parent with an open
-    /// sub-issue in the group is a container, not a member.
+    /// The members are all issues that can be reached by links in either direction. A parent with
+    /// an open sub-issue in the group is a container and not a member.
     #[must_use]
     pub fn group_of(&self, seed: &IssueId) -> Group {
         let reached = self.reach(seed);
@@ -113,7 +113,7 @@ impl LinkMap {
     }
 
     fn reach(&self, seed: &IssueId) -> BTreeSet<IssueSortKey> {
-        // A link that only one side lists counts for both.
+        // A link that only one of the two issues lists counts for both.
         let mut linked: BTreeMap<IssueSortKey, BTreeSet<IssueSortKey>> = BTreeMap::new();
         for (key, (_, links)) in &self.known {
             for other in neighbours(links).map(order) {
@@ -133,7 +133,7 @@ impl LinkMap {
         reached
     }
 
-    /// Sorts by Kahn's algorithm, smallest key first; a cycle is entered at its smallest member.
+    /// Sorts with Kahn's algorithm, smallest key first. Starts a cycle with its smallest member.
     fn sort(&self, all: &BTreeSet<IssueSortKey>) -> (Vec<IssueSortKey>, Vec<Vec<IssueSortKey>>) {
         let mut waits: BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>> = BTreeMap::new();
         for key in all {
@@ -216,8 +216,8 @@ mod tests {
     use super::*;
     use crate::member::tests::{id, numbers};
 
-    /// `1<2` means "1 blocks 2", `1/2` means "1 is the parent of 2". Each link is listed by one
-    /// side.
+    /// Builds links from texts: `1<2` means "1 blocks 2", `1/2` means "1 is the parent of 2". Only
+    /// one of the two issues lists each link.
     fn map(links: &[&str]) -> LinkMap {
         let mut all: BTreeMap<u64, IssueLinks> = BTreeMap::new();
         for link in links {

@@ -16,17 +16,18 @@ use crate::{Trail, TrailEntry, definition::default_bots, member::short, trail::i
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimGuarantee {
-    /// A claim has one holder: an entry is written only if the trail is unchanged since it was
-    /// read.
+    /// At any time a claim has one holder: an entry is written only if the trail has not changed
+    /// since it was read.
     Exclusive,
-    /// A claim has one holder after the trail was read back: the server's order decides.
+    /// A claim has one holder once the trail was read back, because the order of the server
+    /// decides.
     Ordered,
-    /// There is no guarantee: entries are ordered by timestamps that their authors write.
-    /// Concurrent claims lead to a warning.
+    /// There is no guarantee, because the order of entries depends on timestamps that their authors
+    /// write. Concurrent claims lead to a warning.
     Advisory,
 }
 
-/// An issue and its trail at the time of reading.
+/// An issue with its trail at the time of reading.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IssueTrail {
@@ -37,7 +38,7 @@ pub struct IssueTrail {
 }
 
 impl IssueTrail {
-    /// The issue and the trail that was read with it.
+    /// Combines the issue with the trail that was read with it.
     #[must_use]
     pub fn new(issue: Issue, trail: Trail) -> Self {
         Self { issue, trail }
@@ -53,18 +54,18 @@ impl IssueTrail {
 pub enum TrailSwap {
     /// The entry and its edit are written.
     Written(Outcome<Issue>),
-    /// The trail has changed since it was read; nothing was written.
+    /// The trail has changed since it was read, so nothing was written.
     Stale,
 }
 
 /// Storage of the audit trails of issues.
 ///
-/// A write is a compare-and-swap: it succeeds only if the trail is unchanged since it was read. It
-/// writes an entry together with an edit of the issue, or an entry in place of the entry that it
-/// renews. An entry that lost a race is deleted only by its writer.
+/// A write is a compare-and-swap: it succeeds only if the trail has not changed since it was read.
+/// It writes an entry together with an edit of the issue, or replaces an entry by its renewal. If
+/// an entry loses a race, only its writer deletes it.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
-    /// Returns the guarantee for claims.
+    /// Returns the guarantee that the ledger gives for claims.
     fn promise(&self) -> ClaimGuarantee;
 
     /// Reads the issue with its trail.
@@ -74,10 +75,10 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// Fails with `not_found`.
     async fn read(&self, issue: &IssueId) -> Result<IssueTrail>;
 
-    /// Writes `entry` and `edit` if the trail is unchanged since `sheet` was read.
+    /// Writes `entry` and `edit` if the trail has not changed since `sheet` was read.
     ///
     /// On a forge without compare-and-swap the entry is always written, and readers of the trail
-    /// decide: see [`ClaimGuarantee`].
+    /// decide; see [`ClaimGuarantee`].
     ///
     /// # Errors
     ///
@@ -89,7 +90,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         entry: &TrailEntry,
     ) -> Result<TrailSwap>;
 
-    /// Writes several entries, each as [`Ledger::swap`] does. A failure does not stop the others.
+    /// Writes several entries, each as [`Ledger::swap`] does. If one fails, the others are still
+    /// written.
     ///
     /// # Errors
     ///
@@ -105,12 +107,13 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         Ok(written)
     }
 
-    /// Returns the trail of an issue that came with a list; `None` if the trail has to be read.
+    /// Returns the trail of an issue that was read with a list, or `None` if the trail has to be
+    /// read separately.
     fn sheet_of(&self, _: &Issue) -> Option<IssueTrail> {
         None
     }
 
-    /// Replaces the entry of a claim by `entry`, which renews the lease.
+    /// Replaces the entry of a claim with `entry`, which renews the lease.
     ///
     /// # Errors
     ///
@@ -122,7 +125,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         entry: &TrailEntry,
     ) -> Result<TrailSwap>;
 
-    /// Deletes an entry that lost a race; succeeds once the entry is gone.
+    /// Deletes an entry that lost a race. Succeeds if the entry no longer exists.
     async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()>;
 }
 
@@ -135,7 +138,8 @@ pub struct CommentLedger {
 }
 
 impl CommentLedger {
-    /// Uses the comments of the issues of `repo`; reads issues with the fields of `board`.
+    /// Creates a ledger in the comments of the issues of `repo`. Reads issues with the fields of
+    /// `board`.
     #[must_use]
     pub fn new(repo: Repo, board: Option<BoardId>) -> Self {
         Self {
@@ -145,7 +149,7 @@ impl CommentLedger {
         }
     }
 
-    /// Also accepts the entries of these apps.
+    /// Also trusts the entries of the apps `bots`.
     #[must_use]
     pub fn with_bots(mut self, bots: Vec<String>) -> Self {
         self.bots = bots;
@@ -156,7 +160,7 @@ impl CommentLedger {
         self.repo.supports(capability)
     }
 
-    /// Refuses to write if an earlier entry of the viewer is not trusted: a new entry would not be
+    /// Refuses to write if an earlier entry of the viewer is not trusted. A new entry would not be
     /// trusted either, and its move would be repeated forever.
     fn check_counts(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
@@ -170,8 +174,8 @@ impl CommentLedger {
             .map_or(Ok(()), |comment| Err(void(issue, comment)))
     }
 
-    /// Completes a write whose answer was lost or that failed in part. If the edit is not done, the
-    /// entry is deleted, because the trail must not record a move that did not happen.
+    /// Finishes a write whose answer was lost or that failed in part. If the edit is missing,
+    /// deletes the entry, because the trail must not record a move that did not happen.
     async fn settle(
         &self,
         sheet: &IssueTrail,
@@ -204,7 +208,7 @@ impl CommentLedger {
     }
 }
 
-/// Refuses an issue with unread comments or unknown roles: a missing comment may be a claim or the
+/// Refuses an issue with unread comments or unknown roles. A missing comment may be a claim, or the
 /// move of a merge.
 fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
@@ -214,7 +218,7 @@ fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
             "its comments could not be read in full",
         ));
     }
-    // On a forge with roles, a missing role means that the role could not be read.
+    // On a forge that has roles, a missing role means that the role could not be read.
     let without_role = (issue.comments.iter().flatten()).find(|c| {
         let unknown = c.author_association.is_none() && !c.author.bot;
         unknown && TrailEntry::parse(&c.body).is_some()
@@ -229,7 +233,7 @@ fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     }
 }
 
-/// Returns the error for an issue whose holder is unknown.
+/// Returns the error for an issue whose holder cannot be determined.
 fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
     let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
     Error::new(ErrorKind::Protocol, message)
@@ -258,13 +262,13 @@ pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
     Error::precondition(Precondition::Rule, message).with_hint(hint)
 }
 
-/// Returns true if part of a failed write may have been done.
+/// Returns true if a write failed but part of it may have been done.
 pub(crate) fn is_partial(error: &Error) -> bool {
     let mut context = error.context().iter();
     error.retry() == Retry::Ambiguous || context.any(|(key, _)| *key == "done")
 }
 
-/// Returns true if part of a failed write may have reached the forge.
+/// Returns true if a write failed but part of it may have reached the forge.
 pub(crate) fn was_sent(error: &Error) -> bool {
     is_partial(error)
         || !matches!(
@@ -281,7 +285,7 @@ pub(crate) fn was_sent(error: &Error) -> bool {
 pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
     let is = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let has = |name: &String| issue.labels.iter().any(|label| is(&label.name, name));
-    // A board may spell names in another case.
+    // A board may spell names with other capitals.
     let value_of = |field: &String| issue.values.iter().find(|(name, _)| is(name, field));
     edit.values
         .iter()
@@ -373,7 +377,7 @@ impl Ledger for CommentLedger {
     fn sheet_of(&self, issue: &Issue) -> Option<IssueTrail> {
         let promise = self.promise();
         let is_whole = issue.comments_count == 0 || check_whole(issue, promise).is_ok();
-        // On tangled the comment count comes from an index, which may lag.
+        // On tangled the number of comments comes from an index that may lag.
         (is_whole && promise != ClaimGuarantee::Advisory).then(|| IssueTrail {
             issue: issue.clone(),
             trail: Trail::of(issue, &self.bots),
@@ -415,7 +419,7 @@ impl Ledger for CommentLedger {
     }
 
     async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
-        // Another author may repeat the entry's id; that comment must stay.
+        // A comment of another author may repeat the id of the entry. That comment must stay.
         let mine = |c: &&Comment| {
             c.viewer_did_author && TrailEntry::parse(&c.body).is_some_and(|e| e.id == entry.id)
         };
@@ -433,7 +437,8 @@ impl Ledger for CommentLedger {
     }
 }
 
-/// Returns true if a write with this ingestion takes effect; an unindexed move does not.
+/// Returns true if a write with this ingestion takes effect. A move that is not indexed has no
+/// effect.
 #[must_use]
 pub fn took_effect(ingestion: &Ingestion) -> bool {
     !matches!(

@@ -1,10 +1,10 @@
 //! Workflow states of issues.
 //!
-//! A workflow is data: [`Definition`], checked by [`lint()`]. The decisions are pure functions of
-//! the definition and of issues: [`resolve()`], [`position()`], [`convergence()`],
-//! [`advance_plan`], [`pick()`], [`LinkMap::group_of`], [`merge_goal`]. [`Workflow`] reads issues
-//! through [`forge_core::Repo`], decides, and writes: a [`Store`] keeps the states, and the audit
-//! trail of a [`Ledger`] determines the holder of an issue.
+//! A workflow is data: a [`Definition`], which [`lint()`] checks. The decisions are pure functions
+//! of the definition and of issues: [`resolve()`], [`position()`], [`convergence()`],
+//! [`advance_plan`], [`pick()`], [`LinkMap::group_of`], [`merge_goal`]. A [`Workflow`] reads issues
+//! through [`forge_core::Repo`], decides, and writes. A [`Store`] stores the states. The audit
+//! trail in a [`Ledger`] determines who holds an issue.
 
 mod advance;
 mod convergence;

@@ -13,7 +13,7 @@ use crate::{
     resolve,
 };
 
-/// Maximum number of known names in a message.
+/// Maximum number of known names that a message lists.
 const MAX_NAMED: usize = 12;
 
 /// A mistake of a definition.
@@ -40,7 +40,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Finds the mistakes in `text`, in the order of the text; empty if the text is valid. If there are
+/// Finds the mistakes in `text`, in the order of the text. Empty if the text is valid. If there are
 /// more than fifty mistakes, the last entry says so.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
@@ -51,8 +51,8 @@ pub fn lint(text: &str) -> Vec<Mistake> {
 ///
 /// # Errors
 ///
-/// Fails with the mistakes that [`lint`] finds; with only one mistake if the text is neither TOML
-/// nor JSON.
+/// Fails with the mistakes that [`lint`] finds. If the text is neither TOML nor JSON, there is only
+/// one mistake.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);
@@ -99,8 +99,8 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     }
 }
 
-/// Checks the meaning of a definition. Names that a syntax mistake removed are not reported as
-/// missing.
+/// Checks the meaning of a definition. A name that was removed because of a syntax mistake is not
+/// reported as missing.
 struct DefinitionCheck<'d> {
     definition: &'d Definition,
     form: &'d FormCheck,
@@ -129,13 +129,13 @@ impl<'d> DefinitionCheck<'d> {
 
     fn say(&mut self, path: &[&str], message: String) {
         let path: KeyPath = path.iter().map(|step| (*step).to_owned()).collect();
-        // Repaired values are not in the text, so mistakes about them are dropped.
+        // Repaired values are not in the text, so mistakes in them are dropped.
         if !self.is_full() && !self.form.is_replaced(&path) {
             self.found.push((path, message));
         }
     }
 
-    /// Reports an unknown name. The message is built only if the list of mistakes has room.
+    /// Reports an unknown name. Builds the message only if the list of mistakes is not full.
     fn say_unknown<'a>(
         &mut self,
         path: &[&str],
@@ -727,7 +727,7 @@ mod tests {
         }
     }
 
-    /// A value of a wrong type is reported once and hides no other mistake.
+    /// A value of a wrong type is reported once, and other mistakes are still reported.
     #[test]
     fn wrong_value_does_not_hide_other_mistakes() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();

@@ -26,8 +26,8 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns the state; `None` if it is missing or unknown to the definition. A closed issue has
-    /// a terminal state, whatever the store contains.
+    /// Returns the state, or `None` if it is missing or the definition does not have it. A closed
+    /// issue always has a terminal state, even if the store says otherwise.
     #[must_use]
     pub fn state_in<'d>(&self, definition: &'d Definition) -> Option<&'d State> {
         let named = definition.state(self.state.as_deref().unwrap_or_default());
@@ -50,7 +50,7 @@ impl Member {
         state.is_some_and(|s| s.human && s.aside)
     }
 
-    /// Returns `#12` or, for an issue identified by record, its at-uri.
+    /// Returns `#12`, or the at-uri of an issue that is a record.
     #[must_use]
     pub fn short(&self) -> String {
         short(&self.id)
@@ -73,7 +73,7 @@ pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
     }
 }
 
-/// An issue in a decision, with its state.
+/// An issue that a decision mentions, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MemberState {
@@ -111,7 +111,7 @@ pub(crate) mod tests {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, closed, wanted) in [
             ("Done", Some(Terminal::Completed), Some("Done")),
-            // A terminal state in the store is kept, whatever the closing reason.
+            // A terminal state in the store is kept, even if it contradicts the closing reason.
             ("Canceled", Some(Terminal::Completed), Some("Canceled")),
             ("In Review", Some(Terminal::Completed), Some("Done")),
             ("", Some(Terminal::Abandoned), Some("Canceled")),

@@ -21,7 +21,7 @@ pub fn merge_goal<'d>(
         (false, None) => None,
     };
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
-    // `lint` has checked the table already; an issue without a rule does not move.
+    // `lint` has already checked the table. An issue without a rule does not move.
     resolved.map(|to| to.state).ok_or_else(|| {
         let from = from.unwrap_or("an issue without a state");
         format!(

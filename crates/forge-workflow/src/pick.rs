@@ -13,7 +13,7 @@ pub struct Candidate {
     pub member: Member,
     /// Open issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// True if some blockers may exist that could not be read.
+    /// True if there may be blockers that could not be read.
     #[serde(skip)]
     pub blockers_unread: bool,
     /// The holder of the claim; `None` if the issue is not claimed.
@@ -26,20 +26,21 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pick {
-    /// The issue; `None` if no issue is eligible.
+    /// The issue; `None` if no issue can be picked.
     pub issue: Option<Candidate>,
-    /// The number of other eligible issues.
+    /// The number of other issues that could be picked.
     pub alternatives: usize,
-    /// The reason for the choice, or why no issue is eligible.
+    /// The reason for the choice, or why no issue can be picked.
     pub reason: String,
-    /// Issues in the state that are not eligible, with reasons.
+    /// Issues in the state that cannot be picked, with reasons.
     pub skipped: Vec<(IssueId, String)>,
 }
 
 /// Picks the next issue in `state`: by priority, then smallest estimate, then age.
 ///
-/// If `max_estimate` is `None`, the estimates of `command` are allowed, by default those up to
-/// [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). A missing estimate is allowed.
+/// If `max_estimate` is `None`, the command decides: its estimates are allowed, or by default all
+/// up to [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). An issue without an estimate
+/// is allowed.
 ///
 /// # Errors
 ///
@@ -138,7 +139,7 @@ fn obstacle(
     (!fits).then(|| format!("its estimate is {}", one_line(estimate)))
 }
 
-/// Returns the scale positions of the allowed estimates; `None` means that all are allowed.
+/// Returns the positions of the allowed estimates in the scale, or `None` if all are allowed.
 pub(crate) fn pickable_ranks(
     definition: &Definition,
     command: Option<&Command>,

@@ -18,7 +18,7 @@ pub struct Position {
     pub phase: String,
     /// The reason, with counts.
     pub reason: String,
-    /// The remaining phases, beginning with the current phase.
+    /// The remaining phases, beginning with the current one.
     pub remaining_phases: Vec<String>,
     /// The convergence that the phase requires.
     pub convergence: PhaseConvergence,
@@ -26,7 +26,8 @@ pub struct Position {
     pub is_group: bool,
     /// Members outside the state order that wait for a person.
     pub needs_human: Vec<IssueId>,
-    /// State names unknown to the definition; issues with such a state count as having no state.
+    /// State names that the definition does not have. An issue with such a name counts as having no
+    /// state.
     pub unknown_states: Vec<String>,
     /// The recommended next step.
     pub recommendation: Recommendation,
@@ -44,7 +45,7 @@ pub struct PhaseConvergence {
     pub blocking: Vec<MemberState>,
 }
 
-/// Determines the phase: the first rule that holds for the members whose work has not ended.
+/// Determines the phase: the first one whose rule holds for the members with unfinished work.
 #[must_use]
 pub fn position(definition: &Definition, members: &[Member]) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
@@ -57,7 +58,7 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
         .copied()
         .filter(|m| m.needs_human(definition))
         .collect();
-    // If all members wait for a person, a person has to act even though no member blocks.
+    // If all members wait for a person, a person has to act although no member blocks.
     let in_human_state = |m: &&Member| m.state_in(definition).is_some_and(|s| s.human);
     let all_wait = !live.is_empty() && live.iter().all(in_human_state);
     let escalates = all_wait || !needs_human.is_empty();
@@ -148,8 +149,8 @@ fn blocking(
     }
 }
 
-/// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, `{states}` the counts by
-/// state.
+/// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, and `{states}` becomes the
+/// number of members in each state.
 fn reason(text: &str, members: &[&Member]) -> String {
     let named: Vec<String> = members.iter().map(|m| m.short()).collect();
     let issues = match named.as_slice() {
@@ -188,10 +189,10 @@ mod tests {
             numbers(found.convergence.blocking.iter().map(|m| &m.id))
         };
         assert_eq!(blocking(&found), [3]);
-        // Members before the state of the phase block the group; members past it do not.
+        // Members before the state of the phase block the group. Members past this state do not.
         let found = at(&["Ready for Plan", "Human Needed"]);
         assert_eq!((found.phase.as_str(), blocking(&found)), ("PLAN", vec![2]));
-        // A single issue and a phase without a target need no convergence.
+        // Neither a single issue nor a phase without a target needs convergence.
         assert!(!at(&["Research Needed"]).convergence.required);
         assert!(!at(&["In Progress", "In Progress"]).convergence.required);
     }
@@ -213,7 +214,7 @@ mod tests {
             (&["Canceled"], "TERMINAL"),
             (&["Human Needed"], "TERMINAL"),
             (&["Nonsense"], "TRIAGE"),
-            // C-001-1, C-001-5: members whose work has ended do not count.
+            // C-001-1, C-001-5: members whose work has ended are ignored.
             (&["Plan in Review", "Done"], "HUMAN_GATE"),
             (&["Ready for Plan", "Canceled"], "PLAN"),
             (&["Plan in Review", "Ready for Plan"], "REVIEW"),
@@ -295,7 +296,7 @@ mod tests {
             &["Research Needed", "Human Needed"],
             &["In Review", "Human Needed"],
             &["Human Needed"],
-            // All members wait for a person within the state order.
+            // All members wait for a person in a state of the state order.
             &["Plan in Review", "Plan in Review"],
             &["Plan in Review", "In Review", "Done"],
         ] {

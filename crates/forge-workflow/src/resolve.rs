@@ -1,16 +1,16 @@
-//! Resolves the caller's intent (`__CLOSE__`) or state name to a state, for a command.
+//! Resolves what a caller names, an intent (`__CLOSE__`) or a state, to a state for a command.
 
 use forge_core::{Error, Precondition, Result, suggest, text::one_line};
 
 use crate::{Command, Definition, Intent, State};
 
-/// Resolved target state.
+/// Result of resolving a target state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResolvedState<'d> {
     /// The state.
     pub state: &'d State,
-    /// True if the caller named an intent, not a state.
+    /// True if the caller named an intent.
     pub was_intent: bool,
     /// True if the intent is the same for every command.
     pub is_global: bool,
@@ -18,8 +18,8 @@ pub struct ResolvedState<'d> {
 
 /// Resolves `state_or_intent` for `command`.
 ///
-/// A global intent may lead to a state outside the command's outputs; a named state has to be one
-/// of the outputs. The prefix of commands is optional.
+/// An intent that is the same for every command may lead to a state outside the command's outputs.
+/// A state that the caller names has to be one of the outputs. The prefix of commands is optional.
 ///
 /// # Errors
 ///
@@ -35,7 +35,8 @@ pub fn resolve<'d>(
         Some(intent) => by_intent(definition, intent, &name, of)?,
         None => by_name(definition, said, &name, of)?,
     };
-    // A checked definition has the state; only `lint`, which runs before the check, can fail here.
+    // A checked definition always has the state. Only `lint`, which runs before the check, can fail
+    // here.
     let state = definition.state(state).ok_or_else(|| {
         Error::invalid("state", format!("there is no state '{}'", one_line(state))).with_hint(
             format!("name one of the states: {}", definition.state_names()),
@@ -165,15 +166,16 @@ fn by_name<'d>(
     .with_hint(retry(definition, of)))
 }
 
-/// Returns the states that may be named for a command: its outputs and its lock state.
+/// Returns the states that a caller may name for a command: its outputs and its lock state.
 fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
 }
 
-/// Checks that an issue may move from `from` under strict transitions: along [`State::next`], or by
-/// a global intent from any state that is not terminal.
+/// Checks that an issue may move from `from` under strict transitions. Moves follow
+/// [`State::next`]. An intent that is the same for every command may move the issue from any state
+/// that is not terminal.
 ///
 /// # Errors
 ///
@@ -231,14 +233,15 @@ mod tests {
         (e.message().to_owned(), hint)
     }
 
-    /// Expected states of intents and commands, written from the requirements, not from the preset.
+    /// States that intents and commands must resolve to. Written from the requirements, not from
+    /// the preset.
     const TABLE: &str = include_str!("../tests/resolve.tsv");
     const SMALL: &str = include_str!("../tests/resolve-small.tsv");
     /// The allowed next states of each state.
     const TRANSITIONS: &str = include_str!("../tests/transitions.tsv");
     const SMALL_TRANSITIONS: &str = include_str!("../tests/transitions-small.tsv");
 
-    /// Returns the column names of a table, and its rows.
+    /// Returns the names of the columns of a table, and its rows.
     fn rows(table: &str) -> (Vec<&str>, Vec<(&str, Vec<&str>)>) {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let mut split = || {

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::{Definition, Member, State, Terminal};
 
-/// The fields of parent and blockers. A forge that has fields without a board also stores relations
-/// in fields, which have to be defined first.
+/// Names of the fields for parent and blockers. A forge whose fields belong to no board also stores
+/// relations in fields, which have to be defined first.
 const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
 
-/// A workflow value of an issue other than its state.
+/// A value of an issue that the workflow uses, other than the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkflowValue {
     /// The estimate.
@@ -39,7 +39,7 @@ impl WorkflowValue {
     }
 }
 
-/// A field or label that [`Store::wanted`] names or [`crate::Workflow::init`] creates.
+/// A field or label that a store needs. [`crate::Workflow::init`] creates those that are missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SetupItem {
@@ -53,17 +53,17 @@ pub struct SetupItem {
 
 /// Storage of an issue's state, estimate and priority.
 ///
-/// A store reads from an [`Issue`] and changes an [`EditIssue`]. The store itself sends nothing, so
-/// that a move and its other changes are a single edit.
+/// A store reads from an [`Issue`] and changes an [`EditIssue`]. It sends nothing itself, so that a
+/// move and its other changes are one edit.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Returns the board whose fields the store uses.
+    /// Returns the board whose fields the store uses, if it uses one.
     fn board(&self) -> Option<&BoardId>;
 
-    /// Returns the label that filters a list to the issues in a state, if there is one.
+    /// Returns the label by which a list can be filtered to the issues in a state, if there is one.
     fn label_of(&self, state: &State) -> Option<String>;
 
-    /// Returns the names of all states of an issue: several if people have set contradicting
-    /// states. A name may be unknown to the definition.
+    /// Returns the names of all states of an issue. There are several if people have set
+    /// contradicting states. The definition may not have a name.
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
 
     /// Reads the estimate or the priority of an issue.
@@ -78,7 +78,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         edit: &mut EditIssue,
     );
 
-    /// Changes `edit` to set an estimate or a priority; `None` removes it.
+    /// Changes `edit` to set an estimate or a priority. `None` removes the value.
     fn put_size(
         &self,
         definition: &Definition,
@@ -92,8 +92,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn wanted(&self, definition: &Definition) -> Vec<SetupItem>;
 }
 
-/// Returns the state name of an issue; `None` if the issue has no state. Several names are joined
-/// into a name that no definition knows.
+/// Returns the name of an issue's state, or `None` if the issue has no state. Several names are
+/// joined into one that no definition has.
 pub fn state_name(store: &dyn Store, definition: &Definition, issue: &Issue) -> Option<String> {
     let states = store.states(definition, issue);
     (!states.is_empty()).then(|| states.join(" and "))
@@ -115,15 +115,15 @@ pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> M
     }
 }
 
-/// A store in fields: on GitHub fields of a board, in a git repository fields of the issue itself,
-/// on tangled labels with values.
+/// A store in fields: fields of a board on GitHub, fields of the issue itself in a git repository,
+/// labels with values on tangled.
 #[derive(Clone, Debug)]
 pub struct FieldStore {
     board: Option<BoardId>,
 }
 
 impl FieldStore {
-    /// Uses the fields of this board; `None` if the forge needs no board.
+    /// Creates a store in the fields of `board`; `None` if the forge needs no board.
     #[must_use]
     pub fn new(board: Option<BoardId>) -> Self {
         Self { board }
@@ -162,7 +162,7 @@ impl Store for FieldStore {
         edit.board.clone_from(&self.board);
         let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // GitHub's own views show the built-in field of a board; the board's owner chooses its
+        // GitHub's views show the built-in field of a board, and the owner of the board chooses its
         // options.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
@@ -200,7 +200,7 @@ impl Store for FieldStore {
     }
 }
 
-/// Returns the value of a field; field names match without regard to case.
+/// Returns the value of a field. Names of fields match regardless of case.
 fn value_of(issue: &Issue, field: &str) -> Option<String> {
     let wanted = field.to_lowercase();
     let mut values = issue.values.iter();
@@ -208,7 +208,8 @@ fn value_of(issue: &Issue, field: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
-/// Returns the field name as the issue spells it: a second spelling would hide the first.
+/// Returns the name of the field as the issue spells it, because a second spelling would hide the
+/// first.
 fn field_of(issue: Option<&Issue>, field: &str) -> String {
     let wanted = field.to_lowercase();
     let mut names = issue.into_iter().flat_map(|issue| issue.values.keys());
@@ -216,14 +217,16 @@ fn field_of(issue: Option<&Issue>, field: &str) -> String {
     found.map_or(field, String::as_str).to_owned()
 }
 
-/// A store in labels: a prefix with the state's name, or a field's name with the value.
+/// A store in labels: a prefix followed by the name of the state, or the name of a field followed
+/// by its value.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
     prefix: String,
 }
 
 impl LabelStore {
-    /// Uses labels that begin with exactly `prefix`: `state: ` ends with a space.
+    /// Creates a store in labels that begin with exactly `prefix`. For example, `state: ` ends with
+    /// a space.
     #[must_use]
     pub fn new(prefix: String) -> Self {
         Self { prefix }
@@ -238,9 +241,9 @@ impl LabelStore {
     }
 }
 
-/// Returns the labels that begin with `prefix`, each with its remainder.
+/// Returns the labels that begin with `prefix`, each with the text after the prefix.
 fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
-    // Lower case may change the length in bytes, so characters are counted.
+    // Characters are counted, because lower case may have another length in bytes.
     let length = prefix.chars().count();
     let prefix = prefix.to_lowercase();
     issue.labels.iter().filter_map(move |label| {
@@ -332,7 +335,7 @@ impl Store for LabelStore {
     }
 }
 
-/// Returns the items of [`Store::wanted`] that the repository lacks.
+/// Returns those items of [`Store::wanted`] that the repository does not have.
 ///
 /// # Errors
 ///
@@ -357,7 +360,7 @@ pub async fn missing(
         && repo.supports(Capability::IssueRelations)
         && !repo.supports(Capability::IssueBoard)
     {
-        // Groups need the relation fields in addition to the state fields.
+        // Groups of issues need the fields for relations in addition to the fields of the store.
         wanted.extend(RELATION_FIELDS.map(|name| SetupItem {
             kind: "field",
             name: name.to_owned(),
@@ -404,8 +407,8 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result
     }
 }
 
-/// Checks the estimate and the priority in `edit` and moves them to where `store` stores them;
-/// `issue` is the edited issue, if it exists.
+/// Checks the estimate and the priority in `edit`, and moves them to where `store` stores them.
+/// `issue` is the issue to edit, if it exists.
 ///
 /// # Errors
 ///

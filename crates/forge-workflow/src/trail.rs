@@ -1,8 +1,9 @@
-//! The audit trail of an issue: entries in comments, and the claim and moves that they record.
+//! The audit trail of an issue: entries in comments, and the claim and the moves that result from
+//! them.
 //!
 //! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an
 //! HTML comment. A longer comment, such as a quotation, is not an entry. The holder is a pure
-//! function of the ordered entries, so all readers agree.
+//! function of the ordered entries, so all readers agree on it.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -16,18 +17,19 @@ use serde::{Deserialize, Serialize};
 /// Prefix of the last line of an entry.
 const MARK: &str = "<!-- forge-workflow: ";
 const MARK_END: &str = " -->";
-/// Prefixes of the sentence of an entry; quotations and code blocks begin differently.
+/// Prefixes of the first line of an entry. Quotations and code blocks begin differently.
 const SENTENCES: [&str; 2] = ["**", "Claimed by **"];
-/// Maximum lease in seconds; a longer lease in an entry is shortened to it.
+/// Maximum lease, in seconds. A longer lease in an entry is shortened.
 pub(crate) const MAX_LEASE_S: u64 = 7 * 24 * 3600;
-/// 9999-12-31T23:59:59Z, the last instant of RFC 3339.
+/// The last instant of RFC 3339, 9999-12-31T23:59:59Z, in seconds since the epoch.
 const LAST_INSTANT: i64 = 253_402_300_799;
-/// Roles whose entries count. Anybody may comment, so entries of other authors are ignored.
+/// Roles of authors whose entries are trusted. Anybody may comment, so entries of other authors are
+/// ignored.
 const TRUSTED: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
-/// GitHub's REST API appends this to the login of an app; GraphQL does not.
+/// GitHub's REST API appends this suffix to the login of an app, GraphQL does not.
 const APP_SUFFIX: &str = "[bot]";
 
-/// The merge that moved an issue.
+/// Reference to the merge that moved an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MergeRef {
@@ -39,8 +41,8 @@ pub struct MergeRef {
 }
 
 impl MergeRef {
-    /// Returns true if both are the same merge. If both have the merge commit, the repository's
-    /// name may differ: a repository has several spellings and can be renamed.
+    /// Returns true if both refer to the same merge. If both have the merge commit, the name of the
+    /// repository may differ, because it has several spellings and can be renamed.
     fn is_same(&self, other: &Self) -> bool {
         let key = |pull: &str| pull.rsplit('#').next().unwrap_or_default().to_owned();
         match self.commit.is_empty() || other.commit.is_empty() {
@@ -50,13 +52,13 @@ impl MergeRef {
     }
 }
 
-/// An expired claim that another claim replaced.
+/// An expired claim that a new claim replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExpiredClaim {
     /// The id of the expired claim.
     pub claim: String,
-    /// The last renewal, as the replacing holder read it.
+    /// The time of the last renewal, as the new holder read it.
     pub renewed_at: Timestamp,
 }
 
@@ -76,7 +78,7 @@ pub enum TrailEvent {
         /// The intent, if the caller named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intent: Option<String>,
-        /// The claim that the move ends.
+        /// The claim that ended with the move.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ends: Option<String>,
         /// The merge that caused the move.
@@ -93,18 +95,18 @@ pub enum TrailEvent {
         command: String,
         /// The state before; `None` if the issue had no state.
         from: Option<String>,
-        /// The second-last renewal, by the forge's clock. The last renewal counts only if it came
-        /// before the lease from the second-last one ended.
+        /// The second-last renewal, by the clock of the forge. The last renewal is valid only if it
+        /// came before the lease from the second-last one ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
-        /// The last renewal, by the holder's clock. Used if the forge does not report when a
+        /// The last renewal, by the clock of the holder. Used if the forge does not report when a
         /// comment was changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewing: Option<Timestamp>,
         /// The expired claim that this claim replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<ExpiredClaim>,
-        /// The claim that this claim took over by force.
+        /// The claim that was replaced by force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forced: Option<String>,
     },
@@ -114,7 +116,8 @@ pub enum TrailEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrailEntry {
-    /// An id chosen by the writer, to find the entry after a lost answer; also the id of the claim.
+    /// An id chosen by the writer, by which the entry can be found if the answer is lost. Also the
+    /// id of the claim.
     pub id: String,
     /// The reason, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,7 +195,7 @@ impl TrailEntry {
     }
 }
 
-/// Escapes a name or reason so that it contains no mentions and no markup.
+/// Escapes a name or reason, so that it contains neither mentions nor markup.
 fn plain(text: &str) -> String {
     let line = one_line(text);
     line.chars()
@@ -203,7 +206,7 @@ fn plain(text: &str) -> String {
 /// Returns 64 random bits as text.
 fn new_id() -> String {
     let mut bytes = [0_u8; 8];
-    // If the system has no randomness, the time makes ids unique.
+    // If the system provides no randomness, the time makes the id unique.
     if getrandom::fill(&mut bytes).is_err() {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = now.map_or(0, |d| d.as_nanos() as u64).to_be_bytes();
@@ -215,7 +218,7 @@ fn new_id() -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Claim {
-    /// The id, which the holder passes to later calls.
+    /// The id, which the holder has to pass to later calls.
     pub id: String,
     /// The holder.
     pub holder: String,
@@ -229,16 +232,17 @@ pub struct Claim {
     pub renewed_at: Timestamp,
     /// The lease, in seconds.
     pub lease_s: u64,
-    /// The key of the claim's comment.
+    /// The key of the comment that contains the claim.
     #[serde(skip)]
     pub comment: String,
-    /// True if the comment was changed after the lease had expired, which does not renew the lease.
+    /// True if the comment was changed after the lease had expired. Such a change does not renew
+    /// the lease.
     #[serde(skip)]
     pub is_late: bool,
 }
 
 impl Claim {
-    /// Returns the claim of `entry`, written at `at`; `None` for another event.
+    /// Returns the claim that `entry`, written at `at`, makes. Returns `None` for another event.
     #[must_use]
     pub fn made_by(entry: &TrailEntry, at: Timestamp) -> Option<Self> {
         let TrailEvent::Claimed {
@@ -264,7 +268,7 @@ impl Claim {
         })
     }
 
-    /// Returns the time from which other holders may take the issue.
+    /// Returns the time after which other holders may claim the issue.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
         expiry(self.renewed_at, self.lease_s)
@@ -276,8 +280,9 @@ impl Claim {
         now >= self.expires_at()
     }
 
-    /// Applies a renewal at `at`, unless the lease had expired. Only this rule orders a claim and a
-    /// renewal of the same second, and it prevents later renewals from changing past holders.
+    /// Applies a renewal at `at`, unless the lease had expired by then. This rule alone orders a
+    /// claim and a renewal of the same second. It also keeps later renewals from changing past
+    /// holders.
     fn renew(&mut self, at: Timestamp) {
         match at < self.expires_at() {
             true => self.renewed_at = self.renewed_at.max(at),
@@ -286,14 +291,14 @@ impl Claim {
     }
 }
 
-/// Returns the end of a lease, at most [`MAX_LEASE_S`] after the renewal and without overflow.
+/// Returns the end of a lease, at most [`MAX_LEASE_S`] after the renewal. Does not overflow.
 fn expiry(renewed_at: Timestamp, lease_s: u64) -> Timestamp {
     let lease = i64::try_from(lease_s.min(MAX_LEASE_S)).unwrap_or_default();
     let end = renewed_at.unix().saturating_add(lease);
     Timestamp::from_unix(end.min(LAST_INSTANT)).max(renewed_at)
 }
 
-/// The claim and the moves that an issue's entries result in.
+/// The claim and the moves that result from the entries of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trail {
@@ -303,13 +308,13 @@ pub struct Trail {
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
     pub moves: Vec<TrailEntry>,
-    /// The ids of all counted entries, with their positions.
+    /// The ids of all valid entries, with their positions.
     pub ids: BTreeMap<String, usize>,
 }
 
 impl Trail {
-    /// Reads the trail from the comments of `issue`, in the forge's order. The entries of `bots`
-    /// count like those of team members.
+    /// Reads the trail from the comments of `issue`, in the order of the forge. The entries of
+    /// `bots` are trusted like those of team members.
     #[must_use]
     pub fn of(issue: &Issue, bots: &[String]) -> Self {
         let mut trail = Self::default();
@@ -322,14 +327,14 @@ impl Trail {
         trail
     }
 
-    /// Returns the move that a merge caused, if the trail has it.
+    /// Returns the move that the merge caused, if the trail has it.
     #[must_use]
     pub fn moved_by(&self, merge: &MergeRef) -> Option<&TrailEntry> {
         let is = |entry: &&TrailEntry| matches!(&entry.event, TrailEvent::Moved { merge: Some(of), .. } if of.is_same(merge));
         self.moves.iter().find(is)
     }
 
-    /// Returns true if the counted entry `first` precedes the counted entry `second`.
+    /// Returns true if the valid entry `first` comes before the valid entry `second`.
     #[must_use]
     pub fn is_before(&self, first: &str, second: &str) -> bool {
         matches!((self.ids.get(first), self.ids.get(second)), (Some(a), Some(b)) if a < b)
@@ -337,7 +342,7 @@ impl Trail {
 
     fn add(&mut self, comment: &Comment, entry: TrailEntry) {
         let position = self.ids.len();
-        // Only the first entry with an id counts; a repetition has no effect.
+        // Of entries with the same id only the first is valid. A repetition has no effect.
         let btree_map::Entry::Vacant(id) = self.ids.entry(entry.id.clone()) else {
             return;
         };
@@ -384,12 +389,12 @@ impl Trail {
     }
 }
 
-/// Returns true if the author of a comment may move issues. A comment without a role is from a git
-/// repository, where everybody with write access may move issues.
+/// Returns true if the author of a comment may move issues. A comment without a role comes from a
+/// git repository, where everybody with write access may move issues.
 ///
 /// There is no exception for the viewer: without a role, other readers would ignore the entry
-/// anyway. An app has no role and may repeat a stranger's text, so the workflow has to name the
-/// app.
+/// anyway. An app has no role and may repeat the text of a stranger, so the workflow has to name
+/// the app.
 pub(crate) fn is_trusted(comment: &Comment, bots: &[String]) -> bool {
     let role = comment.author_association.as_deref();
     match comment.author.bot {

@@ -42,7 +42,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-/// Gathers a bundle; returns it with the recorded requests.
+/// Gathers a bundle, and returns it with the recorded requests.
 fn read(forge: StubForge, req: &ContextReq) -> (PullContext, Vec<String>) {
     let (repo, forge) = forge.repo();
     let found = run(context(&repo, &forge.pull.id, req)).unwrap();
@@ -453,7 +453,7 @@ const OPERATIONS: [&str; 9] = [
     "list",
 ];
 
-/// Generated answers of a forge: everything that affects a verdict, and an error for each part.
+/// Generated answers of a forge with everything that affects a verdict, and an error for each part.
 #[derive(Clone, Debug)]
 struct Answers {
     state: PrState,

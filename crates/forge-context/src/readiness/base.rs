@@ -66,7 +66,8 @@ impl Judge<'_> {
         Some(locked.blocking(format!("{base} is locked")))
     }
 
-    /// Returns `None` for a base branch with a merge queue: the queue's settings choose the method.
+    /// Requires a merge method that repository and base branch allow. Returns `None` for a base
+    /// branch with a merge queue, because the settings of the queue choose the method.
     fn method_allowed(&self) -> Option<Requirement> {
         let of_repo = &self.rules()?.repository_methods;
         if of_repo.is_empty() || self.wants(&BaseRuleKind::MergeQueue).is_some() {
@@ -220,8 +221,8 @@ impl Judge<'_> {
         Some(queued.blocking(blocker))
     }
 
-    /// Requires that the forge does not report "blocked", unless another requirement explains the
-    /// report.
+    /// Requires that the forge does not report "blocked". Does not apply if another requirement
+    /// explains the report.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
         if self.is_let_through() {
@@ -259,7 +260,7 @@ impl Judge<'_> {
         Some(requirement(rule, status, source, &evidence, by()))
     }
 
-    /// Lists the rules of the base branch that could not be read; any of them may block.
+    /// Lists the rules of the base branch that could not be read. Any of them may block the merge.
     fn unread_lists(&self) -> Vec<&'static str> {
         let unread = self.rules().map(|rules| rules.unread.as_slice());
         let names = unread.unwrap_or_default().iter().map(|what| match what {

@@ -8,8 +8,8 @@ use super::{
     listed, requirement,
 };
 
-/// Time within which a new commit may still get its first check. GitHub registers checks within
-/// seconds.
+/// Time within which a new commit can still get its first check, in seconds. GitHub registers
+/// checks within seconds.
 const REGISTERS_WITHIN_SECS: i64 = 120;
 
 /// A check that the base branch requires.
@@ -20,24 +20,24 @@ struct WantedCheck<'a> {
 }
 
 impl WantedCheck<'_> {
-    /// Returns true if `check`, whose name matches, may come from the required app.
+    /// Returns true if `check` may come from the required app. The caller has compared the names.
     fn may_be(&self, check: &Check) -> bool {
         self.app.is_none() || check.app.is_none() || check.app == self.app
     }
 
-    /// Returns true if `check`, whose name matches, comes from the required app. A commit status
-    /// names no app, and anybody with push access can set a status.
+    /// Returns true if `check` comes from the required app. The caller has compared the names. A
+    /// commit status names no app, and anybody with push access can set one.
     fn is(&self, check: &Check) -> bool {
         self.may_be(check) && (self.app.is_none() || check.progress.is_some())
     }
 }
 
-/// Findings of a rule about checks.
+/// The result of a rule about checks.
 struct Finding<'a> {
     rule: Rule,
     names: Vec<String>,
     source: WantedBy,
-    /// What happened to the named checks, such as `failed`.
+    /// What the named checks have in common, such as `failed`.
     what: &'a str,
     /// The evidence if no check is named.
     met: String,
@@ -46,7 +46,8 @@ struct Finding<'a> {
 }
 
 impl Judge<'_> {
-    /// Returns no requirement if the forge has checks but the repository uses none.
+    /// Returns the requirements about checks. Empty if the forge has checks but the repository uses
+    /// none.
     pub fn checks(&self) -> Vec<Requirement> {
         let Some(report) = &self.pull.checks else {
             let mut unread = self.pull.warnings.iter();
@@ -105,7 +106,7 @@ impl Judge<'_> {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
             match named.find(|wanted| wanted.may_be(check)) {
                 Some(wanted) => Some(wanted.by),
-                // The required check has the same name but belongs to another app.
+                // The required check of this name belongs to another app.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
                 None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
             }
@@ -119,7 +120,7 @@ impl Judge<'_> {
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
         let mut unsure: Vec<(String, WantedBy)> = Vec::new();
-        // A truncated report may omit a check that has reported.
+        // A truncated report may lack a check that has reported.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();
@@ -181,10 +182,11 @@ impl Judge<'_> {
         reported
     }
 
-    /// Returns why checks may still report on `sha`; otherwise sets `evidence` and returns `None`.
+    /// Returns why more checks may still report on `sha`. If none will, sets `evidence` and returns
+    /// `None`.
     fn unreported(&self, sha: &str, evidence: &mut String) -> Option<String> {
         let is_known = self.rules().is_some_and(|rules| rules.knows_every_check());
-        // Workflow and code scanning rules also report as checks.
+        // Rules about workflows and code scanning also report as checks.
         let mut others =
             self.wanting(|kind| matches!(kind, BaseRuleKind::Other { .. }).then_some(()));
         if !is_known || others.next().is_some() {

@@ -35,7 +35,7 @@ pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     })
 }
 
-/// Warns about a record that is not known to be indexed, and names a recovery.
+/// Returns a warning about a record that may not be indexed, with a recovery.
 pub(crate) fn not_indexed(pull: &PullRequest) -> Option<Warning> {
     let RecordIngestion {
         verdict,

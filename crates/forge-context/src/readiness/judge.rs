@@ -57,8 +57,8 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        // Without a GitHub stack, GitHub reports BLOCKED and refuses to merge out of order; a
-        // GitHub stack merges from the bottom in one go.
+        // Without a GitHub stack, GitHub reports BLOCKED and refuses to merge out of order. A
+        // GitHub stack is merged from the bottom in one operation.
         let source = match self.word() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,
@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
         self.pull.base_rules.as_ref()
     }
 
-    /// Returns the base branch rules that `of` selects, with their sources.
+    /// Returns the rules of the base branch that `of` selects, with their sources.
     pub fn wanting<T>(
         &self,
         of: impl Fn(&'a BaseRuleKind) -> Option<T>,
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
         all.filter_map(move |rule| Some((of(&rule.wants)?, self.wanted_by(rule))))
     }
 
-    /// Returns the source of a base branch rule of this kind, if there is one.
+    /// Returns the source of the base branch rule of this kind, if there is one.
     pub fn wants(&self, kind: &BaseRuleKind) -> Option<WantedBy> {
         let mut all = self.wanting(|wants| (wants == kind).then_some(()));
         all.next().map(|(_, by)| by)

@@ -49,7 +49,7 @@ impl Judge<'_> {
         all.reduce(|most, other| if other.0 > most.0 { other } else { most })
     }
 
-    /// Returns true if a rule restricts who has to approve.
+    /// Returns true if a rule restricts which approvals count.
     fn wants_certain_approvals(&self) -> bool {
         self.wants(&BaseRuleKind::CodeOwnerReview).is_some()
             || self.wants(&BaseRuleKind::LastPushApproval).is_some()
@@ -157,7 +157,7 @@ impl Judge<'_> {
         }
         let evidence = format!("asked, but not yet reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
-        // One approval suffices for several owners; the other owners stay requested.
+        // One approval is enough for several owners, and the other owners stay requested.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()
@@ -238,8 +238,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns true if the author of a review has no push access. Without a report by the forge,
-/// decides by the author's association.
+/// Returns true if the author of a review has no push access. If the forge does not report this,
+/// the association of the author decides.
 fn is_barred(review: &Review) -> bool {
     match (review.author_can_push, review.author_association.as_deref()) {
         (Some(can_push), _) => !can_push,

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
-/// A rule that a pull request has to meet, most important first: final states, then tasks for
-/// people, then conditions that pass with time.
+/// A rule that a pull request has to meet. Most important first: final states, then tasks for
+/// people, then conditions that become met with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {

@@ -30,7 +30,8 @@ fn readiness_of_green_pull_is_true() {
     let ready = judge(&pull());
     assert_eq!(ready.ready_to_merge, Some(true));
     assert!(ready.blockers.is_empty());
-    // This pull request builds on no other, has no separate appview, and has no base branch rules.
+    // This pull request builds on no other, has no separate appview, and its base branch has no
+    // rules.
     let names: Vec<&str> = ready.requirements.iter().map(|r| r.rule.name()).collect();
     assert_eq!(
         names,
@@ -132,7 +133,7 @@ fn readiness_without_checks_is_unknown() {
     };
     let ready = Readiness::of(&pull, none, None, Timestamp::from_unix(0));
     assert_eq!(ready.ready_to_merge, Some(true));
-    // Unreadable checks are unknown; a repository without checks has no rule about them.
+    // Checks that cannot be read are unknown. A repository without checks has no rule about them.
     pull.checks = None;
     assert_eq!(judge(&pull).ready_to_merge, Some(true));
     pull.warnings = vec![Warning::new("no").of_section("checks")];
@@ -156,7 +157,7 @@ fn readiness_of_unread_sections_is_unknown() {
     assert_eq!(ready.ready_to_merge, None);
     let by = &found(&ready, Rule::NoConflicts).cleared_by[0];
     assert_eq!(by.who, ClearedBy::Time);
-    // An unmet rule gives `false` even if others are unknown.
+    // If one rule is unmet, the verdict is `false` even if others are unknown.
     unread.draft = true;
     assert_eq!(judge(&unread).ready_to_merge, Some(false));
 }
@@ -230,7 +231,7 @@ fn thread_rule_is_unknown_after_a_truncated_page() {
     let threads = found(&ready, Rule::ThreadsResolved);
     assert_eq!(threads.status, RequirementStatus::Unknown);
     assert_eq!(ready.ready_to_merge, None);
-    // An open thread that was read decides the status.
+    // One open thread that was read decides the status.
     pull.threads = Some(vec![thread(true), thread(false)]);
     assert_eq!(judge(&pull).ready_to_merge, Some(false));
 }

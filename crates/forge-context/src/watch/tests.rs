@@ -37,7 +37,7 @@ fn of_state(state: PrState) -> PullRequest {
     pull
 }
 
-/// Runs a watch over `looks`, repeating the last one; returns the output lines and the duration.
+/// Runs a watch over `looks`, repeating the last one. Returns the lines of output and the duration.
 async fn run(
     until: &[WatchUntil],
     since: Option<WatchBaseline>,
@@ -237,7 +237,7 @@ async fn verdict_awaiting_people_ends_the_watch() {
     let looks = vec![waits(), judged(conflicting.clone())];
     let (lines, _) = run(VERDICT, None, looks).await;
     assert_eq!(lines.last().unwrap(), "failed verdict");
-    // An approval missing at the start is awaited.
+    // The watch waits for an approval that is missing at the start.
     let looks = vec![judged(unapproved), judged(pull())];
     let (lines, _) = run(VERDICT, None, looks).await;
     assert_eq!(lines.last().unwrap(), "passed verdict");

@@ -1,4 +1,4 @@
-//! Compares two versions of a series of changes.
+//! Compares two versions of a patch series.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::{Warning, model::ChangedCommit, text::one_line};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffDelta {
-    /// The files whose changes differ, each with all changes of the newer diff.
+    /// The files whose changes differ, with all changes that the newer diff makes to them.
     pub diff: Vec<u8>,
-    /// The names of files that only the older diff changes.
+    /// Names of the files that only the older diff changes.
     pub gone: Vec<String>,
-    /// Files left out of `diff` because their changed lines are the same. The base content of these
-    /// files differs, so the lines may be at another position.
+    /// Files left out of `diff` because their changed lines are equal in both diffs. Their base
+    /// content differs, so the changed lines may have moved within the file.
     pub unplaced: Vec<String>,
 }
 
 impl DiffDelta {
-    /// A warning that names the files whose changes may have moved.
+    /// Returns a warning that names the files whose changes may have moved.
     #[must_use]
     pub fn unplaced_warning(&self) -> Option<Warning> {
         (!self.unplaced.is_empty()).then(|| {
@@ -53,8 +53,8 @@ pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     found
 }
 
-/// The sections of a diff by their first line. A file that several commits change has several
-/// sections.
+/// Groups the sections of a diff by their first line. A file that several commits change has
+/// several sections.
 fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -75,7 +75,7 @@ fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
 
 enum Likeness {
     Same,
-    /// The changed lines are the same, but the base content differs.
+    /// The changed lines are equal, but the base content differs.
     Unplaced,
     Changed,
 }
@@ -85,7 +85,7 @@ fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
         return Likeness::Changed;
     }
     let same_base = match (base_content(old), base_content(new)) {
-        // Git abbreviates ids to different lengths.
+        // Git abbreviates ids to different lengths, so a prefix counts as equal.
         (Some(old), Some(new)) => old.starts_with(new) || new.starts_with(old),
         (old, new) => old == new,
     };
@@ -103,8 +103,9 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().flat_map(lines)
 }
 
-/// The lines of a file without blob ids and line numbers, which change when the base moves. The ids
-/// of a binary file without shown content are kept, because only they distinguish contents.
+/// Returns the lines of a file without blob ids and line numbers, because these change when the
+/// base branch moves. For a binary file without shown content the ids are kept, because nothing
+/// else tells two contents apart.
 fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
@@ -122,13 +123,13 @@ fn places<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     lines(parts).filter(|line| line.starts_with(b"@@ "))
 }
 
-/// Blob id of a file before its first change: `1a2b3c` of `index 1a2b3c..4d5e6f`.
+/// Returns the blob id of a file before its first change: `1a2b3c` from `index 1a2b3c..4d5e6f`.
 fn base_content<'a>(parts: &'a [&'a [u8]]) -> Option<&'a [u8]> {
     let ids = lines(parts).find_map(|line| line.strip_prefix(b"index "))?;
     ids.split(|b| *b == b'.').next()
 }
 
-/// `b/src/lib.rs` of `diff --git a/src/lib.rs b/src/lib.rs`.
+/// Returns the new name of a file: `b/src/lib.rs` from `diff --git a/src/lib.rs b/src/lib.rs`.
 fn name(first: &[u8]) -> String {
     let text = String::from_utf8_lossy(first);
     let text = text.trim_end();
@@ -136,7 +137,7 @@ fn name(first: &[u8]) -> String {
     one_line(name).into_owned()
 }
 
-/// A commit of a series, comparable with commits of another version of the series.
+/// A commit of a patch series, to be compared with commits of another version of the series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeriesCommit {
@@ -144,13 +145,13 @@ pub struct SeriesCommit {
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// Value that is equal for the same commit in both versions, such as [`changed_lines`] of its
-    /// diff.
+    /// Value that is equal if the commit is the same in both versions, such as [`changed_lines`] of
+    /// its diff.
     pub essence: Vec<u8>,
 }
 
 impl SeriesCommit {
-    /// The commit `oid`, equal to another one of the same `essence`.
+    /// Builds the commit `oid`. Two commits count as equal if their `essence` is equal.
     pub fn new(oid: impl Into<String>, headline: impl Into<String>, essence: Vec<u8>) -> Self {
         Self {
             oid: oid.into(),
@@ -160,8 +161,8 @@ impl SeriesCommit {
     }
 }
 
-/// The lines of a diff that name files or change them: without context, line numbers, and the ids
-/// of blobs whose lines are shown.
+/// Returns the lines of a diff that name or change files. Leaves out context, line numbers, and the
+/// blob ids of files whose lines are shown.
 #[must_use]
 pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     let lines = diff.split_inclusive(|b| *b == b'\n');
@@ -173,9 +174,9 @@ pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     lines.filter(is_kept).flatten().copied().collect()
 }
 
-/// The commits that differ between two versions of a series. Commits with equal essence are left
-/// out. Two commits with equal headlines count as one changed commit; all others count as dropped
-/// or new. New commits come in their order, dropped ones last.
+/// Returns the commits that differ between two versions of a series; commits with equal essence are
+/// left out. Two commits with the same headline are reported as one changed commit. All others are
+/// reported as dropped or new: new commits in their order, then the dropped ones.
 #[must_use]
 pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
     let mut left: Vec<&SeriesCommit> = old.iter().collect();
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn change_moved_within_same_base_is_in_delta() {
-        // Git abbreviates the id of the same content to different lengths.
+        // Git abbreviates the id of one blob to different lengths.
         for base in ["1a2b", "1a2b3c"] {
             let old = file("a", "1a2b3c..2", 1, "one");
             let moved = file("a", &format!("{base}..3"), 9, "one");

@@ -19,11 +19,12 @@ pub struct FileHeader {
     pub new_mode: Option<u32>,
     /// Similarity of a renamed or copied file, in percent.
     pub similarity: Option<u8>,
-    /// The file is binary: the diff contains no lines of the file, but possibly its content.
+    /// The file is binary. The diff has no lines of the file, but may have its content as a binary
+    /// patch.
     pub binary: bool,
-    /// The file is text, but the diff omits the lines.
+    /// The file is text, but the diff leaves out its lines.
     pub lines_left_out: bool,
-    /// Both names from the `diff --git` line, used if no other line names the file.
+    /// Both names from the `diff --git` line, used only if no other line names the file.
     names: String,
 }
 
@@ -49,7 +50,7 @@ impl FileHeader {
     pub fn parse(header: &[u8]) -> Self {
         let mut file = Self::default();
         let mut names: &[u8] = &[];
-        // Renames and copies name their paths on lines of their own.
+        // Renames and copies have separate lines for the two paths.
         let (mut old_name, mut new_name) = (None, None);
         let mut reader = LineReader::default();
         for line in header.split_inclusive(|b| *b == b'\n') {
@@ -85,14 +86,14 @@ impl FileHeader {
         file
     }
 
-    /// Path at the head, or at the base for a deleted file.
+    /// Returns the path at the head, or the path at the base for a deleted file.
     #[must_use]
     pub fn path(&self) -> &str {
         let path = self.new_path.as_ref().or(self.old_path.as_ref());
         path.unwrap_or(&self.names)
     }
 
-    /// Path at the base of a renamed or copied file.
+    /// Returns the path at the base of a renamed or copied file.
     #[must_use]
     pub fn previous_path(&self) -> Option<&str> {
         match self.status {
@@ -134,7 +135,7 @@ impl FileHeader {
                 self.similarity = text.strip_suffix('%').and_then(|n| n.parse().ok());
             }
             HeaderKey::Index => {
-                // The `index` line has a mode only if both sides have the same.
+                // The `index` line has a mode only if the mode did not change.
                 let modes = value.iter().position(|b| *b == b' ');
                 if let Some(both) = modes.and_then(|at| mode(value.get(at + 1..)?)) {
                     (self.old_mode, self.new_mode) = (Some(both), Some(both));
@@ -147,7 +148,7 @@ impl FileHeader {
     }
 }
 
-/// The path of a `---` or `+++` line; `None` for a side without the file.
+/// Returns the path in a `---` or `+++` line, or `None` if the file does not exist on this side.
 fn side(name: &[u8], prefix: &str) -> Option<String> {
     let name = unquote_path(name);
     if name == "/dev/null" {

@@ -3,38 +3,39 @@
 pub enum DiffLine<'a> {
     /// `diff --git a/x b/x`: the start of a file. The value is both names as written.
     File(&'a [u8]),
-    /// `diff --cc x` or `diff --combined x`: a file of a merge, whose lines are not parsed.
+    /// `diff --cc x` or `diff --combined x`: the start of a file of a merge. Its lines are not
+    /// parsed.
     Combined(&'a [u8]),
-    /// A line of a file's header (git-diff(1), "extended header lines").
+    /// A header line of a file (git-diff(1), "extended header lines").
     Header(HeaderKey, &'a [u8]),
     /// `@@ -1,2 +1,3 @@ fn main`: the start of a hunk.
     Hunk(HunkHeader<'a>),
-    /// A line of both sides.
+    /// A line that both sides have.
     Context {
         /// Line number in the old file, from 1.
         old: u64,
         /// Line number in the new file, from 1.
         new: u64,
     },
-    /// A line of the new side.
+    /// A line that only the new side has.
     Added {
         /// Line number in the new file, from 1.
         new: u64,
     },
-    /// A line of the old side.
+    /// A line that only the old side has.
     Removed {
         /// Line number in the old file, from 1.
         old: u64,
     },
-    /// `\ No newline at end of file`, which refers to the line above.
+    /// `\ No newline at end of file`, a statement about the previous line.
     NoNewline,
-    /// Content without lines: a binary patch or a combined diff.
+    /// Content that is not parsed into lines: a binary patch or a combined diff.
     Opaque,
-    /// A line outside of a diff, such as the message of a mail.
+    /// A line outside of a diff, such as a line of a mail's message.
     Other,
 }
 
-/// Key of a header line. The value is the rest of the line.
+/// Key of a header line; the rest of the line is the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderKey {
     /// `old mode 100644`
@@ -67,7 +68,7 @@ pub enum HeaderKey {
     BinaryFiles,
     /// `GIT binary patch`: the following lines are opaque.
     BinaryPatch,
-    /// `Files a/x and b/x differ`: a text file whose lines are omitted, in the format of diff(1).
+    /// `Files a/x and b/x differ`: a text file whose lines are left out, in the format of diff(1).
     LinesLeftOut,
 }
 
@@ -94,15 +95,15 @@ const HEADERS: [(&[u8], HeaderKey); 16] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HunkHeader<'a> {
-    /// First line in the old file; for an empty range, the line before the range.
+    /// First line in the old file. For an empty range, the line before it.
     pub old_start: u64,
     /// Number of lines of the old file.
     pub old_count: u64,
-    /// First line in the new file; for an empty range, the line before the range.
+    /// First line in the new file. For an empty range, the line before it.
     pub new_start: u64,
     /// Number of lines of the new file.
     pub new_count: u64,
-    /// Heading after the second `@@`, such as the function.
+    /// Text after the second `@@`, such as the name of the function.
     pub section: &'a [u8],
 }
 
@@ -140,9 +141,9 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Classifies each line of a diff.
 ///
-/// The lines of a hunk are counted, so content that looks like a header stays content. A line
-/// beginning with `diff --git` ends even an incomplete hunk, because no content line begins with
-/// these characters.
+/// The reader counts the lines of a hunk, so content that looks like a header is still read as
+/// content. A line that starts with `diff --git` ends even an incomplete hunk, because every
+/// content line starts with a space, `+`, `-` or `\`.
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     /// Number of the next line on each side.
@@ -151,9 +152,9 @@ pub struct LineReader {
     /// Remaining lines of the hunk on each side.
     old_left: u64,
     new_left: u64,
-    /// The previous line was content of a hunk.
+    /// True if the previous line was content of a hunk.
     in_content: bool,
-    /// The following lines are opaque, up to the next file.
+    /// True if the following lines, up to the next file, are opaque.
     is_opaque: bool,
 }
 
@@ -216,7 +217,7 @@ impl LineReader {
         let (is_old, is_new) = match line.first() {
             Some(b'-') => (true, false),
             Some(b'+') => (false, true),
-            // Mailers strip the blank of an empty context line.
+            // Mailers strip the space of an empty context line.
             _ => (true, true),
         };
         self.old = old.saturating_add(u64::from(is_old));
@@ -236,8 +237,8 @@ fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The full commit id in the first line of a `git format-patch` mail: `From <commit> Mon Sep 17
-/// 00:00:00 2001`.
+/// Returns the full commit id from the first line of a `git format-patch` mail: `From <commit> Mon
+/// Sep 17 00:00:00 2001`.
 #[must_use]
 pub fn mail_commit(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;

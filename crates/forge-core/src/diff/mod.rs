@@ -1,8 +1,8 @@
 //! Parses git's unified diffs, line by line or file by file.
 //!
-//! Every input parses: a line that git would not write is [`DiffLine::Other`], a path that is not
-//! UTF-8 gets replacement characters, and a line with too large a number counts as ordinary text.
-//! Results borrow the input or own at most the header of one file.
+//! Parsing never fails. A line that git would not write is [`DiffLine::Other`], invalid UTF-8 in a
+//! path becomes replacement characters, and a line whose number is too large is read as plain text.
+//! Results borrow from the input; only the header of a file is copied.
 
 mod between;
 mod header;
@@ -40,7 +40,7 @@ pub struct Hunk<'a> {
     pub raw: &'a [u8],
 }
 
-/// The files of a diff. Text before the first `diff --git` line is left out.
+/// Returns the files of a diff. Ignores text before the first `diff --git` line.
 #[must_use]
 pub fn files(diff: &[u8]) -> Vec<FileDiff<'_>> {
     let mut files: Vec<FileDiff<'_>> = Vec::new();

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
-/// Quotes a path like git: control characters, quotes and backslashes make it a quoted string with
-/// escapes. Other characters stay readable, as with `core.quotePath=false`.
+/// Quotes a path like git does: a path with control characters, quotes or backslashes becomes a
+/// quoted string with escapes. Other characters stay readable, as with `core.quotePath=false`.
 #[must_use]
 pub fn quote_path(path: &str) -> Cow<'_, str> {
     let is_special = |c: char| c.is_control() || matches!(c, '"' | '\\');
@@ -28,7 +28,7 @@ pub fn quote_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Reverses git's quoting of a path (`"a/\303\244"`) and strips a trailing tab.
+/// Reverses git's quoting of a path (`"a/\303\244"`) and removes a trailing tab.
 #[must_use]
 pub fn unquote_path(text: &[u8]) -> String {
     let text = text.split(|b| *b == b'\t').next().unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn unquote_path(text: &[u8]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The path `x` of `a/x b/x`; `None` if the two names have different paths.
+/// Returns the path `x` from `a/x b/x`, or `None` if the two names have different paths.
 #[must_use]
 pub fn shared_path(names: &[u8]) -> Option<String> {
     let (old, new) = halves(names)?;
@@ -75,7 +75,7 @@ pub fn shared_path(names: &[u8]) -> Option<String> {
     (new.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
 }
 
-/// Splits the names of a `diff --git` line into two of equal length, if possible.
+/// Splits the names of a `diff --git` line into two names of equal length, if possible.
 pub(super) fn halves(names: &[u8]) -> Option<(String, String)> {
     let half = names.len().checked_sub(1)? / 2;
     let (old, new) = (names.get(..half)?, names.get(half + 1..)?);

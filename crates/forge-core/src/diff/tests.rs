@@ -176,7 +176,7 @@ fn mail_separator_line_yields_commit_id() {
     }
 }
 
-/// Pieces of diffs, so that random inputs reach every state.
+/// Generates pieces of diffs, so that random inputs reach every state of the parser.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         proptest::sample::select(DIFF.split_inclusive(|b| *b == b'\n').collect::<Vec<_>>())

@@ -1,16 +1,16 @@
-//! `forge://` addresses: the URIs of MCP resources, accepted as locators everywhere.
+//! `forge://` addresses: the URIs of MCP resources, which every locator argument accepts.
 
 use percent_encoding::percent_decode_str;
 
 use super::{AtUri, PrKey, RepoId, RepoPath};
 
-/// A `forge://` address, split into a repository and a part of the repository.
+/// A `forge://` address, split into a repository and a part of it.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Address {
     /// The repository's locator.
     pub repo: String,
-    /// The addressed part.
+    /// The part of the repository.
     pub part: Part,
 }
 
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Key of the pull request or the issue that the part belongs to, if any.
+    /// Returns the key of the pull request or issue in this part, if there is one.
     #[must_use]
     pub fn key(&self) -> Option<&PrKey> {
         match self {
@@ -58,7 +58,7 @@ impl Part {
 pub(super) const SCHEME: &str = "forge://";
 
 impl Address {
-    /// The address of a repository; its path is percent-encoded, as in a `file:` URL.
+    /// Returns the address of a repository. The path is percent-encoded, as in a `file:` URL.
     #[must_use]
     pub fn of_repo(id: &RepoId) -> String {
         let locator = id.to_string();
@@ -68,7 +68,7 @@ impl Address {
         }
     }
 
-    /// Splits a `forge://` URI; `None` for any other text.
+    /// Splits a `forge://` URI. Returns `None` for any other text.
     #[must_use]
     pub fn parse(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix(SCHEME)?.trim_end_matches('/');
@@ -85,7 +85,7 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // A file's path may itself contain the name of a part, so the first match counts.
+    // The path of a file may contain the name of a part, so the first match decides.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
@@ -120,7 +120,8 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // URI templates percent-encode what a URI may not contain: blanks, non-ASCII letters, '%'.
+        // URI templates percent-encode spaces, non-ASCII letters and '%', which a URI must not
+        // contain.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
             None => return None,
@@ -137,8 +138,8 @@ fn of_issue(behind: &str) -> Option<Part> {
     }
 }
 
-/// Splits off a number or an at-uri, whose `/` and `:` may be percent-encoded, as URI templates do.
-/// Also returns the remaining text.
+/// Splits off a number or an at-uri and also returns the remaining text. In an at-uri, URI
+/// templates may percent-encode `/` and `:`.
 fn key(text: &str) -> Option<(PrKey, &str)> {
     if text.starts_with("at://") {
         let end = text

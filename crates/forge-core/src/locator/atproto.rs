@@ -1,21 +1,22 @@
-//! DIDs, handles and at-uris, as the atproto specification defines them.
+//! DIDs, handles and at-uris, with the syntax of the atproto specification.
 
 use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::sanitize_input};
 use crate::locator::ForgeKind;
 
-/// Kind of record in a collection, for locators that are at-uris.
+/// Kind of the records in a collection, for locators that are at-uris.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordKind {
-    /// Repositories: the record or its account is the repository.
+    /// Repositories. The repository is the record itself or its account.
     Repo,
-    /// Settings of a repository: the record `self` in the repository's account.
+    /// Settings of a repository, in the record `self` of the repository's account.
     Manifest,
     /// Pull requests, issues, or both.
     Ticket,
 }
 
-/// The collections known without configuration. A ticket is a pull request or an issue.
+/// The collections that need no configuration, with their kinds. A ticket is a pull request or an
+/// issue.
 const USUAL: [(&str, RecordKind); 6] = [
     ("sh.tangled.repo", RecordKind::Repo),
     ("org.tangled.repo.declaration", RecordKind::Repo),
@@ -25,7 +26,7 @@ const USUAL: [(&str, RecordKind); 6] = [
     ("org.tangled.track.ticket", RecordKind::Ticket),
 ];
 
-/// Record kind of a collection known without configuration.
+/// Returns the record kind of a collection that needs no configuration.
 pub(super) fn known_record_kind(collection: &str) -> Option<RecordKind> {
     let found = USUAL.iter().find(|(name, _)| *name == collection);
     found.map(|(_, kind)| *kind)
@@ -76,7 +77,7 @@ impl AtUri {
     }
 }
 
-/// The locator for an at-uri; `hosts` defines further collections.
+/// Parses an at-uri as a locator. `hosts` may define further collections.
 pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
     match hosts.records_of(&uri.collection) {
@@ -93,7 +94,7 @@ pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocator
     }
 }
 
-/// A tangled repository whose host is unknown.
+/// Returns the id of a tangled repository on an unknown host.
 pub(super) fn repo(path: RepoPath) -> RepoId {
     RepoId {
         kind: ForgeKind::TANGLED,
@@ -102,7 +103,7 @@ pub(super) fn repo(path: RepoPath) -> RepoId {
     }
 }
 
-/// Checks a DID. Case is kept: DIDs are compared byte for byte.
+/// Checks a DID. Keeps its case, because DIDs are compared byte for byte.
 pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidAtproto {
         what: "DID",
@@ -134,7 +135,7 @@ pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     Ok(text.to_owned())
 }
 
-/// Checks a handle and lowers its case.
+/// Checks a handle and converts it to lower case.
 pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidAtproto {
         what: "handle",
@@ -166,7 +167,8 @@ pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     Ok(lower)
 }
 
-/// Whether the text is an NSID: segments as in a domain name, then a name of letters and digits.
+/// Returns true if the text is an NSID: segments as in a domain name, then a name of letters and
+/// digits.
 fn is_nsid(text: &str) -> bool {
     let segments: Vec<&str> = text.split('.').collect();
     let [authority @ .., name] = segments.as_slice() else {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{ParseLocatorError, error::sanitize_input};
 
-/// A host in lower case, and the port if one was written.
+/// A host in lower case, with the port if the text names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) name: String,
@@ -35,7 +35,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
             .split_once(']')
             .ok_or_else(|| refuse("the ']' is missing"))?;
         let addr: Ipv6Addr = v6.parse().map_err(|_| refuse("this is no IPv6 address"))?;
-        // Embedded IPv4 addresses are refused: libraries spell them differently.
+        // Refuses IPv4 addresses embedded in IPv6, because libraries spell them differently.
         if addr.to_ipv4().is_some() && !addr.is_loopback() && !addr.is_unspecified() {
             return Err(refuse("write an embedded IPv4 address as IPv4"));
         }
@@ -57,7 +57,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // Messages do not repeat the text in place of the port, because the text may be a password.
+    // The message does not repeat an invalid port, because it may be part of a password.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(&name),
         why,
@@ -74,8 +74,9 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
     Ok(Host { name, port })
 }
 
-/// Checks a lowercase DNS name or an IPv4 address. Anything that two parsers could read differently
-/// is refused: percent-encoding, Unicode (and so look-alike letters), shorthand addresses.
+/// Checks a lowercase DNS name or an IPv4 address. Refuses every spelling that two parsers could
+/// read differently: percent-encoding, Unicode (which includes look-alike letters), and shorthand
+/// addresses.
 fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("it is empty");
@@ -99,7 +100,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
         if label.len() > 63 {
             return Err("it has a label of more than 63 letters");
         }
-        // ssh could take a leading `-` for an option.
+        // ssh could read a leading `-` as an option.
         if label.starts_with('-') || label.ends_with('-') {
             return Err("a label begins or ends with '-'");
         }
@@ -115,7 +116,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a word was probably meant as a host: a name with a dot or a port, or an address.
+/// Returns true if a word probably means a host: a name with a dot or a port, or an address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()
 }

@@ -1,13 +1,13 @@
 use super::ForgeKind;
 use crate::{Action, Call, Error, Hint, Op, Param};
 
-/// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
+/// What an issue is called in [`ParseLocatorError::NotAPullRequest`].
 pub(super) const AN_ISSUE: &str = "an issue";
 
 /// Reason why a text is not a locator.
 ///
-/// Input repeated in a message is shortened, has control and invisible characters escaped, and
-/// never contains credentials.
+/// An input is repeated in a message only in part: it is shortened, control and invisible
+/// characters are escaped, and credentials are removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLocatorError {
@@ -19,107 +19,107 @@ pub enum ParseLocatorError {
     TooLong {
         /// Length in bytes.
         length: usize,
-        /// The cap in bytes.
+        /// The limit in bytes.
         max: usize,
     },
-    /// The input has none of the known forms.
+    /// The input matches no known form.
     #[error(
         "invalid repo format: '{input}'. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
          a git remote, 'gh:owner/repo', 'tangled:handle/repo', 'did:…', 'at://…', or a path \
          ('file:///…', './x'){why}"
     )]
     InvalidRepo {
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
-        /// Empty, or ` (…)` with the reason.
+        /// Reason in parentheses, or empty.
         why: String,
     },
-    /// The scheme of a URL names no repository.
+    /// The scheme of the URL cannot name a repository.
     #[error("the scheme '{scheme}' does not name a repository")]
     UnsupportedScheme {
-        /// The scheme, safe to show.
+        /// The scheme, sanitised for a message.
         scheme: String,
     },
-    /// A host is not written as a plain ASCII name, an IPv4 address or a bracketed IPv6 address.
+    /// The host is neither an ASCII name, nor an IPv4 address, nor an IPv6 address in brackets.
     #[error("'{host}' is not a valid host: {why}")]
     InvalidHost {
-        /// The host, safe to show.
+        /// The host, sanitised for a message.
         host: String,
         /// The reason.
         why: &'static str,
     },
-    /// The kind of forge at this host is unknown.
+    /// The kind of the forge at this host is unknown.
     #[error("no forge is known at the host '{host}'")]
     UnknownHost {
-        /// The host, with a non-default port.
+        /// The host, with its port unless it is the default port.
         host: String,
     },
-    /// A prefix names one forge, but the host is known to be another.
+    /// The prefix of the locator names another kind of forge than the known kind of the host.
     #[error("'{host}' is a {known} host, not {asked}")]
     WrongKind {
         /// The host.
         host: String,
-        /// The known kind of forge.
+        /// The known kind of the forge.
         known: ForgeKind,
-        /// The kind named in the input.
+        /// The kind that the input names.
         asked: ForgeKind,
     },
-    /// A `file:` URL with another machine or a query.
+    /// The `file:` URL names another machine or has a query.
     #[error("'{input}' is not a usable file URL: {why}")]
     InvalidFileUrl {
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
         /// The reason.
         why: &'static str,
     },
-    /// A path that no file system could hold, or whose percent-encoding is broken.
+    /// No file system can have this path, or its percent-encoding is invalid.
     #[error("'{input}' is not a usable path: {why}")]
     InvalidPath {
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
         /// The reason.
         why: &'static str,
     },
-    /// A DID or an at-uri that does not follow the atproto syntax.
+    /// The text is not a valid DID, handle or at-uri.
     #[error("'{input}' is not a valid {what}: {why}")]
     InvalidAtproto {
         /// `DID`, `at-uri` or `handle`.
         what: &'static str,
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
         /// The reason.
         why: &'static str,
     },
-    /// The at-uri of a record that is not a repository, pull request or issue.
+    /// The at-uri names a record that is not a repository, pull request or issue.
     #[error("a record of '{collection}' is not a repository, pull request or issue")]
     UnsupportedRecord {
         /// The record's collection.
         collection: String,
     },
-    /// The number of a pull request or an issue is not in `1..=u64::MAX`.
+    /// The number of the pull request or issue is not in `1..=u64::MAX`.
     #[error("'{number}' is not a valid number of a pull request or an issue")]
     InvalidNumber {
-        /// The number, safe to show.
+        /// The number, sanitised for a message.
         number: String,
     },
-    /// The input names two things, such as an issue's URL followed by `#7`.
+    /// The input names two objects, such as the URL of an issue followed by `#7`.
     #[error("'{input}' names two things at once")]
     TwoTargets {
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
     },
-    /// A branch name that git refuses.
+    /// Git refuses the name of the branch.
     #[error("'{branch}' is not a valid branch name: {why}")]
     InvalidBranch {
-        /// The branch, safe to show.
+        /// The branch, sanitised for a message.
         branch: String,
         /// The reason.
         why: &'static str,
     },
-    /// A repository or an issue where a pull request is required.
+    /// The input names a repository or an issue where a pull request is required.
     #[error("'{input}' names {what}, not a pull request")]
     NotAPullRequest {
-        /// The input, safe to show.
+        /// The input, sanitised for a message.
         input: String,
         /// `a repository` or `an issue`.
         what: &'static str,
@@ -127,7 +127,7 @@ pub enum ParseLocatorError {
 }
 
 impl ParseLocatorError {
-    /// The recovery.
+    /// Returns the recovery.
     #[must_use]
     pub fn hint(&self) -> Hint {
         Hint::new(match self {
@@ -175,7 +175,7 @@ impl ParseLocatorError {
             Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
             Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
-                // A shortened input would name something else.
+                // A shortened input would name another object.
                 let view = || Action::op(Op::IssueView).on(input);
                 return Hint::new("look at the issue, or name a pull request")
                     .with_any_action((!input.ends_with('…')).then(view));
@@ -186,7 +186,7 @@ impl ParseLocatorError {
         })
     }
 
-    /// An [`Self::InvalidRepo`] without a reason.
+    /// Creates an [`Self::InvalidRepo`] without a reason.
     pub(super) fn invalid(input: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -194,7 +194,7 @@ impl ParseLocatorError {
         }
     }
 
-    /// An [`Self::InvalidRepo`] with a reason.
+    /// Creates an [`Self::InvalidRepo`] with a reason.
     pub(super) fn invalid_because(input: &str, why: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -206,12 +206,14 @@ impl ParseLocatorError {
 /// Maximum length of an input repeated in a message, in characters.
 const MAX_INPUT_CHARS: usize = 120;
 
-/// The input, safe for a message: no credentials, no control or invisible characters, short.
+/// Sanitises an input for a message: removes credentials, escapes control and invisible characters,
+/// and shortens the text.
 pub(super) fn sanitize_input(input: &str) -> String {
     let mut out = String::new();
     let mut rest = without_credentials(input).into_iter().flat_map(|part| {
         part.chars().flat_map(|c| {
-            // `escape_debug` would also escape quotes and backslashes, which are harmless here.
+            // `escape_debug` would also escape quotes and backslashes, which do no harm in a
+            // message.
             let plain = matches!(c, '\'' | '"' | '\\');
             let escaped = (!plain).then(|| c.escape_debug());
             escaped.into_iter().flatten().chain(plain.then_some(c))
@@ -224,8 +226,8 @@ pub(super) fn sanitize_input(input: &str) -> String {
     out
 }
 
-/// Splits the input into parts, leaving out userinfo, query values, and anything that looks like a
-/// GitHub token.
+/// Splits the input into the parts that remain without userinfo, query values, and text that looks
+/// like a GitHub token.
 fn without_credentials(input: &str) -> Vec<&str> {
     const MASK: &str = "***";
     let (scheme, rest) = match input.find("://") {
@@ -237,9 +239,9 @@ fn without_credentials(input: &str) -> Vec<&str> {
     let port_is_odd = authority
         .rsplit_once(':')
         .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
-    // A password may contain a raw slash. Then the part before the slash has a colon without a
-    // port, and the `@` comes after the slash. `host:@handle/repo` has no password: this is the scp
-    // form of a tangled repository.
+    // A password may contain an unescaped slash. The text before the slash then has a colon without
+    // a port, and the `@` comes after the slash. In `host:@handle/repo`, the scp form of a tangled
+    // repository, there is no password.
     let userinfo_end = match authority.rfind('@') {
         Some(at) => Some(at),
         None if port_is_odd => rest.rfind('@'),

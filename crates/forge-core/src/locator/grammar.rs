@@ -10,17 +10,17 @@ use super::{
     hosts, local, named, url,
 };
 
-/// Parses a repository or a pull request as people, agents and configurations write it.
+/// Parses the name of a repository or pull request, as people, agents and configurations write it.
 ///
 /// Uses no network, file system or environment. The first matching form of
 /// `docs/reference/locators.md` applies.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError`], whose message never repeats credentials.
+/// [`ParseLocatorError`]; its message never repeats credentials.
 pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
     check_length(text)?;
-    // A path may begin or end with blanks and control characters, so paths are not trimmed.
+    // Paths are not trimmed, because a path may begin or end with spaces and control characters.
     let text = if local::is_path(text) {
         text
     } else {
@@ -76,20 +76,20 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// Shorthands do not apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary
+/// Shorthands are not accepted: as in git, `owner/repo` is a path, and `#` and `!` are ordinary
 /// characters. Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (possibly an alias of
-/// `ssh_config`), and the other variants for anything that is not a forge's repository.
+/// [`ParseLocatorError::UnknownHost`] for a host that `hosts` does not contain, such as an alias in
+/// `ssh_config`; other variants for URLs that name no repository of a forge.
 pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     check_length(text)?;
     if text.is_empty() {
         return Err(ParseLocatorError::Empty);
     }
     if local::is_path(text) {
-        // Git does not expand a tilde in a remote, but a local locator does.
+        // Git does not expand a tilde in a remote URL, but a local locator does.
         if text == "~" || text.starts_with("~/") {
             return local::plain(&format!("./{text}"));
         }
@@ -118,13 +118,13 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
     }
 }
 
-/// Parses the argument that names one pull request inside a known repository.
+/// Parses an argument that names one pull request of a known repository.
 ///
-/// `owner/repo#7` is a locator; a branch of that name is `branch:owner/repo#7`.
+/// `owner/repo#7` is read as a locator. Write `branch:owner/repo#7` for a branch of that name.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError`]: for a URL the error of [`parse`], for anything else
+/// [`ParseLocatorError`]: for a URL the error of [`parse`]; otherwise
 /// [`ParseLocatorError::InvalidNumber`] or [`ParseLocatorError::InvalidBranch`].
 pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLocatorError> {
     check_length(text)?;
@@ -153,7 +153,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if text.contains("://") {
         return pull_only(text, parse(text, hosts)?.locator);
     }
-    // A path is never a branch: git refuses such branch names.
+    // A path cannot be a branch, because git refuses such branch names.
     if local::is_path(text) {
         return pull_only(text, parse(text, hosts)?.locator);
     }
@@ -162,8 +162,8 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     {
         return pull_only(text, parsed.locator);
     }
-    // A branch name contains no colon, so the last colon ends the owner, even if the owner is a
-    // DID.
+    // A branch name has no colon, so the last colon ends the owner. The owner may be a DID with
+    // colons.
     match text.rsplit_once(':') {
         Some((owner, branch)) => {
             if !is_owner(owner) {
@@ -185,7 +185,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     }
 }
 
-/// Tries the forms of a repository in order; the suffix is already removed.
+/// Tries the forms of a repository in order. The suffix with a number is already removed.
 fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let bare = |locator| Ok((locator, false));
     if body.starts_with("at://") {
@@ -195,7 +195,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return addressed(body, hosts);
     }
     if body.starts_with("did:") {
-        // A DID is global, so its repository gets no host, not even a configured host.
+        // A DID is global, so its repository gets no host, not even the configured one.
         if !body.contains('/') {
             return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
                 body,
@@ -216,7 +216,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return bare(Locator::Repo(repo));
     }
     let parts: Vec<&str> = body.split('/').collect();
-    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form, whose path has two parts.
+    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form, because a path in the scp form has
+    // two parts.
     match *parts.as_slice() {
         [host, owner, name] if is_host_and_port(host) => {
             return bare(Locator::Repo(at_host(body, host, owner, name, hosts)?));
@@ -239,7 +240,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         }
         [owner, name] | [owner, name, ""] => bare(Locator::Repo(pair(body, owner, name, hosts)?)),
         [host, owner, name] => bare(Locator::Repo(at_host(body, host, owner, name, hosts)?)),
-        // Browsers hide `https://` in the address bar.
+        // Browsers hide `https://` in the address bar, so a pasted URL may lack it.
         [host, _, ..] if looks_like_host(host) && !host.contains('@') => {
             url::parse(body, "https", body, hosts)
         }
@@ -247,7 +248,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     }
 }
 
-/// A `forge://` address: the repository, or the pull request or issue that its part belongs to.
+/// Parses a `forge://` address as a repository, or as the pull request or issue that it belongs to.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let refuse =
         || ParseLocatorError::invalid_because(body, "it is not the address of a repository");
@@ -271,7 +272,7 @@ fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorE
     Ok((locator, had_credentials))
 }
 
-/// Parses `word:rest`, where the word names a forge.
+/// Parses `word:rest`, where `word` names a forge.
 fn prefixed(
     body: &str,
     word: &str,
@@ -310,8 +311,7 @@ fn prefixed(
     }
 }
 
-/// Parses a tangled repository: `[@]handle/repo`, `did/repo` or `did`, each optionally after a
-/// host.
+/// Parses a tangled repository: `[@]handle/repo`, `did/repo` or `did`, optionally after a host.
 fn tangled(
     body: &str,
     text: &str,
@@ -322,7 +322,7 @@ fn tangled(
         named::segments(text).map_err(|why| ParseLocatorError::invalid_because(body, why))?;
     let kind = ForgeKind::TANGLED;
     match *segments.as_slice() {
-        // `atproto::did` has a better error message for a single DID.
+        // `atproto::did` has the better error message for a single DID.
         [did] if did.starts_with("did:") => Ok(named::did_repo(default_host, atproto::did(did)?)),
         [host, ref path @ ..]
             if !host.starts_with("did:")
@@ -337,7 +337,7 @@ fn tangled(
 
 /// Parses `owner/name` without a host.
 fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
-    // GitHub logins have no dots, and atproto handles always have one.
+    // An owner with a dot is an atproto handle, because GitHub logins have no dots.
     if owner.starts_with('@') || owner.contains('.') {
         if matches!(hosts.kind_of(owner), Some(kind) if kind != ForgeKind::TANGLED) {
             return Err(ParseLocatorError::invalid_because(
@@ -385,7 +385,7 @@ fn exact(
     named::exact(kind, host, segments).map_err(|why| ParseLocatorError::invalid_because(body, why))
 }
 
-/// Splits a trailing `#N` or `!N`.
+/// Splits off a trailing `#N` or `!N`.
 fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     let front = text.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = text.get(front.len()..).unwrap_or_default();
@@ -400,8 +400,8 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     }
 }
 
-/// Splits a trailing `#issue-N` from a local repository. In other forms the text is part of a name,
-/// such as a branch `fix#issue-7`.
+/// Splits off a trailing `#issue-N`, but only after a local repository. In other forms this text
+/// belongs to a name, such as the branch `fix#issue-7`.
 fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     let Some((body, suffix)) = text.rsplit_once('#') else {
         return Ok(None);
@@ -423,7 +423,7 @@ fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     }
 }
 
-/// Combines the parsed locator with the number of its suffix.
+/// Adds the number of the suffix to a parsed locator.
 fn with_number(
     text: &str,
     locator: Locator,
@@ -470,7 +470,7 @@ fn check_length(text: &str) -> Result<(), ParseLocatorError> {
     Ok(())
 }
 
-/// Whether the text is a word such as `gh` or `my-forge`, in any case.
+/// Returns true if the text is a word such as `gh` or `my-forge`, in any case.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
@@ -488,7 +488,7 @@ fn is_host_and_port(text: &str) -> bool {
     })
 }
 
-/// Whether the text can be the owner in `owner:branch`: a login, a handle or a DID.
+/// Returns true if the text can be the owner in `owner:branch`: a login, a handle or a DID.
 fn is_owner(text: &str) -> bool {
     let login = |t: &str| {
         (1..=253).contains(&t.len())
@@ -498,7 +498,7 @@ fn is_owner(text: &str) -> bool {
     atproto::did(text).is_ok() || login(text)
 }
 
-/// Checks a branch by the rules of `git check-ref-format --branch`.
+/// Checks a branch name with the rules of `git check-ref-format --branch`.
 fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
     let why = if text.is_empty() {
         "it is empty"
@@ -526,8 +526,8 @@ fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
 
 /// Writes the canonical form of a repository, which [`parse`] accepts.
 ///
-/// A built-in host implies its kind (`github.com/o/r`); any other gets a prefix
-/// (`github:git.example/o/r`), so that the text means the same without a configuration.
+/// A built-in host implies its kind (`github.com/o/r`). Any other host gets a prefix
+/// (`github:git.example/o/r`), so that the text does not depend on a configuration.
 pub(super) fn write_repo(repo: &RepoId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let RepoId { kind, host, path } = repo;
     match path {
@@ -560,7 +560,7 @@ pub(super) fn comparison_key(repo: &RepoId) -> String {
     folded.to_string()
 }
 
-/// The key of a record, for [`Locator::Record`] and [`PrKey::Record`] alike.
+/// Converts the at-uri to the key of the record.
 impl From<super::AtUri> for PrKey {
     fn from(uri: super::AtUri) -> Self {
         Self::Record(uri.to_string())

@@ -2,23 +2,23 @@ use std::collections::BTreeMap;
 
 use super::{ForgeKind, ParseLocatorError, RecordKind, atproto, authority};
 
-/// Host of GitHub.
+/// The host of GitHub.
 pub(super) const GITHUB: &str = "github.com";
-/// Host of tangled's public appview.
+/// The host of tangled's public appview.
 pub(super) const TANGLED: &str = "tangled.org";
 
-/// Maps hosts to kinds of forges, and has the default host of `owner/repo`.
+/// Maps hosts to kinds of forges, and defines the default host for `owner/repo`.
 ///
 /// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
 /// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also as its former name
-/// `tangled.sh`). Matching includes the port: `github.com:8443` is not `github.com`, and
+/// `tangled.sh`). The port is part of the match: `github.com:8443` is not `github.com`, because
 /// credentials for one host must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
-    /// Aliases of hosts, such as the knots of a tangled host.
+    /// Aliases with their hosts. For example, knots are aliases of a tangled host.
     aliases: BTreeMap<String, String>,
-    /// Renamed atproto collections, in addition to the usual ones.
+    /// Additional atproto collections, for forges that renamed the usual ones.
     collections: BTreeMap<String, RecordKind>,
     default_host: String,
 }
@@ -30,7 +30,7 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The built-in hosts; the default host is `github.com`.
+    /// Returns the built-in hosts. The default host is `github.com`.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -44,11 +44,11 @@ impl Hosts {
         }
     }
 
-    /// Adds a host, `name` or `name:port`; a later entry replaces an earlier one.
+    /// Adds a host, `name` or `name:port`. Replaces an earlier entry for the same host.
     ///
-    /// Built-in hosts keep their kind, so that a canonical locator means the same repository under
+    /// Built-in hosts keep their kind, so that a canonical locator means the same repository in
     /// every configuration. [`ForgeKind::LOCAL`] has no hosts and is ignored. The host is not
-    /// checked; pass a configured host through [`Self::normalise`] first.
+    /// checked: pass a configured host through [`Self::normalise`] first.
     #[must_use]
     pub fn with(mut self, host: &str, kind: ForgeKind) -> Self {
         if builtin(host).is_none() && kind != ForgeKind::LOCAL {
@@ -58,7 +58,7 @@ impl Hosts {
     }
 
     /// Makes `alias` another name of `host`. For example, a knot is an alias of the tangled host
-    /// whose repositories it serves. Ignored if `alias` is a built-in host or `host` is unknown.
+    /// whose repositories it stores. Ignored if `alias` is a built-in host or `host` is unknown.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()
@@ -69,8 +69,8 @@ impl Hosts {
         self
     }
 
-    /// Accepts at-uris of a further collection, for a forge that renamed its collections. The usual
-    /// collections keep their meaning, so that a canonical locator means the same under every
+    /// Accepts at-uris of an additional collection, for a forge that renamed its collections. The
+    /// usual collections keep their meaning, so that a canonical locator means the same in every
     /// configuration.
     #[must_use]
     pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
@@ -80,14 +80,15 @@ impl Hosts {
         self
     }
 
-    /// Kind of record in an atproto collection, if locators can name such records.
+    /// Returns the kind of the records in an atproto collection, or `None` if no locator can name
+    /// them.
     #[must_use]
     pub fn records_of(&self, collection: &str) -> Option<RecordKind> {
         let known = || self.collections.get(collection).copied();
         atproto::known_record_kind(collection).or_else(known)
     }
 
-    /// Sets the host that `owner/repo` means. An unknown host becomes a GitHub host, as with gh's
+    /// Sets the host for `owner/repo`. An unknown host is added as a GitHub host, like gh's
     /// `GH_HOST`.
     #[must_use]
     pub fn with_default_host(mut self, host: &str) -> Self {
@@ -100,24 +101,24 @@ impl Hosts {
         }
     }
 
-    /// Kind of forge at `host` (`name` or `name:port`, in any case), if known.
+    /// Returns the kind of the forge at `host` (`name` or `name:port`, in any case), if known.
     #[must_use]
     pub fn kind_of(&self, host: &str) -> Option<ForgeKind> {
         self.lookup(host).map(|(_, kind)| kind)
     }
 
-    /// The host of an `owner/repo` without a host.
+    /// Returns the host that `owner/repo` refers to.
     #[must_use]
     pub fn default_host(&self) -> &str {
         &self.default_host
     }
 
-    /// The hosts known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
+    /// Iterates over the hosts with a name, in order. Leaves out `<tenant>.ghe.com` and aliases.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ForgeKind)> {
         self.kinds.iter().map(|(host, kind)| (host.as_str(), kind))
     }
 
-    /// Lowercases `host` and checks that a locator can name it.
+    /// Converts `host` to lower case and checks that a locator can name it.
     ///
     /// # Errors
     ///
@@ -126,7 +127,7 @@ impl Hosts {
         Ok(authority::host(host)?.to_string())
     }
 
-    /// The canonical name and the kind of a host.
+    /// Returns the canonical name and the kind of a host.
     pub(super) fn lookup(&self, host: &str) -> Option<(String, ForgeKind)> {
         if let Some((host, kind)) = builtin(host) {
             return Some((host, kind));
@@ -141,12 +142,12 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Whether a host has this kind; only then is the kind a valid prefix.
+    /// Returns true if a host of this kind is known. Only then is the kind a valid prefix.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }
 
-    /// The host of a tangled repository written without one.
+    /// Returns the host for a tangled repository that is written without a host.
     pub(super) fn tangled_host(&self) -> &str {
         if self.kind_of(&self.default_host) == Some(ForgeKind::TANGLED) {
             &self.default_host
@@ -156,7 +157,7 @@ impl Hosts {
     }
 }
 
-/// Canonical name and kind of a built-in host or one of its aliases.
+/// Returns canonical name and kind of a built-in host or one of its aliases.
 pub(super) fn builtin(host: &str) -> Option<(String, ForgeKind)> {
     let host = host.to_ascii_lowercase();
     match host.as_str() {
@@ -165,7 +166,8 @@ pub(super) fn builtin(host: &str) -> Option<(String, ForgeKind)> {
         }
         TANGLED | "tangled.sh" => Some((TANGLED.to_owned(), ForgeKind::TANGLED)),
         _ => {
-            // Exactly one label: `api.tenant.ghe.com` does not serve the tenant's repositories.
+            // Only one label may precede the suffix: `api.tenant.ghe.com` does not serve
+            // repositories.
             let tenant = host.strip_suffix(".ghe.com")?;
             let ok = !tenant.is_empty()
                 && tenant

@@ -6,8 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 use super::{ParseLocatorError, RepoId, error::sanitize_input};
 
-/// Characters kept in a canonical path: letters, digits and `- . _ ~ /`. All others are
-/// percent-encoded byte by byte, above all `#` and `!` (they begin a suffix) and `%`.
+/// Characters that are percent-encoded in a canonical path: all except letters, digits and `- . _ ~
+/// /`. Most important are `#` and `!`, which begin a suffix, and `%`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -15,8 +15,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// Whether the text is a path locator: `.`, `..` or `~`, or a text that begins with `/`, `./`,
-/// `../` or `~/`.
+/// Returns true if the text is a path locator: `.`, `..` or `~`, or a text that begins with `/`,
+/// `./`, `../` or `~/`.
 pub(super) fn is_path(text: &str) -> bool {
     ["/", "./", "../", "~/"]
         .iter()
@@ -25,8 +25,8 @@ pub(super) fn is_path(text: &str) -> bool {
         || is_drive(text)
 }
 
-/// `C:\x` and `C:/x` are paths on Windows. On other systems they are an scp form with a host of one
-/// letter.
+/// Returns true for a path with a drive letter, such as `C:\x` or `C:/x`, on Windows. On other
+/// systems such a text is an scp form with a host of one letter.
 fn is_drive(text: &str) -> bool {
     let mut bytes = text.bytes();
     cfg!(windows)
@@ -35,7 +35,7 @@ fn is_drive(text: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// The repository at a path as typed, without decoding.
+/// Returns the repository at a path. The path is used as typed, without decoding.
 pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.contains('\0') {
         return Err(ParseLocatorError::InvalidPath {
@@ -46,7 +46,7 @@ pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(text))
 }
 
-/// The repository of `local:<path>`; `text` is the percent-encoded part after the colon.
+/// Returns the repository of `local:<path>`; `text` is the percent-encoded part after the colon.
 pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.is_empty() {
         return Err(ParseLocatorError::InvalidPath {
@@ -57,10 +57,10 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(decode(text)?))
 }
 
-/// The repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
+/// Returns the repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
 ///
-/// A raw `?` or `#`, which in a URL begins a query or a fragment, is refused in a locator. With
-/// `lenient` these are ordinary characters, as in git.
+/// In a URL, `?` begins a query and `#` a fragment, so a locator with either is refused. With
+/// `lenient` both are ordinary characters, as in git.
 pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidFileUrl {
         input: sanitize_input(&format!("file://{rest}")),
@@ -79,7 +79,7 @@ pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocator
     if !lenient && path.contains('#') {
         return Err(refuse("it has a fragment that is not a number"));
     }
-    // `file:///C:/x` is `C:/x`.
+    // `file:///C:/x` means the path `C:/x`.
     let path = match path.strip_prefix('/') {
         Some(drive) if is_drive(drive) => drive,
         _ => path,
@@ -87,7 +87,7 @@ pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocator
     Ok(RepoId::local(decode(path)?))
 }
 
-/// The canonical text: `file:///…` for an absolute path, `local:…` for any other.
+/// Writes the canonical text: `file:///…` for an absolute path, `local:…` for any other.
 pub(super) fn write(path: &Path, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     let bytes = to_bytes(path);
     let scheme = match bytes.first() {
@@ -124,14 +124,14 @@ fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
     path.as_os_str().as_bytes().into()
 }
 
-// On Unix any bytes are a path.
+// On Unix, any bytes are a valid path.
 #[cfg(unix)]
 fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
     Some(std::ffi::OsString::from_vec(bytes).into())
 }
 
-// On other systems a path is text. A path that is not Unicode has no canonical form.
+// On other systems a path is Unicode text. A path with invalid Unicode has no canonical form.
 #[cfg(not(unix))]
 fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
     path.to_string_lossy()

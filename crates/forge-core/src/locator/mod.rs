@@ -1,9 +1,9 @@
 //! Locators: every way to name a repository or a pull request, parsed without any I/O.
 //!
-//! [`parse`] takes locators that people and agents type (`owner/repo`, a URL, a git remote,
-//! `file:///…`, a path, an at-uri, a DID); [`parse_selector`] takes the name of a pull request
-//! inside a known repository (`7`, `#7`, a URL, a branch, `owner:branch`). Steps that need the
-//! network (handle to DID, remotes to the base repository) are elsewhere.
+//! [`parse`] accepts locators that people and agents type: `owner/repo`, a URL, a git remote,
+//! `file:///…`, a path, an at-uri, a DID. [`parse_selector`] accepts the name of a pull request of
+//! a known repository: `7`, `#7`, a URL, a branch, `owner:branch`. Other modules do what needs the
+//! network, such as resolving a handle to a DID.
 //!
 //! `docs/reference/locators.md` has the grammar as a table.
 
@@ -29,13 +29,13 @@ pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
 
-/// The text between `#` and an issue's number in a git repository, where a bare number is a pull
-/// request.
+/// Text between `#` and the number of an issue in a git repository. Without it, a number means a
+/// pull request.
 pub(crate) const ISSUE_SUFFIX: &str = "issue-";
-/// The longest accepted locator, in bytes; twice the longest path of Linux.
+/// Maximum length of a locator in bytes: twice the longest path on Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The kind of a forge. The set is open: a third-party backend defines its own kind.
+/// The kind of a forge. The set is open, because a third-party backend defines a new kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForgeKind(Cow<'static, str>);
 
@@ -44,7 +44,7 @@ impl ForgeKind {
     pub const GITHUB: Self = Self(Cow::Borrowed("github"));
     /// Tangled, over atproto.
     pub const TANGLED: Self = Self(Cow::Borrowed("tangled"));
-    /// Pull requests kept inside a git repository.
+    /// A git repository that stores pull requests and issues itself.
     pub const LOCAL: Self = Self(Cow::Borrowed("local"));
 
     /// Creates a kind from a word of lowercase ASCII letters, digits and `-`.
@@ -57,7 +57,7 @@ impl ForgeKind {
         ok.then(|| Self(Cow::Owned(word.to_owned())))
     }
 
-    /// The word, as in configuration and JSON.
+    /// Returns the word, as in configuration and JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -72,22 +72,21 @@ impl fmt::Display for ForgeKind {
 
 /// A repository in canonical form: [`parse`] turns `Display` back into the same value.
 ///
-/// Owner and name keep the case in which they were written, for display, and `==` is
-/// case-sensitive. To ask whether two values are the same repository, compare
-/// [`Self::comparison_key`].
+/// Owner and name keep their original case for display, and `==` is case-sensitive. To find out
+/// whether two values name the same repository, compare [`Self::comparison_key`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepoId {
     /// Kind of forge.
     pub kind: ForgeKind,
-    /// Host and optional port, lower case (`github.com`, `knot.example:5555`); empty for a local
-    /// repository and for a repository known only by its DID.
+    /// Host and optional port, in lower case (`github.com`, `knot.example:5555`). Empty for a local
+    /// repository, and for a repository of which only the DID is known.
     pub host: String,
-    /// Location on that host.
+    /// Location of the repository on the host.
     pub path: RepoPath,
 }
 
 impl RepoId {
-    /// A local repository at `path`.
+    /// Returns the id of the local repository at `path`.
     #[must_use]
     pub fn local(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -97,7 +96,7 @@ impl RepoId {
         }
     }
 
-    /// `owner` and `name`, if the repository has them.
+    /// Returns owner and name, or `None` for a repository without them.
     #[must_use]
     pub fn owner_and_name(&self) -> Option<(&str, &str)> {
         match &self.path {
@@ -106,16 +105,17 @@ impl RepoId {
         }
     }
 
-    /// Whether issues are numbered separately, so that a bare number is a pull request.
+    /// Returns true if pull requests and issues have separate numbers. A number then means a pull
+    /// request unless the text says otherwise.
     #[must_use]
     pub fn numbers_issues_apart(&self) -> bool {
         matches!(self.path, RepoPath::Dir(_))
     }
 
-    /// A key that is equal for two spellings of one repository, for allow-lists and maps.
+    /// Returns a key that is equal for all spellings of one repository, for allow-lists and maps.
     ///
-    /// Case of owner and name is folded on GitHub and tangled, whose names are case-insensitive;
-    /// DIDs, record keys, paths and the names of other forges are compared exactly. No network is
+    /// GitHub and tangled ignore the case of owner and name, so the key has them in lower case.
+    /// DIDs, record keys, paths and names on other forges are compared exactly. The network is not
     /// used: a handle and its DID, or two paths to one directory, have different keys.
     #[must_use]
     pub fn comparison_key(&self) -> String {
@@ -135,22 +135,22 @@ impl Serialize for RepoId {
     }
 }
 
-/// Location of a repository on its host.
+/// Location of a repository on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RepoPath {
-    /// `owner/name`; on tangled the owner is a handle or a DID.
+    /// `owner/name`. On tangled the owner is a handle or a DID.
     Named {
         /// Login, organisation, handle or DID.
         owner: String,
         /// Repository name, without `.git`.
         name: String,
     },
-    /// A tangled repository by its own DID.
+    /// The DID of a tangled repository.
     Did(String),
-    /// A tangled repository by its at-uri.
+    /// The at-uri of a tangled repository's record.
     Record(AtUri),
     /// A directory: absolute, or relative as typed (`.`, `./x`, `../x`, `~/x`). The local backend
-    /// makes the path absolute when opening the repository.
+    /// makes the path absolute when it opens the repository.
     Dir(PathBuf),
 }
 
@@ -188,7 +188,7 @@ impl Serialize for AtUri {
 pub enum PrKey {
     /// A number assigned by the forge.
     Number(u64),
-    /// The text of an at-uri.
+    /// An at-uri of the record.
     Record(String),
 }
 
@@ -210,20 +210,20 @@ impl Serialize for PrKey {
     }
 }
 
-/// A pull request: its repository and its key. `Display` is `<repo>#<number>` or the at-uri.
+/// A pull request: its repository and its key. `Display` prints `<repo>#<number>` or the at-uri.
 ///
-/// [`parse`] turns a number back into [`Locator::Pull`], and an at-uri into [`Locator::Record`]:
-/// only the network knows the repository of a record.
+/// [`parse`] turns a number back into [`Locator::Pull`], but an at-uri into [`Locator::Record`],
+/// because the repository of a record can only be looked up on the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PrId {
     /// The repository of the base branch.
     pub repo: RepoId,
-    /// Key in that repository.
+    /// Key of the pull request in that repository.
     pub key: PrKey,
 }
 
 impl PrId {
-    /// A pull request by number.
+    /// Returns the id of pull request `number` in `repo`.
     #[must_use]
     pub fn number(repo: RepoId, number: u64) -> Self {
         Self {
@@ -242,16 +242,17 @@ impl fmt::Display for PrId {
     }
 }
 
-/// The thing that a locator names.
+/// The object that a locator names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Locator {
     /// A repository.
     Repo(RepoId),
-    /// A pull request, optionally with a round (tangled's term for a revision, from 0).
+    /// A pull request, and optionally one of its rounds (tangled's term for a revision, counted
+    /// from 0).
     Pull {
         /// The pull request.
         id: PrId,
-        /// The round in a URL.
+        /// The round that the URL names.
         round: Option<u32>,
     },
     /// An issue.
@@ -261,12 +262,12 @@ pub enum Locator {
         /// Key of the issue in that repository.
         key: PrKey,
     },
-    /// A record whose repository only the network knows (a pull or an issue by at-uri).
+    /// A pull request or issue by at-uri. Its repository can only be looked up on the network.
     Record(AtUri),
 }
 
 impl Locator {
-    /// The repository, if the locator names it.
+    /// Returns the repository, if the locator names it.
     #[must_use]
     pub fn repo(&self) -> Option<&RepoId> {
         match self {
@@ -277,27 +278,27 @@ impl Locator {
     }
 }
 
-/// A parsed locator, and whether credentials were dropped.
+/// A parsed locator, with a flag for dropped credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parsed {
     /// The parsed locator.
     pub locator: Locator,
-    /// The input contained credentials (`https://token@…`). They are dropped; warn about them, and
-    /// never print the input.
+    /// True if the input contained credentials (`https://token@…`), which were dropped. Warn about
+    /// them, and never print the input.
     pub had_credentials: bool,
 }
 
-/// The name of one pull request inside a known repository.
+/// The name of one pull request of a known repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrSelector {
     /// `7`, `#7`.
     Number(u64),
-    /// A URL, an at-uri, or `owner/repo#7`, whose repository takes precedence over `-R`.
+    /// A URL, an at-uri, or `owner/repo#7`. Its repository takes precedence over `-R`.
     Locator(Locator),
     /// `feature` or `owner:feature`.
     Branch {
-        /// The owner of the head repository, if named.
+        /// The owner of the head repository, if given.
         owner: Option<String>,
         /// The head branch.
         branch: String,

@@ -1,11 +1,11 @@
-//! Parses `owner/name` and the rest of a URL's path, for every forge with a host.
+//! Parses `owner/name` and the remaining path of a URL, for every forge with a host.
 
 use super::{
     ForgeKind, Hosts, Locator, ParseLocatorError, PrId, PrKey, RepoId, RepoPath, atproto,
     hosts::TANGLED,
 };
 
-/// GitHub routes that look like an owner.
+/// First path segments on GitHub that are pages and cannot be owners.
 const NOT_OWNERS: [&str; 9] = [
     "apps",
     "enterprises",
@@ -17,8 +17,8 @@ const NOT_OWNERS: [&str; 9] = [
     "sponsors",
     "users",
 ];
-/// Pages of a tangled repository. A page name after a DID shows that the DID is a repository, not
-/// an owner.
+/// Names of pages of a tangled repository. If such a name follows a DID, the DID is a repository
+/// and not an owner.
 const TANGLED_PAGES: [&str; 16] = [
     "archive",
     "blob",
@@ -38,7 +38,7 @@ const TANGLED_PAGES: [&str; 16] = [
     "tree",
 ];
 
-/// A repository of `kind` at `host` (canonical), by owner and name.
+/// Returns the repository `owner`/`name` of `kind` at `host`, which must be canonical.
 pub(super) fn repo(
     kind: ForgeKind,
     host: String,
@@ -68,7 +68,7 @@ pub(super) fn repo(
     if name.len() > 100 || !name.bytes().all(ok) {
         return Err("a name is at most 100 letters, digits, '-', '_' and '.'");
     }
-    // A name with this suffix has no canonical form, because parsing strips the suffix.
+    // A name that ends in `.git` has no canonical form, because parsing strips this suffix.
     if name.ends_with(".git") {
         return Err("a name does not end with '.git'");
     }
@@ -82,7 +82,8 @@ pub(super) fn repo(
     })
 }
 
-/// A tangled repository by its DID. The public appview's host is omitted: a DID is global.
+/// Returns a tangled repository by its DID. The host of the public appview is left out, because a
+/// DID is global.
 pub(super) fn did_repo(host: String, did: String) -> RepoId {
     let host = if host == TANGLED { String::new() } else { host };
     RepoId {
@@ -106,8 +107,8 @@ fn is_dots(text: &str) -> bool {
     matches!(text, "." | "..")
 }
 
-/// Splits a path into segments. One leading slash and any trailing ones are accepted; empty and dot
-/// segments are refused, because programs disagree on their meaning.
+/// Splits a path into segments. Accepts one leading slash and any number of trailing ones. Refuses
+/// empty segments and dot segments, because programs interpret them differently.
 pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
     let path = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
     if path.is_empty() {
@@ -123,7 +124,7 @@ pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
     Ok(segments)
 }
 
-/// Parses a path that names only a repository: `owner/name`, or on tangled a DID.
+/// Parses a path that names only a repository: `owner/name`, or a DID on tangled.
 pub(super) fn exact(
     kind: ForgeKind,
     host: String,
@@ -141,9 +142,9 @@ pub(super) fn exact(
 
 /// Reason why a page is not a locator.
 pub(super) enum PageError {
-    /// The path is invalid, for this reason.
+    /// The path is invalid for this reason.
     Path(&'static str),
-    /// The number is malformed.
+    /// This text is not a valid number.
     Number(String),
 }
 
@@ -153,8 +154,8 @@ impl From<&'static str> for PageError {
     }
 }
 
-/// Parses the path of a web page: the repository, a pull request, an issue, or any other page below
-/// the repository, which then counts as the repository.
+/// Parses the path of a web page that names a repository, a pull request or an issue. Any other
+/// page of a repository means the repository.
 pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<Locator, PageError> {
     let tangled = kind == ForgeKind::TANGLED;
     let (repo, rest) = match *segments {
@@ -203,7 +204,7 @@ fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
 }
 
 fn number_of(text: &str) -> Result<u64, PageError> {
-    // GitHub serves `.diff` and `.patch` texts next to the page of a pull request.
+    // GitHub serves the texts `.diff` and `.patch` at the URL of a pull request.
     let digits = text
         .strip_suffix(".diff")
         .or_else(|| text.strip_suffix(".patch"))
@@ -211,13 +212,13 @@ fn number_of(text: &str) -> Result<u64, PageError> {
     number(digits).ok_or_else(|| PageError::Number(text.to_owned()))
 }
 
-/// Parses digits as a number from 1.
+/// Parses digits as a number of at least 1.
 pub(super) fn number(digits: &str) -> Option<u64> {
     let ok = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|&n| ok && n > 0)
 }
 
-/// The canonical host of a repository with the stated `kind`.
+/// Returns the canonical form of `host`, or an error if its forge is known to have another kind.
 pub(super) fn host_of_kind(
     host: String,
     kind: &ForgeKind,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{error::sanitize_input, *};
 use crate::{Action, Call, Param, model::IssueId};
 
-/// The built-in hosts and one more of each kind.
+/// Returns the built-in hosts and one more of each kind.
 fn hosts() -> Hosts {
     Hosts::builtin()
         .with("git.corp.example", ForgeKind::GITHUB)
@@ -20,7 +20,7 @@ fn hosts() -> Hosts {
         .with("code.example", ForgeKind::new("my-forge").unwrap())
 }
 
-/// Kind and canonical text of a locator, on one line.
+/// Returns kind and canonical text of a locator, on one line.
 fn describe(locator: &Locator) -> String {
     match locator {
         Locator::Repo(repo) => format!("repo {repo}"),
@@ -524,7 +524,7 @@ fn non_unicode_paths_are_parsed() {
     );
 }
 
-/// Refused inputs, each with a part of the error message.
+/// Inputs that are refused, each with a part of its error message.
 const REFUSED: &[(&str, &str)] = &[
     ("", "empty"),
     ("   ", "empty"),
@@ -1180,7 +1180,7 @@ fn repo() -> impl Strategy<Value = RepoId> {
     ]
 }
 
-/// A valid locator with a few characters changed.
+/// Generates valid locators with a few characters changed.
 fn mutated() -> impl Strategy<Value = String> {
     let letters = proptest::sample::select(vec![
         "/", ":", "@", "#", "!", "%", ".", "..", "[", "]", "\\", "?", "é", "\u{202e}", "\0", " ",
@@ -1222,7 +1222,7 @@ fn never_panics(text: &str) {
     if let Ok(parsed) = parse(text, &hosts)
         && let Some(repo) = parsed.locator.repo()
     {
-        // Accepted locators have a canonical form that parses back.
+        // Every accepted locator has a canonical form that parses back.
         let again = parse(&repo.to_string(), &hosts).map(|p| p.locator);
         assert_eq!(again, Ok(Locator::Repo(repo.clone())), "{text:?}");
     }
@@ -1264,7 +1264,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // Kinds other than the built-in ones come from the configuration.
+        // Kinds that are not built in come from the configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }
@@ -1296,7 +1296,7 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Only the `url` crate checks Punycode; no known host has a Punycode name.
+        // Only the `url` crate checks Punycode. No known host has a Punycode name.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);

@@ -1,6 +1,6 @@
-//! URLs with a host and the scp form of git.
+//! Parses URLs with a host, and the scp form of git.
 //!
-//! The crate `url` is not used, because that crate repairs what must be refused here: Unicode and
+//! The `url` crate is not used, because it repairs what has to be refused here: Unicode and
 //! percent-encoding in hosts, backslashes, missing slashes, dot segments.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::{
     named::{self, PageError},
 };
 
-/// The relevant parts of a URL: scheme, host and path.
+/// The parts of a URL that matter here: scheme, host and path.
 struct Url<'a> {
     scheme: Scheme,
     host: Host,
@@ -50,7 +50,7 @@ impl Scheme {
         }
     }
 
-    /// Whether the port is the web server's, and so a part of the forge's name.
+    /// Returns true for http and https. The port of a web server is part of the forge's name.
     const fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
     }
@@ -66,8 +66,9 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Whether the fragment of a web page's URL is more than a number, as in `…/pulls/7#round-#1`. Such
-/// a fragment names a place on the page, even if it ends like a suffix with a number.
+/// Returns true if the fragment of a web page's URL is more than a number, as in
+/// `…/pulls/7#round-#1`. Such a fragment marks a position on the page, even if it ends like a
+/// suffix with a number.
 pub(super) fn has_anchor(text: &str) -> bool {
     let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
     let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
@@ -94,8 +95,8 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let had_credentials =
         !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
-    // The text after a malformed host is not repeated, because it may be a password with a raw
-    // slash.
+    // The message does not repeat the text after a malformed host, because it may be a password
+    // with an unescaped slash.
     let host = authority::host(host)?;
     Ok(Url {
         scheme,
@@ -105,7 +106,7 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     })
 }
 
-/// Name and kind of the forge at a URL's host.
+/// Returns name and kind of the forge at the host of a URL.
 fn forge_of(
     scheme: Scheme,
     mut host: Host,
@@ -127,7 +128,8 @@ fn forge_of(
         })
 }
 
-/// Parses a URL into a locator, and says whether the URL had credentials. `text` is for messages.
+/// Parses a URL into a locator, and reports whether the URL had credentials. `text` is used in
+/// messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
@@ -157,8 +159,8 @@ pub(super) fn parse(
     Ok((locator, url.had_credentials))
 }
 
-/// Percent-decodes one segment, once. The result is checked letter by letter afterwards, so
-/// encoding cannot bypass a check. A DID is not decoded, because `%` is valid in a DID.
+/// Percent-decodes one segment, once. Every letter of the result is checked afterwards, so encoding
+/// cannot bypass a check. A DID is not decoded, because it may contain `%`.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());
@@ -175,7 +177,7 @@ pub(super) fn scp(text: &str) -> Option<(&str, &str)> {
     text.split_once(':').filter(|(host, _)| !host.contains('/'))
 }
 
-/// Parses the repository of an scp form.
+/// Parses the repository that an scp form names.
 pub(super) fn parse_scp(
     text: &str,
     user_and_host: &str,
@@ -183,8 +185,8 @@ pub(super) fn parse_scp(
     hosts: &Hosts,
 ) -> Result<Locator, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::invalid_because(text, why);
-    // In `user:password@host:path` the text before the first colon is a user name or a token, and
-    // not a host.
+    // In `user:password@host:path`, the text before the first colon is a user name or a token, not
+    // a host.
     if path.find('@').is_some_and(|at| at > 0) || path.starts_with("//") {
         return Err(refuse("write a URL with 'ssh://' or 'https://'"));
     }
@@ -198,7 +200,7 @@ pub(super) fn parse_scp(
     if segments.is_empty() {
         return Err(refuse("nothing follows the ':'"));
     }
-    // A word, a colon and a single path segment are more often a typo than a host.
+    // A word, a colon and a single path segment are more likely a typo than a host and a path.
     if segments.len() == 1
         && !user_and_host.contains('@')
         && !authority::looks_like_host(user_and_host)
@@ -212,7 +214,7 @@ pub(super) fn parse_scp(
     ))
 }
 
-/// The host of a URL, for a comparison with the `url` crate.
+/// Returns the host of a URL, to compare it with the result of the `url` crate.
 #[cfg(test)]
 pub(super) fn authority_of(text: &str) -> Option<Host> {
     let (scheme, rest) = scheme_of(text)?;

@@ -1,29 +1,29 @@
-//! The open elements of a page, as far as they decide which text is hidden (html.spec.whatwg.org,
+//! The open elements of a page, as far as they decide whether text is hidden (html.spec.whatwg.org,
 //! "Tree construction").
 
-/// Elements that hide their content, which is markup.
+/// Elements that hide their content and whose content is markup.
 const HIDING: &[&str] = &[
     "audio", "canvas", "datalist", "dialog", "rp", "template", "video",
 ];
 
-/// Elements that hide their content, which is raw text up to their end tag.
+/// Elements that hide their content and whose content is raw text up to the end tag.
 const RAW: &[&str] = &[
     "iframe", "noembed", "noframes", "noscript", "script", "style", "title",
 ];
 
-/// Elements without an end tag of their own. `body`, `head` and `html` belong to the page, not to
-/// the text.
+/// Elements without an end tag. `body`, `head` and `html` are listed because they belong to the
+/// page, not to the text.
 const VOID: &[&str] = &[
     "area", "base", "body", "br", "col", "embed", "head", "html", "hr", "img", "input", "link",
     "meta", "param", "source", "track", "wbr",
 ];
 
-/// Elements that continue after the end of a block, until their own end tag.
+/// Elements that stay open after the end of a block, until their end tag.
 const FORMATTING: &[&str] = &[
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
 
-/// Elements that begin a block and end an open paragraph.
+/// Elements that begin a block and thereby close an open paragraph.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -66,20 +66,19 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 
-/// Elements whose content cannot close elements outside of them.
+/// Elements whose content cannot close an element outside of them.
 const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements that stop an ordinary end tag, like blocks and barriers: the end tag closes
-/// nothing outside of them.
+/// Additional elements that an ordinary end tag does not cross, like blocks and barriers.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
-/// Maximum number of open elements, because every tag is compared with all of them. Chromium has
-/// the same maximum depth.
+/// Maximum number of open elements. The limit bounds the time, because every tag is compared with
+/// all of them. Chromium uses the same limit.
 const MAX_OPEN: usize = 512;
 
-/// Content after a start tag.
+/// The kind of content after a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// No content.
@@ -96,11 +95,11 @@ struct OpenElement {
     hides: bool,
     is_special: bool,
     is_barrier: bool,
-    /// Length of the other list (`stack` or `formatting`) when this element was opened.
+    /// Length of the other list (`stack` or `formatting`) at the time when this element was opened.
     others: usize,
 }
 
-/// The elements that are open.
+/// The elements that are open at a position of the text.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
     stack: Vec<OpenElement>,
@@ -108,13 +107,13 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Whether an open element hides the following text.
+    /// Returns true if an open element hides the text that follows.
     pub fn are_hiding(&self) -> bool {
         let mut all = self.stack.iter().chain(&self.formatting);
         all.any(|open| open.hides)
     }
 
-    /// Whether more than `MAX_OPEN` elements are open.
+    /// Returns true if more than `MAX_OPEN` elements are open.
     pub fn are_too_many(&self) -> bool {
         self.stack.len() + self.formatting.len() > MAX_OPEN
     }
@@ -197,7 +196,7 @@ impl Elements {
         }
     }
 
-    /// Closes an item of the same list.
+    /// Closes the previous item of the same list.
     fn end_sibling(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
             let Some(open) = self.stack.get(at) else {
@@ -213,7 +212,7 @@ impl Elements {
         }
     }
 
-    /// Closes a cell or row of the same table.
+    /// Closes the previous cell or row of the same table.
     fn end_cell(&mut self, names: &[&str], around: &str) {
         for at in (0..self.stack.len()).rev() {
             let name = self.stack.get(at).map_or("", |open| open.name.as_str());
@@ -233,7 +232,7 @@ impl Elements {
             self.formatting.truncate(cell.others);
         }
         self.stack.truncate(at);
-        // Formatting elements that continue after a block are reopened in the next one.
+        // Formatting elements that stay open after a block are opened again in the next one.
         for open in &mut self.formatting {
             open.others = open.others.min(at);
         }

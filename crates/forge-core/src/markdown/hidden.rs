@@ -9,20 +9,21 @@ use super::{
 };
 use crate::text::strip_hidden;
 
-/// An event of the parser and its bytes in the text.
+/// An event of the parser with its byte range in the text.
 type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 
-/// A part of a text that a page does not show.
+/// A part of a text that the page does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,
-    /// Whether the part is an HTML comment by the definition of [`super::html_comments`].
+    /// True if the part is an HTML comment as [`super::html_comments`] defines it.
     pub is_comment: bool,
 }
 
-/// The parts of a Markdown text whose words a forge's page does not show, in order.
+/// Returns the parts of a Markdown text that the page of a forge does not show, in order. Some
+/// unshown parts are kept because they carry no message.
 ///
 /// | Hidden | Shown, or kept anyway |
 /// |---|---|
@@ -38,8 +39,8 @@ pub struct Hidden {
 /// | everything after 512 elements that are open at once | |
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
 ///
-/// Tags are parsed as in a browser: an element left open by its block hides the following text
-/// exactly where it does so on the page.
+/// Tags are parsed as in a browser. An element that stays open after its block hides the same text
+/// here as on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
     let (read, rest) = beginning(text);
@@ -54,7 +55,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
 }
 
 fn hidden_in(text: &str) -> Vec<Hidden> {
-    // Hidden text needs one of these characters, except for code blocks without an end.
+    // Hidden text needs one of these characters, except in a code block without an end.
     if !text.contains(['<', '[', '`', '~', '&', '|']) {
         return Vec::new();
     }
@@ -83,7 +84,7 @@ fn hidden_in(text: &str) -> Vec<Hidden> {
         seen: Vec::new(),
         hidden: Vec::new(),
     };
-    // A page shows its footnotes at the end.
+    // A page shows its footnotes at the end, so they are processed last.
     let mut notes: Vec<(Range<usize>, Vec<SpannedEvent<'_>>)> = Vec::new();
     for (event, range) in events {
         match notes.last_mut() {
@@ -110,7 +111,7 @@ fn hidden_in(text: &str) -> Vec<Hidden> {
     page.all(&definitions)
 }
 
-/// Normalises a label for comparison.
+/// Normalises the label of a link or footnote for comparison.
 fn folded(label: &str) -> String {
     let words: Vec<String> = label.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ")
@@ -123,11 +124,12 @@ enum TokenizerState {
     Tag(OpenTag),
     Comment(usize),
     Bogus(usize),
-    /// In raw text up to this element's end tag; the text begins at this offset.
+    /// In raw text up to the end tag of this element. The number is the offset where the text
+    /// begins.
     Raw(String, usize),
 }
 
-/// The parsed part of an unfinished tag.
+/// The part of an unfinished tag that was parsed so far.
 #[derive(Debug)]
 struct OpenTag {
     start: usize,
@@ -146,24 +148,24 @@ struct Attribute {
 
 struct ScannedPage<'a> {
     text: &'a str,
-    /// Labels of referenced footnotes.
+    /// Labels of the footnotes that have a reference.
     footnotes: BTreeSet<String>,
-    /// Labels of link definitions in use.
+    /// Labels of the link definitions that are in use.
     used: BTreeSet<String>,
     at: TokenizerState,
     elements: Elements,
-    /// Offset from which an element hides its content.
+    /// Offset from which an open element hides text; `None` if no element hides it.
     since: Option<usize>,
     in_image: usize,
-    /// Earliest offset at which the tail of each open link can begin.
+    /// For each open link, the earliest offset where the target can begin.
     links: Vec<usize>,
-    /// End of the last text.
+    /// End of the last text that was processed.
     done: usize,
-    /// Everything before this offset is hidden.
+    /// Offset up to which everything is hidden.
     skipped: usize,
-    /// Too many elements were open: everything that follows is hidden.
+    /// True after too many elements were open. Everything that follows is hidden.
     is_cut: bool,
-    /// Ranges that a page shows or that are kept anyway.
+    /// Ranges that the page shows, or that are kept although it does not.
     seen: Vec<Range<usize>>,
     hidden: Vec<Hidden>,
 }
@@ -252,7 +254,7 @@ impl ScannedPage<'_> {
         self.settle(range.end.min(self.done.max(range.start)));
     }
 
-    /// Opens an element that Markdown syntax makes.
+    /// Opens an element that comes from Markdown syntax.
     fn begin(&mut self, name: &str, at: usize) {
         self.elements.make_room(name);
         self.settle(at);
@@ -268,12 +270,12 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Whether the following text is shown.
+    /// Returns true if the text that follows is shown.
     fn is_visible(&self) -> bool {
         self.since.is_none() && matches!(self.at, TokenizerState::Shown)
     }
 
-    /// Updates `since` after an element began or ceased to hide its content.
+    /// Updates `since` after an element started or stopped hiding its content.
     fn settle(&mut self, at: usize) {
         match (self.since, self.elements.are_hiding()) {
             (None, true) => self.since = Some(at),
@@ -311,7 +313,7 @@ impl ScannedPage<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = TokenizerState::Comment(start);
-                        // The opening hyphens may also close the comment.
+                        // The opening hyphens can also close the comment.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
@@ -378,8 +380,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Leaves the HTML: up to the next block or tag the text is not HTML, and only an open comment
-    /// or quoted value continues.
+    /// Ends the HTML: the text up to the next block or tag is not HTML. Only an open comment or a
+    /// quoted value continues.
     fn leave(&mut self, end: usize) {
         match &self.at {
             TokenizerState::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
@@ -392,14 +394,14 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends an open attribute value at a quote character that the page itself writes.
+    /// Ends an open attribute value at a quote character that the page adds.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
         }
     }
 
-    /// Finishes the open tag.
+    /// Processes the end of the open tag.
     fn end_tag(&mut self, end: usize) {
         let TokenizerState::Tag(mut tag) = std::mem::replace(&mut self.at, TokenizerState::Shown)
         else {
@@ -438,8 +440,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps the address of a link or image, and a short label. The title is hidden with all other
-    /// unseen text.
+    /// Keeps the address of a link or image, and its label if short. The title is hidden, like all
+    /// text that is not shown.
     fn keep_target(&mut self, end: usize) {
         let from = self.links.pop().unwrap_or(end).max(self.done.min(end));
         let tail = self.text.get(from..end).unwrap_or_default();
@@ -452,7 +454,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps the address at the beginning of a link's target.
+    /// Keeps the address at the beginning of a link target.
     fn keep_address(&mut self, at: usize, target: &str) {
         let trimmed = target.trim_start_matches(|c: char| c.is_whitespace() || c == '>');
         let mut at = at + target.len() - trimmed.len();
@@ -468,7 +470,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps a label starting at `from`, if the label is one short word.
+    /// Keeps the label that starts at `from` if it is one short word.
     fn keep_label(&mut self, from: usize, most: usize) {
         let rest = self.text.get(from..most).unwrap_or_default();
         let label = rest.split(']').next().unwrap_or_default();
@@ -489,7 +491,7 @@ impl ScannedPage<'_> {
         self.seen.push(at..at + digits);
     }
 
-    /// Keeps the language of a code block.
+    /// Keeps the name of a code block's language.
     fn keep_language(&mut self, info: &str, start: usize) {
         let word = info
             .split(|c: char| c.is_whitespace() || ",{".contains(c))
@@ -507,7 +509,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Closes everything open at the end of the text, except in footnotes.
+    /// Closes everything that is open at the end of the text, except in footnotes.
     fn finish(&mut self, notes: &[Range<usize>]) {
         let end = self.text.len();
         let is_open = self.end_at(end) || self.is_cut;
@@ -515,7 +517,7 @@ impl ScannedPage<'_> {
             .into_iter()
             .flat_map(|part| without(part, notes))
             .collect();
-        // An element still open at the end of the text also hides the footnotes.
+        // An element that is open at the end of the text also hides the footnotes.
         if is_open {
             notes.iter().for_each(|note| self.hide(note.clone(), false));
         }
@@ -527,7 +529,7 @@ impl ScannedPage<'_> {
         self.elements = Elements::default();
     }
 
-    /// Hides open parts up to `end`. Returns whether there were any.
+    /// Hides the open parts up to `end`. Returns true if there were any.
     fn end_at(&mut self, end: usize) -> bool {
         match std::mem::replace(&mut self.at, TokenizerState::Shown) {
             TokenizerState::Shown => {}
@@ -554,7 +556,7 @@ impl ScannedPage<'_> {
         true
     }
 
-    /// All hidden parts, including those without an event of the parser.
+    /// Returns all hidden parts, including those for which the parser reports no event.
     fn all(mut self, definitions: &[(String, Range<usize>)]) -> Vec<Hidden> {
         for (label, span) in definitions {
             match self.used.contains(label) {
@@ -575,7 +577,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Hides words that are neither seen nor already hidden.
+    /// Hides words that are neither in `seen` nor already hidden.
     fn hide_unseen(&mut self) {
         let mut known = std::mem::take(&mut self.seen);
         known.extend(self.hidden.iter().map(|part| part.range.clone()));
@@ -593,8 +595,8 @@ impl ScannedPage<'_> {
 }
 
 impl OpenTag {
-    /// Continues parsing; returns the length if the tag ends here. Before `last`, a `>` at the
-    /// start of a line belongs to a quote around the tag.
+    /// Continues parsing the tag. Returns the length if the tag ends here. Before `last`, a `>` at
+    /// the start of a line belongs to a quote around the tag.
     fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
         let mut begins_line = false;
         for (at, c) in rest.char_indices() {
@@ -612,7 +614,8 @@ impl OpenTag {
         None
     }
 
-    /// Adds a character to the tag's name or attributes, after the state has advanced.
+    /// Adds a character to the name or attributes of the tag. `before` is the state before the
+    /// character.
     fn take(&mut self, at: usize, c: char, before: InTag) {
         let end = at + c.len_utf8();
         match (before, self.place) {
@@ -647,7 +650,8 @@ impl OpenTag {
 }
 
 impl Attribute {
-    /// Whether the value is an address or a size, which carries no message for a reader.
+    /// Returns true if the value is an address or a size. Such a value carries no message for a
+    /// reader.
     fn is_kept(&self) -> bool {
         match self.name.as_str() {
             "href" | "src" => is_address(&self.value),
@@ -668,7 +672,7 @@ impl Attribute {
     }
 }
 
-/// Maximum length of a kept word in bytes: a label, a tag's name.
+/// Maximum length of a word that is kept, such as a label or the name of a tag, in bytes.
 const MAX_WORD: usize = 24;
 
 fn is_name(word: &str) -> bool {
@@ -676,10 +680,10 @@ fn is_name(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_plain)
 }
 
-/// Maximum length of a kept address, in bytes.
+/// Maximum length of an address that is kept, in bytes.
 const MAX_ADDRESS: usize = 2_000;
 
-/// Whether a browser would follow `target`.
+/// Returns true if a browser could follow `target`.
 fn is_address(target: &str) -> bool {
     let path = target.find(['/', '?', '#']).unwrap_or(target.len());
     let scheme = target.get(..path).and_then(|before| before.split_once(':'));
@@ -690,7 +694,8 @@ fn is_address(target: &str) -> bool {
         && scheme.is_none_or(|(scheme, _)| is_known(scheme))
 }
 
-/// The target of a link up to the blank before its title, or to the closing parenthesis.
+/// Returns the address of a link target: the text up to the space before the title or up to the
+/// closing parenthesis.
 fn bare_address(target: &str) -> &str {
     let (mut depth, mut is_escaped) = (0_usize, false);
     for (at, c) in target.char_indices() {
@@ -718,7 +723,7 @@ fn bare_address(target: &str) -> &str {
     target
 }
 
-/// Start of the end tag of a raw text element.
+/// Returns the start of the end tag that closes a raw text element.
 fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
     let mut places = rest.match_indices("</").map(|(at, _)| at);
     places.find(|at| {
@@ -731,7 +736,7 @@ fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// The range from the first to the last word, if there are words.
+/// Returns the range from the first to the last word, if there are words.
 fn words_of(text: &str) -> Option<Range<usize>> {
     let start = text.find(char::is_alphanumeric)?;
     let (at, last) = text.char_indices().rfind(|(_, c)| c.is_alphanumeric())?;
@@ -768,7 +773,7 @@ fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
     all
 }
 
-/// Subtracts `others`, which are sorted, from a part.
+/// Removes the ranges `others`, which are sorted, from a part.
 fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     let mut left = Vec::new();
     let mut start = part.range.start;
@@ -790,12 +795,13 @@ fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Whether the part is an entity; every other hidden part has words.
+/// Returns true if the part is an entity for an invisible character. All other hidden parts have
+/// words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
 
-/// The HTML elements of a Markdown tag, the outer one first.
+/// Returns the HTML elements of a Markdown tag, the outer one first.
 fn names(tag: &TagEnd) -> &'static [&'static str] {
     use pulldown_cmark::HeadingLevel as Level;
     match tag {
@@ -823,7 +829,7 @@ fn names(tag: &TagEnd) -> &'static [&'static str] {
     }
 }
 
-/// Languages that a page highlights; a page does not show any other info string of a fence.
+/// Languages that a page highlights. The page shows no other info string of a fence.
 const LANGUAGES: &str = "\
     apache asm awk bash bat c c# c++ clojure cmake console cpp cs csharp css csv cxx d dart diff \
     dockerfile elixir elm erl erlang f# fish fsharp geojson go golang graphql groovy h haskell \

@@ -7,7 +7,7 @@ use crate::{Error, RepoId, Warning};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PullScope {
-    /// These repositories.
+    /// The repositories to query by name.
     pub repos: Vec<RepoId>,
     /// All repositories of these owners; `@me` is the viewer.
     pub owners: Vec<String>,
@@ -25,7 +25,7 @@ impl fmt::Display for PullScope {
     }
 }
 
-/// Pull requests of several repositories.
+/// Pull requests from several repositories.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct PullsAcross {
@@ -35,12 +35,12 @@ pub struct PullsAcross {
     pub failed: Vec<(String, Error)>,
     /// Warnings.
     pub warnings: Vec<Warning>,
-    /// A list is truncated.
+    /// True if a list is truncated.
     pub is_cut: bool,
 }
 
 impl PullsAcross {
-    /// Empty lists for `queries` queries.
+    /// Builds empty lists for `queries` queries.
     #[must_use]
     pub fn new(queries: usize) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl PullsAcross {
         }
     }
 
-    /// Adds the results that another forge gave for the same queries.
+    /// Adds the results of another forge for the same queries.
     pub fn add(&mut self, other: Self) {
         for (list, more) in self.lists.iter_mut().zip(other.lists) {
             list.extend(more);
@@ -63,7 +63,7 @@ impl PullsAcross {
         self.is_cut |= other.is_cut;
     }
 
-    /// Sorts each list newest first and truncates it to `limit`.
+    /// Sorts each list newest first and cuts it to `limit`.
     pub fn keep_newest(&mut self, limit: usize) {
         for list in &mut self.lists {
             list.sort_by_key(|pull| std::cmp::Reverse(pull.created_at));

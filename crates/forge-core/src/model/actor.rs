@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Actor {
-    /// Name on the forge: a login, a handle or DID, or for a local repository the part of the git
+    /// Name on the forge: a login, a handle or a DID. For a local repository, the part of the git
     /// e-mail address before the `@`.
     pub login: String,
     /// Display name, if known and set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// E-mail address; set for local repositories, rarely for others.
+    /// E-mail address. Known for local repositories, rarely for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The forge's own id (a node id, a DID); empty if the forge has none beside the login, or if
+    /// The forge's internal id (a node id, a DID). Empty if the forge uses only the login, or if
     /// the id was not requested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Number of the account in the forge's database, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_id: Option<u64>,
-    /// The account is a bot.
+    /// True if the account is a bot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bot: bool,
 }
 
 impl Actor {
-    /// An account with only a login.
+    /// Builds an account of which only the login is known.
     pub fn new(login: impl Into<String>) -> Self {
         Self {
             login: login.into(),
@@ -39,7 +39,7 @@ impl Actor {
     }
 }
 
-/// An account, bot or team that is requested to review.
+/// An account, bot or team whose review is requested.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reviewer {
@@ -67,7 +67,7 @@ pub enum Reviewer {
 }
 
 impl Reviewer {
-    /// An account with only a login.
+    /// Returns a reviewer account of which only the login is known.
     pub fn user(login: impl Into<String>) -> Self {
         Self::User {
             login: login.into(),
@@ -88,7 +88,7 @@ impl Reviewer {
         }
     }
 
-    /// The login or `org/slug`.
+    /// Returns the login or `org/slug`.
     #[must_use]
     pub fn handle(&self) -> &str {
         match self {

@@ -13,7 +13,7 @@ pub struct NewAttachment {
 }
 
 impl NewAttachment {
-    /// A file with its name, media type and content.
+    /// Builds a file to upload from its name, media type and content.
     pub fn new(name: impl Into<String>, content_type: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self {
             name: name.into(),
@@ -32,7 +32,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// A file that is shown at `url`.
+    /// Builds the result of an upload that is shown at `url`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into() }
     }

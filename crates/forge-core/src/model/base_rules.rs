@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use super::{MergeMethod, Reviewer};
 
-/// Requirements of a base branch for a merge, as far as the viewer may see them.
+/// Requirements of a base branch for a merge, as far as the viewer may read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BaseRules {
     /// The rules with their sources.
     pub rules: Vec<BaseRule>,
-    /// Kinds of rules that could not be read; empty if [`Self::rules`] is complete.
+    /// Kinds of rules that could not be read. Empty if [`Self::rules`] is complete.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<UnreadRules>,
-    /// Code owners whose requested review is still missing.
+    /// Code owners whose review is requested and still missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_owners: Vec<Reviewer>,
-    /// Place in the merge queue, while queued.
+    /// Position in the merge queue; `None` if the pull request is not queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
     /// The viewer has write access to the repository.
@@ -31,7 +31,7 @@ pub struct BaseRules {
     /// Merge methods that the repository allows; empty if they could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repository_methods: Vec<MergeMethod>,
-    /// Names of rulesets by number, for rules that are still to be read.
+    /// Names of rulesets by number, for rulesets whose rules are not read yet.
     #[serde(skip)]
     pub ruleset_names: BTreeMap<u64, String>,
 }
@@ -47,7 +47,7 @@ pub struct BaseRule {
     pub source: RuleSource,
 }
 
-/// Requirement of a [`BaseRule`].
+/// The requirement of a [`BaseRule`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum BaseRuleKind {
@@ -56,36 +56,36 @@ pub enum BaseRuleKind {
         /// Number of approvals; 0 requires only a pull request.
         count: u64,
     },
-    /// An approval by an owner of the changed code.
+    /// An owner of the changed code approves.
     CodeOwnerReview,
-    /// Approval of the last push by another account.
+    /// An account other than the author of the last push approves it.
     LastPushApproval,
-    /// A push dismisses approvals.
+    /// Each push dismisses the approvals.
     DismissStaleApprovals,
     /// All review threads are resolved.
     ResolvedThreads,
-    /// A passed check.
+    /// A check passes.
     Check {
         /// Name of the check.
         name: String,
-        /// Required app of the check, by its number in the forge's database.
+        /// Id of the app that has to report the check, in the forge's database; `None` for any app.
         #[serde(skip_serializing_if = "Option::is_none")]
         app: Option<u64>,
     },
     /// The head contains the newest commits of the base branch.
     UpToDate,
-    /// A merge through the queue.
+    /// The merge goes through the queue.
     MergeQueue,
     /// Merge commits are not allowed.
     LinearHistory,
-    /// Commits are signed.
+    /// All commits are signed.
     Signatures,
-    /// Successful deployments to these environments.
+    /// The head is deployed to these environments.
     Deployments {
-        /// Environments, by name.
+        /// Names of the environments.
         environments: Vec<String>,
     },
-    /// Only accounts that may bypass the rules can change the branch.
+    /// Nobody may change the branch, except accounts that may bypass the rules.
     Locked,
     /// Only selected accounts may change the branch.
     RestrictedPushes,
@@ -112,7 +112,7 @@ pub enum RuleSource {
         /// Name, if readable.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Owner: `owner/repo`, an organization or an enterprise.
+        /// Owner of the ruleset: `owner/repo`, an organization or an enterprise.
         owner: String,
     },
     /// The branch protection.
@@ -125,15 +125,15 @@ pub enum RuleSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnreadRules {
-    /// Rulesets.
+    /// The rulesets of the branch.
     Rulesets,
-    /// Branch protection; even its existence may be unknown.
+    /// The branch protection. It may be unknown whether one exists.
     Protection,
     /// Details of the branch protection that only administrators may see.
     ProtectionDetails,
 }
 
-/// The place of a pull request in a merge queue.
+/// The position of a pull request in a merge queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueuePlace {
@@ -146,7 +146,7 @@ pub struct QueuePlace {
 }
 
 impl BaseRule {
-    /// A requirement with its origin.
+    /// Builds a rule with its origin.
     #[must_use]
     pub fn new(wants: BaseRuleKind, source: RuleSource) -> Self {
         Self { wants, source }
@@ -154,7 +154,7 @@ impl BaseRule {
 }
 
 impl QueuePlace {
-    /// A place with its position and state, if known.
+    /// Builds a queue entry with position and state, if known.
     #[must_use]
     pub fn new(position: Option<u64>, state: Option<String>) -> Self {
         Self { position, state }
@@ -162,15 +162,15 @@ impl QueuePlace {
 }
 
 impl BaseRules {
-    /// Whether only details for administrators are unread: the checks, approvals, threads and
-    /// history that the base branch requires are all known.
+    /// Returns true if nothing is unread except details that only administrators may see. All
+    /// required checks, approvals, threads and history rules are then known.
     #[must_use]
     pub fn knows_every_check(&self) -> bool {
         let hides = |unread: &UnreadRules| *unread != UnreadRules::ProtectionDetails;
         !self.unread.iter().any(hides)
     }
 
-    /// Records that rules are unread, once per kind.
+    /// Records that rules of the kind `what` are unread, once for each kind.
     pub fn mark_unread(&mut self, what: UnreadRules) {
         if !self.unread.contains(&what) {
             self.unread.push(what);

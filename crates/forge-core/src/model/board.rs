@@ -13,7 +13,7 @@ pub struct Milestone {
     /// Number in the repository, if the forge numbers milestones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Purpose.
+    /// Purpose of the milestone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Due date.
@@ -22,7 +22,7 @@ pub struct Milestone {
 }
 
 impl Milestone {
-    /// A milestone with only a title.
+    /// Builds a milestone of which only the title is known.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -33,22 +33,22 @@ impl Milestone {
     }
 }
 
-/// The item of a pull request or an issue on a project board.
+/// A pull request or an issue as an item of a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProjectItem {
-    /// The forge's own id of the item.
+    /// The forge's internal id of the item.
     pub id: String,
-    /// The forge's own id of the board.
+    /// The forge's internal id of the board.
     pub project_id: String,
     /// Title of the board.
     pub title: String,
-    /// Column on the board (the field `Status`), if set.
+    /// Column of the item on the board (the field `Status`), if set.
     pub status: Option<ProjectStatus>,
 }
 
 impl ProjectItem {
-    /// The item `id` on a board, in no column.
+    /// Builds the item `id` on a board, without a column.
     pub fn new(
         id: impl Into<String>,
         project_id: impl Into<String>,
@@ -67,14 +67,14 @@ impl ProjectItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProjectStatus {
-    /// The forge's own id of the option.
+    /// The forge's internal id of the option.
     pub id: String,
     /// Name.
     pub name: String,
 }
 
 impl ProjectStatus {
-    /// The column `id` with its name.
+    /// Builds the column `id` with its name.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -88,7 +88,7 @@ impl ProjectStatus {
 pub struct BoardId {
     /// The login of the user or the organisation.
     pub owner: String,
-    /// Number among the owner's boards.
+    /// Number of the board among the boards of the owner.
     pub number: u64,
 }
 

@@ -15,16 +15,16 @@ pub struct Signature {
     pub email: String,
     /// Time.
     pub at: Timestamp,
-    /// Account of this person, if the forge knows.
+    /// Account of this person, if known to the forge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
-    /// The forge's own id of the account.
+    /// The forge's internal id of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
 
 impl Signature {
-    /// A person without an account that the forge knows.
+    /// Builds the signature of a person without a known account.
     pub fn new(name: impl Into<String>, email: impl Into<String>, at: Timestamp) -> Self {
         Self {
             name: name.into(),
@@ -46,14 +46,14 @@ pub struct Commit {
     pub message_headline: String,
     /// Rest of the message.
     pub message_body: String,
-    /// Authors: the author first, then co-authors named in trailers.
+    /// The author, then the co-authors that trailers name.
     pub authors: Vec<Signature>,
     /// Committer.
     pub committer: Signature,
 }
 
 impl Commit {
-    /// The commit `oid`, whose message is `headline` alone.
+    /// Builds the commit `oid` with a message of one line, `headline`.
     pub fn new(
         oid: impl Into<String>,
         headline: impl Into<String>,
@@ -70,7 +70,7 @@ impl Commit {
     }
 }
 
-/// Kind of change of a file.
+/// How a commit changes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
@@ -90,7 +90,7 @@ pub enum FileStatus {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// Path at the head (at the base, for a deleted file); bytes that are not UTF-8 are replaced.
+    /// Path at the head, or at the base for a deleted file. Invalid UTF-8 is replaced.
     pub path: String,
     /// Path at the base, for a renamed or copied file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// A change of the file `path`, without the numbers of changed lines.
+    /// Builds a change of the file `path` without line counts.
     pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
         Self {
             path: path.into(),
@@ -115,7 +115,7 @@ impl FileChange {
         }
     }
 
-    /// The path, and the previous path if there is one.
+    /// Returns the path, and the previous path if there is one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let previous = self.previous_path.as_deref();
         [Some(self.path.as_str()), previous].into_iter().flatten()
@@ -125,14 +125,14 @@ impl FileChange {
 /// Format of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DiffFormat {
-    /// One unified diff from merge base to head.
+    /// One unified diff from the merge base to the head.
     #[default]
     Diff,
-    /// One mail per commit, as `git format-patch` writes it.
+    /// One mail for each commit, as `git format-patch` writes it.
     Patch,
 }
 
-/// Selects a diff.
+/// Request for a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct DiffReq {
@@ -140,15 +140,15 @@ pub struct DiffReq {
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
-    /// The lines of context are only a preference: no commit is fetched for them, and no warning
-    /// mentions a different number.
+    /// True if the number of context lines is only a preference: no commit is fetched to provide
+    /// them, and no warning is given for another number.
     pub prefers_context: bool,
-    /// A round instead of the newest one.
+    /// The rounds to compare instead of showing the newest one.
     pub rounds: Option<Rounds>,
-    /// Only the changes since this commit was the head: its id, or at least its first 7 digits. If
-    /// the head was rebased since, changes from the base branch are left out.
+    /// Show only what changed since this commit was the head, by its id or at least the first 7
+    /// digits. If the head was rebased since then, changes from the base branch are left out.
     pub since: Option<String>,
-    /// A clone on this machine, used if the forge does not send a diff of this size.
+    /// A clone on this machine, used if the forge does not send a diff this large.
     pub clone: Option<LocalClone>,
 }
 
@@ -156,14 +156,14 @@ impl DiffReq {
     /// Minimum number of digits of an abbreviated commit id.
     pub const MIN_DIGITS: usize = 7;
 
-    /// Whether a text has the form of a commit id: 7 to 64 hex digits.
+    /// Returns true if a text looks like a commit id: 7 to 64 hex digits.
     #[must_use]
     pub fn is_commit(text: &str) -> bool {
         let is_long = (Self::MIN_DIGITS..=64).contains(&text.len());
         is_long && text.bytes().all(|b| b.is_ascii_hexdigit())
     }
 
-    /// Checks that [`DiffReq::since`] has the form of a commit id.
+    /// Checks that [`DiffReq::since`] looks like a commit id.
     ///
     /// # Errors
     /// `invalid_input` (field `since`).
@@ -179,39 +179,40 @@ impl DiffReq {
     }
 }
 
-/// Rounds of a pull request that is submitted in rounds, counted from 0.
+/// Rounds of a pull request, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Rounds {
     /// The requested round; `None` for the newest.
     pub round: Option<usize>,
-    /// Leaves out changes that this earlier round already had.
+    /// An earlier round. Changes that it already had are left out.
     pub since: Option<usize>,
 }
 
 impl Rounds {
-    /// `round`, or the newest one, without the changes that the round `since` already had.
+    /// Selects `round`, or the newest round if `None`. Changes that the round `since` already had
+    /// are left out.
     #[must_use]
     pub fn new(round: Option<usize>, since: Option<usize>) -> Self {
         Self { round, since }
     }
 }
 
-/// A clone of the repository on this machine. A forge may fetch objects into the clone and push
-/// from the clone. The only ref written is the remote-tracking ref that a push updates.
+/// A clone of the repository on this machine. The backend may fetch objects into it and push from
+/// it. The only ref that may change is the remote-tracking ref of a push.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LocalClone {
     /// Directory of the clone.
     pub dir: PathBuf,
-    /// The remote that points to the repository.
+    /// The name of the remote for the repository.
     pub remote: String,
-    /// How the clone was chosen.
+    /// Trust in the clone, by who chose it.
     pub trust: Trust,
 }
 
 impl LocalClone {
-    /// The clone in `dir`, whose `remote` points to the repository.
+    /// Builds the clone in `dir`. `remote` is the name of the remote for the repository.
     pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
         Self {
             dir: dir.into(),
@@ -221,11 +222,11 @@ impl LocalClone {
     }
 }
 
-/// Changes of a pull request since another commit was its head.
+/// What changed in a pull request since an earlier head commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SinceHead {
-    /// The earlier head commit, hex; `None` if a round is a plain diff without a commit.
+    /// The earlier head commit, hex; `None` if the earlier round was a plain diff without a commit.
     pub oid: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
@@ -234,7 +235,7 @@ pub struct SinceHead {
 }
 
 impl SinceHead {
-    /// Changes since the head `oid`, with the commits that differ.
+    /// Builds the changes since the head `oid`.
     #[must_use]
     pub fn new(oid: Option<String>, head_change: HeadChange, commits: Vec<ChangedCommit>) -> Self {
         Self {
@@ -260,7 +261,7 @@ pub enum HeadChange {
 }
 
 impl HeadChange {
-    /// Explanation, as a part of a sentence about the head.
+    /// Returns an explanation that can continue a sentence about the head.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -285,7 +286,7 @@ pub struct ChangedCommit {
 }
 
 impl ChangedCommit {
-    /// A commit `oid` that the earlier version did not have.
+    /// Builds a commit `oid` that the earlier version did not have.
     pub fn added(oid: impl Into<String>, headline: impl Into<String>) -> Self {
         Self {
             old: None,
@@ -294,7 +295,7 @@ impl ChangedCommit {
         }
     }
 
-    /// Kind of change: `added`, `changed` or `dropped`.
+    /// Returns the kind of change: `added`, `changed` or `dropped`.
     #[must_use]
     pub const fn change(&self) -> &'static str {
         match (&self.old, &self.new) {
@@ -305,20 +306,20 @@ impl ChangedCommit {
     }
 }
 
-/// Selects files of a commit.
+/// Request for the files of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ContentsReq {
     /// The commit, full hex.
     pub oid: String,
-    /// Paths in the commit.
+    /// Paths of the files.
     pub paths: Vec<String>,
-    /// A clone on this machine, read instead of the forge if the clone has the commit.
+    /// A clone on this machine. It is read instead of the forge if it has the commit.
     pub clone: Option<LocalClone>,
 }
 
 impl ContentsReq {
-    /// The files `paths` at commit `oid`, read from the forge.
+    /// Builds a request for the files `paths` at commit `oid`, read from the forge.
     pub fn new(oid: impl Into<String>, paths: Vec<String>) -> Self {
         Self {
             oid: oid.into(),
@@ -335,7 +336,7 @@ pub enum FileContent {
     Text(String),
     /// Binary content.
     Binary,
-    /// Larger than [`FileContent::MAX_BYTES`], or than the forge's limit.
+    /// The file is larger than [`FileContent::MAX_BYTES`] or the limit of the forge.
     TooLarge,
     /// No such file.
     Missing,
@@ -345,7 +346,8 @@ impl FileContent {
     /// Maximum size of a file to read, in bytes.
     pub const MAX_BYTES: u64 = 512 * 1024;
 
-    /// Classifies bytes: as in git, a file with a NUL among the first 8,000 bytes is binary.
+    /// Classifies the bytes of a file. As in git, a file with a NUL in the first 8,000 bytes is
+    /// binary.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         match bytes.iter().take(8_000).any(|b| *b == 0) {
@@ -363,22 +365,22 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 pub struct Diff {
     /// The merge base, hex, if known.
     pub base_oid: Option<String>,
-    /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty if the forge sends
-    /// only the diff.
+    /// The head, as in [`PullRequest::head_id`](super::PullRequest::head_id). Empty if the forge
+    /// sends nothing but the diff.
     pub head_oid: String,
-    /// Lines of context; `None` if the forge stores the finished diff.
+    /// Lines of context; `None` if the forge stores finished diffs.
     pub context_lines: Option<u32>,
-    /// Changes of the commits since an earlier head, if [`DiffReq::since`] or [`Rounds::since`] is
-    /// set.
+    /// The commits that changed since an earlier head, if [`DiffReq::since`] or [`Rounds::since`]
+    /// is set.
     pub since: Option<SinceHead>,
-    /// Bytes as git writes them: not always UTF-8, and untrusted.
+    /// The diff as git writes it: not always UTF-8, and untrusted.
     pub body: ByteStream,
-    /// Parts that the forge withheld.
+    /// Warnings about parts that the forge left out.
     pub warnings: Vec<crate::Warning>,
 }
 
 impl Diff {
-    /// A diff to `head_oid` with the bytes `body`, as a forge stores it.
+    /// Builds a diff to `head_oid` from the bytes that the forge stores.
     pub fn new(head_oid: impl Into<String>, body: ByteStream) -> Self {
         Self {
             base_oid: None,

@@ -12,34 +12,34 @@ pub enum CheckStatus {
     Failure,
     /// The check has not finished.
     Pending,
-    /// The check did not run, or its result does not count.
+    /// The check did not run, or its result does not matter.
     Skipped,
     /// The check was cancelled.
     Cancelled,
 }
 
-/// A check run or commit status, the newest of its name.
+/// A check run or commit status. Of checks with the same name, the newest.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Check {
-    /// The forge's own id, which [`Checks::check_reasons`](crate::Checks::check_reasons) uses;
-    /// empty if there is none.
+    /// The forge's internal id, which [`Checks::check_reasons`](crate::Checks::check_reasons) uses.
+    /// Empty if there is none.
     #[serde(skip)]
     pub id: String,
     /// Name.
     pub name: String,
     /// State.
     pub status: CheckStatus,
-    /// Progress of a check run in the forge's words, upper case (`QUEUED`, `COMPLETED`); `None` for
+    /// Progress of a check run in the forge's words, upper case (`QUEUED`, `COMPLETED`). `None` for
     /// a commit status, which has only a result.
     pub progress: Option<String>,
     /// Result in the forge's words, upper case.
     pub conclusion: Option<String>,
-    /// Workflow of the check.
+    /// Name of the workflow that runs the check.
     pub workflow: Option<String>,
-    /// Triggering event (`push`, `pull_request`).
+    /// Event that triggered the workflow (`push`, `pull_request`).
     pub event: Option<String>,
-    /// URL of the check's page, chosen by the creator of the check.
+    /// URL of the check's page, set by the creator of the check.
     pub url: Option<String>,
     /// URL of the workflow run to which the forge assigns the check.
     #[serde(skip)]
@@ -48,17 +48,17 @@ pub struct Check {
     pub started_at: Option<Timestamp>,
     /// End time.
     pub completed_at: Option<Timestamp>,
-    /// A short reason for the result or the failure.
+    /// Short text about the result or the failure.
     pub summary: Option<String>,
-    /// The base branch requires the check; `None` if the forge does not say.
+    /// True if the base branch requires the check; `None` if the forge does not report it.
     pub required: Option<bool>,
-    /// Number of the app that runs the check, in the forge's database, if known.
+    /// Id of the app that runs the check, in the forge's database, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<u64>,
 }
 
 impl Check {
-    /// A check with only a name and a state.
+    /// Builds a check from its name and state.
     pub fn new(name: impl Into<String>, status: CheckStatus) -> Self {
         Self {
             id: String::new(),
@@ -85,13 +85,13 @@ impl Check {
 pub struct CheckLog {
     /// The last whole lines; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// Earlier lines are left out.
+    /// True if earlier lines are left out.
     pub cut: bool,
 }
 
 impl CheckLog {
-    /// The last whole lines of `bytes` that fit into `most` bytes. If even the last line is longer,
-    /// only its end is kept. `cut` states that something before `bytes` was left out already.
+    /// Keeps the last whole lines of `bytes` that fit into `most` bytes. If the last line alone is
+    /// longer, keeps its end. Pass `cut` as true if something before `bytes` was already left out.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);
@@ -116,7 +116,7 @@ impl CheckLog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckRollup {
-    /// All checks that count passed.
+    /// All checks passed, were skipped or are neutral.
     Success,
     /// At least one check failed.
     Failure,
@@ -136,9 +136,9 @@ pub struct CheckCounts {
     pub failure: u64,
     /// Unfinished checks.
     pub pending: u64,
-    /// Part of `success`: checks that did not run.
+    /// Skipped checks, which `success` includes.
     pub skipped: u64,
-    /// Part of `success`: checks whose result does not count.
+    /// Checks whose result does not matter, which `success` includes.
     pub neutral: u64,
     /// Sum of `success`, `failure` and `pending`.
     pub total: u64,
@@ -172,20 +172,20 @@ impl CheckCounts {
 pub struct ChecksReport {
     /// Head commit.
     pub commit: String,
-    /// Combined state; never success if truncated.
+    /// Combined state. Never success if `truncated` is true.
     pub overall: CheckRollup,
-    /// Number of the listed checks by state.
+    /// Number of the checks in [`Self::checks`], by state.
     pub counts: CheckCounts,
-    /// Some checks could not be read.
+    /// True if some checks could not be read.
     pub truncated: bool,
-    /// The checks, failed ones first, then by name.
+    /// The checks: failed ones first, then by name.
     pub checks: Vec<Check>,
 }
 
 impl ChecksReport {
-    /// Builds a report from all checks of a commit. Of each name, workflow, event and app, only the
-    /// check that started last is kept, because the others are earlier runs. Failed checks come
-    /// first. A commit status replaces no check run.
+    /// Builds a report from all checks of a commit. Of the checks with the same name, workflow,
+    /// event and app, only the one that started last is kept. Failed checks come first. A commit
+    /// status never replaces a check run.
     #[must_use]
     pub fn of(commit: String, checks: Vec<Check>) -> Self {
         let checks = ordered(newest(checks));
@@ -198,7 +198,7 @@ impl ChecksReport {
         }
     }
 
-    /// Marks the report as incomplete: a missing check may have failed or be unfinished.
+    /// Marks the report as incomplete. A check that was not read may have failed or be unfinished.
     #[must_use]
     pub fn cut(mut self) -> Self {
         self.truncated = true;
@@ -210,7 +210,8 @@ impl ChecksReport {
 }
 
 impl CheckRollup {
-    /// A cancelled check has not passed; skipped checks do not count.
+    /// Combines the states of all checks. A cancelled check counts as failed; skipped checks are
+    /// ignored.
     fn of(checks: &[Check]) -> Self {
         let any = |wanted: &[CheckStatus]| checks.iter().any(|c| wanted.contains(&c.status));
         if checks.is_empty() {

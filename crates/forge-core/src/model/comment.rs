@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::Actor;
 use crate::{PrId, Timestamp};
 
-/// A comment's id: its pull request, and the forge's own key (opaque).
+/// Id of a comment: its pull request, and the forge's key, which is opaque.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct CommentId {
     /// The pull request.
     pub pr: PrId,
-    /// The key.
+    /// The key of the comment.
     pub key: String,
 }
 
@@ -18,7 +18,7 @@ pub struct CommentId {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comment {
-    /// Key of the comment; [`CommentId`] adds the pull request.
+    /// Key of the comment. [`CommentId`] is this key with the pull request.
     pub id: String,
     /// Author.
     pub author: Actor,
@@ -33,21 +33,21 @@ pub struct Comment {
     pub updated_at: Option<Timestamp>,
     /// Key of the comment to which this comment replies.
     pub reply_to: Option<String>,
-    /// Round that the comment is about, counted from 0; `None` if the forge has no rounds or the
+    /// Round that the comment belongs to, counted from 0. `None` if the forge has no rounds or the
     /// round is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<usize>,
-    /// Number of reactions by emoji name.
+    /// Number of reactions by the name of the emoji.
     pub reactions: BTreeMap<String, u64>,
-    /// File of a comment on lines.
+    /// Path of the file, for a comment on lines.
     pub file_path: Option<String>,
-    /// Line, counted from 1.
+    /// Line, counted from 1, for a comment on lines.
     pub line_number: Option<u64>,
-    /// Hunk around the line.
+    /// Hunk around the line, for a comment on lines.
     pub diff_hunk: Option<String>,
     /// URL of the comment's page; empty if there is no such page.
     pub url: String,
-    /// The viewer wrote the comment.
+    /// True if the viewer wrote the comment.
     pub viewer_did_author: bool,
     /// Reason why the comment is hidden; `None` for a visible comment.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Comment {
 }
 
 impl Comment {
-    /// A comment on the whole pull request or issue.
+    /// Builds a comment on the whole pull request or issue.
     pub fn new(
         id: impl Into<String>,
         author: Actor,

@@ -46,15 +46,15 @@ pub struct StatusEvent {
     pub actor: Actor,
     /// Time.
     pub created_at: Timestamp,
-    /// Authority that makes the event count (`author`, `owner`, `collaborator`); `None` if the
-    /// forge enforces authority itself.
+    /// Role that gives the actor the right to this event (`author`, `owner`, `collaborator`).
+    /// `None` if the forge itself checks rights.
     pub authority: Option<String>,
-    /// A further line of text, such as the merge commit.
+    /// Additional text, such as the merge commit.
     pub detail: Option<String>,
 }
 
 impl StatusEvent {
-    /// An event without a detail, of a forge that enforces authority itself.
+    /// Builds an event without a detail, for a forge that itself checks rights.
     pub fn new(
         id: impl Into<String>,
         kind: StatusEventKind,

@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::{Error, ErrorKind, text};
 
-/// Verdict on a service's answer, compared with the backend's expectation.
+/// Verdict on the answer of a service, compared with what the backend expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminedVerdict {
@@ -12,12 +12,12 @@ pub enum ExaminedVerdict {
     Differs,
     /// The service does not answer, or refuses this account.
     Unreachable,
-    /// The service was not queried, or this account may not query the service.
+    /// The service was not queried, or this account may not query it.
     Skipped,
 }
 
 impl ExaminedVerdict {
-    /// The stable word, the same in text and JSON.
+    /// Returns the stable word, which is the same in text and JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl ExaminedVerdict {
         }
     }
 
-    /// The verdict on a service that answered with an error.
+    /// Returns the verdict for a service that answered with an error.
     #[must_use]
     pub fn of_error(error: &Error) -> Self {
         match error.kind() {
@@ -46,11 +46,11 @@ impl ExaminedVerdict {
 /// Maximum length of a detail, in characters.
 const MAX_DETAIL: usize = 500;
 
-/// One expectation of a backend, compared with a live service.
+/// One expectation of a backend, compared with a running service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Examined {
-    /// The queried operation, route or method.
+    /// The operation, route or method that was queried.
     pub name: String,
     /// Verdict on the answer.
     pub verdict: ExaminedVerdict,
@@ -59,7 +59,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// A verdict with its reason.
+    /// Builds a verdict with its reason.
     #[must_use]
     pub fn new(name: impl Into<String>, verdict: ExaminedVerdict, detail: &str) -> Self {
         let detail = without_queries(&text::one_line(detail));
@@ -72,20 +72,20 @@ impl Examined {
         }
     }
 
-    /// The verdict for an error, with the error's message.
+    /// Builds the verdict for an error, with the message of the error.
     #[must_use]
     pub fn of_error(name: impl Into<String>, error: &Error) -> Self {
         Self::new(name, ExaminedVerdict::of_error(error), error.message())
     }
 
-    /// An entry for a query that only a live examination makes.
+    /// Builds the entry for a query that is made only with `live`.
     #[must_use]
     pub fn not_asked(name: impl Into<String>) -> Self {
         Self::new(name, ExaminedVerdict::Skipped, "not asked")
     }
 }
 
-/// Removes the query of each URL, because a query may contain a credential.
+/// Removes the query part of each URL, because it may contain a credential.
 fn without_queries(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((address, query)) if address.contains("://") || query.contains('=') => address,

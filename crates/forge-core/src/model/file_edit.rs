@@ -9,9 +9,9 @@ use crate::{Error, Result, text};
 const MAX_FILES: usize = 1000;
 /// Maximum total size of the files, in bytes.
 const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
-/// Maximum length of a path in bytes: most systems can check out no longer one.
+/// Maximum length of a path in bytes. Most systems cannot check out a longer one.
 const MAX_PATH_BYTES: usize = 4095;
-/// Maximum length of a title's part in a branch name.
+/// Maximum length of the part of a branch name that is made from a title, in bytes.
 const MAX_SLUG_LENGTH: usize = 40;
 
 /// The new content of a whole file, or its deletion.
@@ -22,7 +22,7 @@ pub struct FileEdit {
     pub path: String,
     /// Complete new content; `None` deletes the file.
     pub content: Option<Vec<u8>>,
-    /// Executable bit of the file; `None` keeps the mode, and a new file is not executable.
+    /// Executable bit of the file. `None` keeps the mode; a new file is then not executable.
     pub executable: Option<bool>,
 }
 
@@ -64,17 +64,17 @@ impl FileEdit {
         self
     }
 
-    /// The parent directories, from the root down: `a` and `a/b` for `a/b/c`.
+    /// Returns the parent directories, from the root down: `a` and `a/b` for `a/b/c`.
     pub fn directories(&self) -> impl Iterator<Item = &str> {
         directories(&self.path)
     }
 
-    /// Checks edits without reading the repository.
+    /// Checks the edits without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`): a path that git refuses or that two edits share, a
-    /// directory where another edit has a file, too many files or bytes, and a deletion with a
-    /// mode.
+    /// `invalid_input` (field `edits`) for: a path that git refuses; two edits of the same path; a
+    /// path inside a file of another edit; too many files or bytes; a deletion with an executable
+    /// bit.
     pub fn check(edits: &[Self]) -> Result<()> {
         if edits.len() > MAX_FILES {
             return Err(Error::invalid(
@@ -141,8 +141,8 @@ impl FileEdit {
         Ok(())
     }
 
-    /// Git mode of the file after the edit, given `there`, the mode at that path in `branch`;
-    /// `None` for a deletion. Modes are git's: `0o100644`, `0o100755`, …
+    /// Returns the git mode of the file after the edit, such as `0o100644`, or `None` for a
+    /// deletion. `there` is the mode that the path has in `branch`, if it exists.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`) if the file to delete is missing, or if the path is a
@@ -176,7 +176,7 @@ impl FileEdit {
         }
     }
 
-    /// The error for an edit that leaves the file unchanged.
+    /// Returns the error for an edit that does not change its file.
     #[must_use]
     pub fn changes_nothing(&self, branch: &str) -> Error {
         Error::invalid(
@@ -190,8 +190,8 @@ impl FileEdit {
         .with_hint("leave this file out")
     }
 
-    /// Refuses a path whose parent is not a directory in `branch`, unless the edits delete that
-    /// parent.
+    /// Refuses an edit of which a parent path is a file in `branch`, unless another edit deletes
+    /// that file.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`).
@@ -212,7 +212,7 @@ impl FileEdit {
         Ok(())
     }
 
-    /// The error for an edit whose path conflicts with another one.
+    /// Returns the error for an edit whose path conflicts with a file of `branch`.
     #[must_use]
     pub fn in_the_way(path: &str, branch: &str) -> Error {
         Error::invalid(
@@ -226,13 +226,14 @@ impl FileEdit {
         .with_hint("delete that path as well, or give the new file another name")
     }
 
-    /// The path, escaped for a message.
+    /// Returns the path, escaped for a message.
     #[must_use]
     pub fn shown(&self) -> String {
         text::one_line(&self.path).into_owned()
     }
 
-    /// A branch name for edits: words of the title and a random suffix, so that the name is unique.
+    /// Returns a branch name for edits: words of the title, and a random suffix that makes the name
+    /// unique.
     #[must_use]
     pub fn branch_name(title: &str) -> String {
         let mut slug = String::new();
@@ -260,7 +261,8 @@ fn directories(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
-/// The reason why git refuses a path, as the end of a sentence.
+/// Returns the reason why git refuses a path. The reason completes the sentence of an error
+/// message.
 fn path_problem(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("it is empty");
@@ -282,8 +284,8 @@ fn path_problem(path: &str) -> Option<&'static str> {
     })
 }
 
-/// True for every spelling of `.git` that some file system accepts: case and characters that HFS+
-/// and NTFS drop are ignored (`verify_path` of git's `read-cache.c` refuses the same).
+/// Returns true for every spelling of `.git` that some file system accepts. Ignores case and the
+/// characters that HFS+ and NTFS drop, like `verify_path` in git's `read-cache.c`.
 fn is_dot_git(part: &str) -> bool {
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     part.split('\\').any(|name| {

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, RepoNode, SetChange};
 use crate::{Error, PrId, PrKey, RepoId, Result, Timestamp, locator::ISSUE_SUFFIX};
 
-/// An issue of a repository.
+/// Id of an issue.
 ///
-/// `Display` prints a locator, as for [`PrId`](crate::PrId). Whether issues and pull requests share
-/// their numbers depends on the forge. A git repository numbers them separately, so the locator of
-/// an issue shows the kind: `file:///srv/tools#issue-3`.
+/// `Display` prints a locator, as for [`PrId`](crate::PrId). On some forges issues and pull
+/// requests share their numbers. A git repository numbers them separately, so the locator of an
+/// issue there shows the kind: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
     /// The repository.
     pub repo: RepoId,
-    /// Key in the repository.
+    /// Key of the issue in the repository.
     pub key: PrKey,
 }
 
 impl IssueId {
-    /// An issue by number.
+    /// Returns the id of issue `number` in `repo`.
     #[must_use]
     pub fn number(repo: RepoId, number: u64) -> Self {
         Self {
@@ -51,7 +51,7 @@ pub enum IssueState {
     Closed,
 }
 
-/// Reason of an issue's state, if the forge records one.
+/// Reason for the state of an issue, if the forge records one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueReason {
@@ -69,9 +69,9 @@ pub enum IssueReason {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Issue {
-    /// Identity.
+    /// Id of the issue.
     pub id: IssueId,
-    /// The forge's own id (a node id, a record's at-uri); empty if there is none.
+    /// The forge's internal id (a node id, a record's at-uri). Empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_id: String,
     /// Number, if the forge numbers issues.
@@ -84,9 +84,9 @@ pub struct Issue {
     pub author: Actor,
     /// Open or closed.
     pub state: IssueState,
-    /// Reason of the state; `None` if the forge does not record a reason.
+    /// Reason for the state; `None` if the forge records none.
     pub state_reason: Option<IssueReason>,
-    /// Labels, by name.
+    /// Labels, sorted by name.
     pub labels: Vec<Label>,
     /// Assignees.
     pub assignees: Vec<Actor>,
@@ -101,12 +101,12 @@ pub struct Issue {
     pub closed_at: Option<Timestamp>,
     /// Number of comments.
     pub comments_count: u64,
-    /// URL of the issue's page, or a locator if there is no page.
+    /// URL of the issue's page, or a locator if the issue has no page.
     pub url: String,
-    /// The version for a compare-and-swap edit (opaque).
+    /// Version for a compare-and-swap edit; opaque.
     pub version: String,
-    /// Values of the issue's fields by name: the fields of the board in [`IssueFields::board`], and
-    /// fields that a git repository stores in the issue itself.
+    /// Field values by the name of the field. On GitHub the fields belong to the board in
+    /// [`IssueFields::board`]; a git repository stores them in the issue.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     /// Comments, oldest first. ([`IssueFields::comments`])
@@ -119,8 +119,8 @@ pub struct Issue {
     /// ([`IssueFields::details`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<IssueDetails>,
-    /// Pull requests that close the issue when merged; `None` where only links tell them.
-    /// ([`IssueFields::closing_pulls`])
+    /// Pull requests that close the issue when merged; `None` on a forge where only
+    /// [`Links`](super::Links) contain them. ([`IssueFields::closing_pulls`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing_pulls: Option<Vec<ClosingPull>>,
     /// Items on project boards. ([`IssueFields::projects`])
@@ -132,7 +132,8 @@ pub struct Issue {
 }
 
 impl Issue {
-    /// An open issue without a text; a key that is a number is its number.
+    /// Builds an open issue without a description. If the key is a number, it is also set as the
+    /// number.
     pub fn new(
         id: IssueId,
         title: impl Into<String>,
@@ -175,18 +176,18 @@ impl Issue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IssueType {
-    /// The forge's own id.
+    /// The forge's internal id.
     pub id: String,
     /// Name.
     pub name: String,
-    /// Purpose.
+    /// Purpose of the type.
     pub description: Option<String>,
     /// The forge's name of the colour.
     pub color: Option<String>,
 }
 
 impl IssueType {
-    /// The type `id` with its name.
+    /// Builds the type `id` with its name.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -201,12 +202,12 @@ impl IssueType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClosingPull {
-    /// Identity.
+    /// Id of the pull request.
     pub id: PrId,
-    /// The forge's own id; empty if there is none.
+    /// The forge's internal id. Empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_id: String,
-    /// The forge's own ids of the pull request's repository.
+    /// The forge's internal ids of the pull request's repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo_node: Option<RepoNode>,
     /// URL of the pull request's page, or a locator if there is no page.
@@ -214,7 +215,7 @@ pub struct ClosingPull {
 }
 
 impl ClosingPull {
-    /// The pull request `id` with its URL, without the forge's own ids.
+    /// Builds a closing pull request from its id and URL, without the forge's internal ids.
     pub fn new(id: PrId, url: impl Into<String>) -> Self {
         Self {
             id,
@@ -243,9 +244,9 @@ pub struct SubIssuesSummary {
 pub struct IssueDetails {
     /// The type, if the issue has one.
     pub issue_type: Option<IssueType>,
-    /// Whether the issue is pinned to the top of the list.
+    /// True if the issue is pinned to the top of the list.
     pub is_pinned: bool,
-    /// Number of reactions by emoji name.
+    /// Number of reactions by the name of the emoji.
     pub reactions: BTreeMap<String, u64>,
     /// Number of sub-issues.
     pub sub_issues: SubIssuesSummary,
@@ -263,7 +264,7 @@ pub struct IssueRelations {
     pub blocked_by: Vec<RelatedIssue>,
     /// The issues that this one blocks.
     pub blocking: Vec<RelatedIssue>,
-    /// At least one list was not read completely.
+    /// True if at least one of the lists is incomplete.
     pub truncated: bool,
 }
 
@@ -271,18 +272,18 @@ pub struct IssueRelations {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RelatedIssue {
-    /// Identity.
+    /// Id of the issue.
     pub id: IssueId,
     /// Title, on one line.
     pub title: String,
     /// Open or closed.
     pub state: IssueState,
-    /// URL of the issue's page, or a locator if there is no page.
+    /// URL of the issue's page, or a locator if the issue has no page.
     pub url: String,
 }
 
 impl RelatedIssue {
-    /// The issue `id` with its title, state and URL.
+    /// Builds the issue `id` with its title, state and URL.
     pub fn new(
         id: IssueId,
         title: impl Into<String>,
@@ -302,9 +303,9 @@ impl RelatedIssue {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct IssueSet {
-    /// The requested issues, and related ones from the same answer.
+    /// The requested issues, and related issues that the same answer contained.
     pub issues: Vec<Issue>,
-    /// Requested issues that could not be read.
+    /// Requested issues that could not be read, with the reason.
     pub failed: Vec<(IssueId, Error)>,
 }
 
@@ -312,14 +313,14 @@ pub struct IssueSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IssueField {
-    /// Name.
+    /// Name of the field.
     pub name: String,
-    /// Values, in order.
+    /// Allowed values, in order.
     pub options: Vec<String>,
 }
 
 impl IssueField {
-    /// The field `name` with the values `options`.
+    /// Builds the field `name` with the values `options`.
     pub fn new(name: impl Into<String>, options: Vec<String>) -> Self {
         Self {
             name: name.into(),
@@ -328,13 +329,13 @@ impl IssueField {
     }
 }
 
-/// Selects the expensive sections of an issue.
+/// Selects which optional sections of an issue to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
-    /// Only the newest five comments, on forges where reading more is expensive.
+    /// Only the newest five comments, on forges where reading all of them takes more requests.
     pub newest_comments: bool,
     /// Parent, sub-issues and dependencies.
     pub relations: bool,
@@ -349,7 +350,7 @@ pub struct IssueFields {
 }
 
 impl IssueFields {
-    /// No section.
+    /// Selects no section.
     pub const NONE: Self = Self {
         comments: false,
         newest_comments: false,
@@ -359,17 +360,17 @@ impl IssueFields {
         projects: false,
         closing_pulls: false,
     };
-    /// Only comments.
+    /// Selects only comments.
     pub const COMMENTS: Self = Self {
         comments: true,
         ..Self::NONE
     };
-    /// Only the newest comments.
+    /// Selects only the newest comments.
     pub const NEWEST_COMMENTS: Self = Self {
         newest_comments: true,
         ..Self::COMMENTS
     };
-    /// Only parent, sub-issues and dependencies.
+    /// Selects only parent, sub-issues and dependencies.
     pub const RELATIONS: Self = Self {
         relations: true,
         ..Self::NONE
@@ -379,19 +380,19 @@ impl IssueFields {
         details: true,
         ..Self::NONE
     };
-    /// Only the pull requests that close the issue when merged.
+    /// Selects only the pull requests that close the issue when merged.
     pub const CLOSING_PULLS: Self = Self {
         closing_pulls: true,
         ..Self::NONE
     };
-    /// Only items on project boards.
+    /// Selects only items on project boards.
     pub const PROJECTS: Self = Self {
         projects: true,
         ..Self::NONE
     };
 }
 
-/// States that a list of issues shows.
+/// States of the issues in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IssueFilter {
     /// Open issues.
@@ -404,7 +405,7 @@ pub enum IssueFilter {
 }
 
 impl IssueFilter {
-    /// Whether the filter shows issues in `state`.
+    /// Returns true if the filter shows issues in `state`.
     #[must_use]
     pub fn shows(self, state: IssueState) -> bool {
         match self {
@@ -415,36 +416,36 @@ impl IssueFilter {
     }
 }
 
-/// Selects issues, newest first.
+/// Query for issues. The result is sorted newest first unless `oldest_first` is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct IssueQuery {
-    /// Oldest first instead.
+    /// Sort the result oldest first.
     pub oldest_first: bool,
-    /// Sections of each row.
+    /// Sections to read for each issue.
     pub fields: IssueFields,
-    /// By state.
+    /// Filters by state.
     pub state: IssueFilter,
-    /// By author's login; `@me` is the viewer.
+    /// Filters by the login of the author; `@me` is the viewer.
     pub author: Option<String>,
-    /// By assignee's login; `@me` is the viewer.
+    /// Filters by the login of an assignee; `@me` is the viewer.
     pub assignee: Option<String>,
-    /// By labels; an issue needs all of them.
+    /// Filters by labels; an issue must have all of them.
     pub labels: Vec<String>,
     /// Words and qualifiers in the forge's own search syntax.
     pub search: Option<String>,
-    /// By a mentioned login; `@me` is the viewer.
+    /// Filters by the login of a mentioned account; `@me` is the viewer.
     pub mention: Option<String>,
-    /// By the title of the milestone.
+    /// Filters by the title of the milestone.
     pub milestone: Option<String>,
-    /// By the name of the type.
+    /// Filters by the name of the type.
     pub issue_type: Option<String>,
-    /// By the app that opened the issue.
+    /// Filters by the app that opened the issue.
     pub app: Option<String>,
 }
 
 impl IssueQuery {
-    /// Whether a filter requires the forge's search.
+    /// Returns true if a filter needs the search of the forge.
     #[must_use]
     pub fn searches(&self) -> bool {
         let filters = [
@@ -458,7 +459,7 @@ impl IssueQuery {
     }
 }
 
-/// An issue to open.
+/// A request to open an issue.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct NewIssue {
@@ -482,12 +483,12 @@ pub struct NewIssue {
     pub blocked_by: Vec<IssueId>,
     /// Values of fields, by name.
     pub values: BTreeMap<String, String>,
-    /// The board whose fields `values` sets.
+    /// The board that the fields in `values` belong to.
     pub board: Option<BoardId>,
 }
 
 impl NewIssue {
-    /// An issue with only title and description.
+    /// Builds a request with only title and description.
     pub fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -497,7 +498,7 @@ impl NewIssue {
     }
 }
 
-/// Changes to an issue; unset fields stay as they are.
+/// A request to change an issue. Fields that are not set stay as they are.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct EditIssue {
@@ -517,9 +518,9 @@ pub struct EditIssue {
     pub projects: SetChange<String>,
     /// Values of fields, by name; `None` clears a field.
     pub values: BTreeMap<String, Option<String>>,
-    /// Like `values`, but a field or value missing on the board is skipped.
+    /// Like `values`, but a field or value that the board does not have is skipped.
     pub values_if_known: BTreeMap<String, Option<String>>,
-    /// The board whose fields `values` sets.
+    /// The board that the fields in `values` belong to.
     pub board: Option<BoardId>,
     /// Parent issue; `Some(None)` removes the parent.
     pub parent: Option<Option<IssueId>>,
@@ -527,30 +528,30 @@ pub struct EditIssue {
     pub blocked_by: SetChange<IssueId>,
     /// New state.
     pub state: Option<IssueState>,
-    /// Reason for closing; `None` is the forge's default.
+    /// Reason for closing; `None` lets the forge choose.
     pub reason: Option<IssueReason>,
     /// A comment to post with the changes.
     pub comment: Option<String>,
-    /// Refuse unless [`Issue::version`] has this value.
+    /// Refuse the edit unless [`Issue::version`] has this value.
     pub expected_version: Option<String>,
 }
 
-/// How to close or reopen an issue.
+/// A request to close or reopen an issue.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SetIssueState {
     /// New state.
     pub state: IssueState,
-    /// Reason for closing; `None` is the forge's default.
+    /// Reason for closing; `None` lets the forge choose.
     pub reason: Option<IssueReason>,
-    /// The issue of which this one is a duplicate, with the reason [`IssueReason::Duplicate`].
+    /// The original issue, if the reason is [`IssueReason::Duplicate`].
     pub duplicate_of: Option<IssueId>,
     /// A comment to post with the change.
     pub comment: Option<String>,
 }
 
 impl SetIssueState {
-    /// A request for `state` without reason and comment.
+    /// Builds a request for `state` without reason and comment.
     #[must_use]
     pub fn to(state: IssueState) -> Self {
         Self {
@@ -561,7 +562,7 @@ impl SetIssueState {
         }
     }
 
-    /// A request to close an issue as a duplicate of `other`.
+    /// Returns a request to close an issue as a duplicate of `other`.
     #[must_use]
     pub fn duplicate_of(other: IssueId) -> Self {
         Self {

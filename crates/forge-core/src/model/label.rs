@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Label {
-    /// Name, unique ignoring case.
+    /// Name, unique regardless of case.
     pub name: String,
     /// Colour as six hex digits, without `#`.
     pub color: String,
     /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The forge's own id (a node id, an at-uri); empty if only the name identifies the label.
+    /// The forge's internal id (a node id, an at-uri). Empty if the name is the only id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
 }
 
 impl Label {
-    /// A label without a description and without an id of the forge.
+    /// Builds a label without a description and internal id.
     pub fn new(name: impl Into<String>, color: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -28,7 +28,7 @@ impl Label {
     }
 }
 
-/// A label to define.
+/// A request to define a label.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct NewLabel {
@@ -38,15 +38,15 @@ pub struct NewLabel {
     pub color: Option<String>,
     /// Description.
     pub description: Option<String>,
-    /// Allowed values, of which an issue has at most one; empty for a label without values. The
-    /// value of an issue is the label `name:value`.
+    /// Allowed values. An issue has at most one of them, stored as the label `name:value`. Empty
+    /// for a label without values.
     pub values: Vec<String>,
-    /// Change an existing label instead of refusing.
+    /// Change the label if it exists, instead of refusing.
     pub overwrite: bool,
 }
 
 impl NewLabel {
-    /// A label without values, in the forge's colour.
+    /// Builds a request for a label without values, in a colour that the forge chooses.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -17,7 +17,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The repository of the subject.
+    /// Returns the repository of the subject.
     #[must_use]
     pub fn repo(&self) -> &RepoId {
         match self {
@@ -26,7 +26,7 @@ impl Subject {
         }
     }
 
-    /// Key in that repository.
+    /// Returns the key in that repository.
     #[must_use]
     pub fn key(&self) -> &PrKey {
         match self {
@@ -35,7 +35,7 @@ impl Subject {
         }
     }
 
-    /// The kind of subject.
+    /// Returns whether the subject is a pull request or an issue.
     #[must_use]
     pub fn kind(&self) -> SubjectKind {
         match self {
@@ -64,7 +64,7 @@ pub enum SubjectKind {
     Issue,
 }
 
-/// State of a link's target.
+/// State of the target of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkState {
@@ -99,20 +99,21 @@ impl From<IssueState> for LinkState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Link {
-    /// Kind of target; `None` for a bare number in another repository, which is not looked up.
+    /// Kind of the target. `None` for a number in another repository, because such a target is not
+    /// looked up.
     pub kind: Option<SubjectKind>,
-    /// Repository of the target; `None` for a record whose repository was not looked up.
+    /// Repository of the target. `None` for a record, because its repository is not looked up.
     pub repo: Option<RepoId>,
-    /// Key in that repository.
+    /// Key of the target in that repository.
     pub key: PrKey,
-    /// Title, if known.
+    /// Title of the target, if known.
     pub title: Option<String>,
-    /// State, if known.
+    /// State of the target, if known.
     pub state: Option<LinkState>,
 }
 
 impl Link {
-    /// A link with only an address.
+    /// Builds a link without title and state.
     #[must_use]
     pub fn bare(kind: Option<SubjectKind>, repo: Option<RepoId>, key: PrKey) -> Self {
         Self {
@@ -124,12 +125,12 @@ impl Link {
         }
     }
 
-    /// Kind and address; equal for two links to the same target.
+    /// Returns kind and address. Two links to the same target have the same identity.
     fn identity(&self) -> (Option<SubjectKind>, String) {
         let repo = self.repo.as_ref().map(RepoId::comparison_key);
         match &self.key {
             PrKey::Number(n) => (self.kind, format!("{}#{n}", repo.unwrap_or_default())),
-            // An at-uri identifies a record together with its kind.
+            // The at-uri of a record already determines its kind.
             PrKey::Record(uri) => (None, uri.clone()),
         }
     }
@@ -150,8 +151,8 @@ impl fmt::Display for Link {
 
 /// All links of a pull request or an issue.
 ///
-/// Each target is in one list per direction, the strongest: a closed issue or a dependency is not
-/// repeated among the mentions.
+/// In each direction, a target is only in the list with the strongest relation. For example, a
+/// closed issue is not repeated among the mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Links {
@@ -159,12 +160,12 @@ pub struct Links {
     pub closes: Vec<Link>,
     /// Pull requests that close the subject when merged.
     pub closed_by: Vec<Link>,
-    /// Targets mentioned in the subject's own text and comments, outside of code.
+    /// Targets that the text or comments of the subject mention, outside of code.
     pub mentions: Vec<Link>,
     /// Pull requests and issues that mention the subject in their text or comments.
     pub mentioned_by: Vec<Link>,
-    /// Pull requests below the subject in a stack: a record says so, or both are open and the
-    /// subject's base branch is the head branch of the other pull request.
+    /// Pull requests below the subject in a stack. Either a record names the other pull request, or
+    /// both are open and the base branch of the subject is the head branch of the other.
     pub depends_on: Vec<Link>,
     /// Pull requests stacked on the subject.
     pub needed_by: Vec<Link>,
@@ -174,7 +175,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// Removes duplicates, links to `subject` itself, and targets that a stronger list has.
+    /// Removes duplicates, links to `subject` itself, and targets that a list with a stronger
+    /// relation has.
     #[must_use]
     pub fn settled(mut self, subject: &Subject) -> Self {
         let own = Link::bare(
@@ -204,7 +206,7 @@ impl Links {
         self
     }
 
-    /// The lists with their names, in display order.
+    /// Returns the lists with their names, in the order for display.
     #[must_use]
     pub fn lists(&self) -> [(&'static str, &[Link]); 6] {
         [
@@ -262,7 +264,7 @@ mod tests {
         };
         let subject = Subject::Issue(IssueId::number(github("octo"), 9));
         assert_eq!(links.settled(&subject).mentions, [at("Octo"), at("other")]);
-        // A target already in a stronger list is not repeated.
+        // A target that is already in a list with a stronger relation is not repeated.
         let closed = Link {
             kind: Some(SubjectKind::Issue),
             ..at("other")

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::{Actor, LocalClone, PullRequest};
 use crate::{Error, Precondition, Result, Timestamp};
 
-/// How to merge.
+/// Method of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMethod {
-    /// A commit with two parents.
+    /// A merge commit with two parents.
     Merge,
-    /// One commit with all changes.
+    /// One commit with all changes of the pull request.
     Squash,
-    /// Each commit, recreated on top of the base.
+    /// A copy of each commit, on top of the base.
     Rebase,
 }
 
 impl MergeMethod {
-    /// `merge`, `squash` or `rebase`.
+    /// Returns `merge`, `squash` or `rebase`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -29,37 +29,37 @@ impl MergeMethod {
     }
 }
 
-/// Result of merging head and base in git.
+/// Result of a trial merge of head and base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeState {
-    /// No conflicts.
+    /// The merge has no conflicts.
     Mergeable,
-    /// Conflicts.
+    /// The merge has conflicts.
     Conflicting,
-    /// The forge has not computed the state yet: retry.
+    /// The forge has not computed the state yet, so read again.
     Unknown,
 }
 
-/// Result of a merge check.
+/// Result of checking whether a pull request can be merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Mergeability {
-    /// State of head against base.
+    /// Result of the trial merge of head and base.
     pub state: MergeState,
     /// Status in the forge's words, upper case as on GitHub: `CLEAN`, `DIRTY`, `DRAFT`, `BLOCKED`,
     /// `BEHIND`, `UNSTABLE`, `HAS_HOOKS`, `UNKNOWN`.
     pub status: String,
     /// Conflicting paths, if the forge names them.
     pub conflicts: Vec<String>,
-    /// The checked head commit, hex.
+    /// The head commit that was checked, hex.
     pub head_oid: String,
-    /// The checked base commit, hex.
+    /// The base commit that was checked, hex.
     pub base_oid: String,
 }
 
 impl Mergeability {
-    /// A result without conflicting paths and without commit ids.
+    /// Builds a result without conflicting paths and commit ids.
     pub fn new(state: MergeState, status: impl Into<String>) -> Self {
         Self {
             state,
@@ -71,7 +71,7 @@ impl Mergeability {
     }
 }
 
-/// A merge that the forge makes once the requirements are met.
+/// An automatic merge, which the forge makes once the requirements are met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AutoMerge {
@@ -79,7 +79,7 @@ pub struct AutoMerge {
     pub method: MergeMethod,
     /// Account that enabled the automatic merge.
     pub enabled_by: Actor,
-    /// Time of enabling, if known.
+    /// Time when the automatic merge was enabled, if known.
     pub enabled_at: Option<Timestamp>,
     /// First line of the commit message, if given.
     pub subject: Option<String>,
@@ -90,7 +90,7 @@ pub struct AutoMerge {
 }
 
 impl AutoMerge {
-    /// A merge by `method` that `enabled_by` enabled, with the forge's own commit message.
+    /// Builds an automatic merge whose commit message the forge chooses.
     #[must_use]
     pub fn new(method: MergeMethod, enabled_by: Actor) -> Self {
         Self {
@@ -104,19 +104,19 @@ impl AutoMerge {
     }
 }
 
-/// A requested merge.
+/// A request to merge a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless the pull request's [`head_id`](crate::model::PullRequest::head_id) has this
-    /// value.
+    /// Refuse the merge unless [`head_id`](crate::model::PullRequest::head_id) has this value.
     pub expected_head: Option<String>,
-    /// Refuse unless the base is this branch.
+    /// Refuse the merge unless this is the base branch.
     pub expected_base: Option<String>,
-    /// Refuse unless the pull request has this [`version`](crate::model::PullRequest::version), on
-    /// forges where a record has the title and the message of the merge.
+    /// Refuse the merge unless the pull request has this
+    /// [`version`](crate::model::PullRequest::version). Used on forges where the title and message
+    /// of the merge come from a record.
     pub expected_version: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,
@@ -124,27 +124,26 @@ pub struct MergeReq {
     pub body: Option<String>,
     /// E-mail address of the merge or squash commit's author.
     pub author_email: Option<String>,
-    /// Delete the head branch afterwards.
+    /// Delete the head branch after the merge.
     pub delete_branch: bool,
     /// Let the forge merge once the requirements are met.
     pub auto: bool,
-    /// Merge past unmet requirements.
+    /// Merge even if requirements are unmet.
     pub admin: bool,
-    /// Do not merge: only finish an earlier merge of a merged pull request (its record, and the
-    /// head branch with `delete_branch`), for callers who confirmed only that.
+    /// Merge nothing, and only finish an earlier merge: write its missing record, and delete the
+    /// head branch if `delete_branch` is set. For callers who confirmed only these steps.
     pub only_left_over: bool,
-    /// Do not update the files of work trees that have the base checked out, on forges that live in
-    /// the repository.
+    /// Leave the files of work trees with the base branch unchanged. Only for forges that are git
+    /// repositories on this machine.
     pub leave_checkout: bool,
-    /// Do not wait for the forge to compute mergeability, because the caller already waited in
-    /// vain.
+    /// Do not wait for the forge to compute mergeability, because the caller has already waited.
     pub skip_wait: bool,
     /// A clone on this machine, for forges where a merge is a push.
     pub clone: Option<LocalClone>,
 }
 
 impl MergeReq {
-    /// Checks a [`Self::subject`] before anything is read.
+    /// Checks a [`Self::subject`] before the pull request is read.
     ///
     /// # Errors
     /// `invalid_input` (field `subject`) for a blank subject, or one with several lines.
@@ -158,7 +157,7 @@ impl MergeReq {
         Ok(())
     }
 
-    /// Checks that this request allows merging `pr`, which is not merged.
+    /// Checks that this request may merge `pr`, which is not merged yet.
     ///
     /// # Errors
     /// `precondition_failed` if [`Self::only_left_over`] is set.
@@ -174,29 +173,29 @@ impl MergeReq {
     }
 }
 
-/// Result of a merge, new or earlier.
+/// Result of a merge request.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Merge {
     /// The pull request after the merge.
     pub pull_request: PullRequest,
-    /// The resulting commit of the base branch, hex.
+    /// The commit of the base branch that resulted from the merge, hex.
     pub commit: Option<String>,
     /// Method.
     pub method: Option<MergeMethod>,
-    /// The merge happened before this call, which then changed nothing.
+    /// True if the pull request was merged before this call, which then did not merge.
     pub already_merged: bool,
-    /// The merge happens later (automatically, or by a queue).
+    /// True if the forge merges later, automatically or through a queue.
     pub queued: bool,
     /// Position in the merge queue, from 1, if the pull request entered one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<u64>,
-    /// The head branch was deleted.
+    /// True if the head branch was deleted.
     pub branch_deleted: bool,
 }
 
 impl Merge {
-    /// A merge of `pull_request` by this call, without commit and method.
+    /// Returns the result of merging `pull_request` in this call, without commit and method.
     #[must_use]
     pub fn of(pull_request: PullRequest) -> Self {
         Self {

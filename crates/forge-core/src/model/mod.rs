@@ -1,9 +1,9 @@
 //! The domain model: pull requests, reviews, checks and their parts, the same on every forge.
 //!
-//! Field names are the core vocabulary (`snake_case`), the same in Rust, MCP and docs; the CLI's
-//! `--json` maps them to gh's camelCase. Times are [`Timestamp`](crate::Timestamp)s, object ids are
-//! full hex. Text fields hold the forge's text unchanged: pass them through [`crate::text`] before
-//! they reach a terminal.
+//! Field names are the core vocabulary (`snake_case`), which is the same in Rust, MCP and docs; the
+//! CLI's `--json` maps them to the camelCase of gh. Times are [`Timestamp`](crate::Timestamp)s,
+//! object ids are full hex. Text fields contain the unchanged text of the forge, so pass them
+//! through [`crate::text`] before printing them to a terminal.
 
 mod across;
 mod actor;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Hint, Ingestion, PrId, PrKey, RepoId, Timestamp};
 
-/// The state of a pull request. A draft is open with `draft` set.
+/// State of a pull request. A draft is open and also has `draft` set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrState {
@@ -25,13 +25,13 @@ pub enum PrState {
 
 /// A pull request.
 ///
-/// Expensive sections are `None` unless [`PrFields`] selects them.
+/// Sections that take more requests are `None` unless [`PrFields`] selects them.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PullRequest {
-    /// Identity.
+    /// Id of the pull request.
     pub id: PrId,
-    /// The forge's own id (a node id, a record's at-uri); empty if there is none.
+    /// The forge's internal id (a node id, a record's at-uri). Empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_id: String,
     /// Number, if the forge numbers pull requests.
@@ -44,34 +44,36 @@ pub struct PullRequest {
     pub author: Actor,
     /// Open, closed or merged.
     pub state: PrState,
-    /// The pull request is a draft.
+    /// True if the pull request is a draft.
     pub draft: bool,
     /// The branch to merge into.
     pub base_branch: String,
-    /// The base commit, hex: the branch's tip while open, the commit merged onto afterwards.
+    /// The base commit, hex. While the pull request is open, the tip of the base branch; afterwards
+    /// the commit onto which it was merged.
     pub base_oid: Option<String>,
     /// The branch with the changes.
     pub head_branch: String,
-    /// The head commit, hex; `None` if the branch is gone and the commit was not recorded. With a
-    /// [`Self::head_patch`] the value is only the author's statement.
+    /// The head commit, hex. `None` if the branch is gone and the commit was not recorded. If there
+    /// is a [`Self::head_patch`], the commit is unverified: the author states it.
     pub head_oid: Option<String>,
     /// CID of the patch, if the forge stores the changes as a patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_patch: Option<String>,
-    /// The ref of the base repository from which git fetches the head, such as `refs/pull/7/head`;
-    /// `None` if there is none and the commits are made from the patch.
+    /// The ref of the base repository from which git can fetch the head, such as
+    /// `refs/pull/7/head`. `None` if there is no such ref, because the commits are made from the
+    /// patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_ref: Option<String>,
-    /// The repository of the head branch, if it differs from the base branch's repository (a fork).
+    /// The repository of the head branch, if it is not the repository of the base branch (a fork).
     pub head_repo: Option<RepoId>,
-    /// Number of submitted rounds; `None` where a pull request follows its branch.
+    /// Number of submitted rounds; `None` on forges where a pull request follows its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// The pull request below in the stack, on forges that record one. ([`PrFields::DEPENDS_ON`],
-    /// if reading takes a request)
+    /// The pull request below in the stack, on forges that record it. ([`PrFields::DEPENDS_ON`], if
+    /// reading it takes a request)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<PrKey>,
-    /// The forge's own ids of the head branch's repository, this one or a fork.
+    /// The forge's internal ids of the repository of the head branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_node: Option<RepoNode>,
     /// Creation time.
@@ -82,13 +84,13 @@ pub struct PullRequest {
     pub closed_at: Option<Timestamp>,
     /// Time of merging.
     pub merged_at: Option<Timestamp>,
-    /// Account that merged.
+    /// Account that merged the pull request.
     pub merged_by: Option<Actor>,
     /// The commit that the merge created, hex.
     pub merge_commit: Option<String>,
     /// URL of the pull request's page, or a `file://` locator.
     pub url: String,
-    /// Labels, by name.
+    /// Labels, sorted by name.
     pub labels: Vec<Label>,
     /// Assignees.
     pub assignees: Vec<Actor>,
@@ -98,26 +100,26 @@ pub struct PullRequest {
     pub approvals: u64,
     /// Number of reviewers whose latest opinion requests changes.
     pub changes_requested: u64,
-    /// Reviewers with a requested review that is still missing.
+    /// Reviewers whose review is requested and still missing.
     pub pending_reviewers: Vec<Reviewer>,
     /// Combined decision of the reviews.
     pub review_decision: Option<ReviewDecision>,
-    /// The latest opinion of each reviewer, or the latest comment of a reviewer without an opinion;
-    /// by time.
+    /// The latest opinion of each reviewer, sorted by time. For a reviewer without an opinion, the
+    /// latest comment.
     pub latest_reviews: Vec<Review>,
-    /// The latest review by the pull request's author, which does not count. `None` if the author
-    /// has not reviewed, or if the forge lists the review elsewhere.
+    /// The latest review by the author of the pull request, which does not count. `None` if there
+    /// is no such review, or if the forge lists it elsewhere.
     #[serde(skip)]
     pub author_review: Option<Review>,
-    /// Number of comments, without threads.
+    /// Number of comments, not including threads.
     pub comments_count: u64,
-    /// The version for a compare-and-swap edit (opaque).
+    /// Version for a compare-and-swap edit; opaque.
     pub version: String,
     /// Added lines. ([`PrFields::STATS`])
     pub additions: Option<u64>,
     /// Deleted lines. ([`PrFields::STATS`])
     pub deletions: Option<u64>,
-    /// Changed files. ([`PrFields::STATS`])
+    /// Number of changed files. ([`PrFields::STATS`])
     pub changed_files: Option<u64>,
     /// Mergeability of head and base. ([`PrFields::MERGEABILITY`])
     pub mergeability: Option<Mergeability>,
@@ -131,42 +133,42 @@ pub struct PullRequest {
     pub commits: Option<Vec<Commit>>,
     /// Files, by path. ([`PrFields::FILES`])
     pub files: Option<Vec<FileChange>>,
-    /// Checks of the head. ([`PrFields::CHECKS`]; stays `None` if the forge has no checks)
+    /// Checks of the head. ([`PrFields::CHECKS`]; `None` if the forge has no checks)
     pub checks: Option<ChecksReport>,
-    /// The forge's own list of the issues that the merge closes. ([`PrFields::LINKED_ISSUES`];
-    /// stays `None` if the forge has no such list)
+    /// Issues that the merge closes, as listed by the forge. ([`PrFields::LINKED_ISSUES`]; `None`
+    /// if the forge has no such list)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues: Option<Vec<LinkedIssue>>,
-    /// Settings of a scheduled merge. ([`PrFields::AUTO_MERGE`])
+    /// Settings of an automatic merge. ([`PrFields::AUTO_MERGE`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<AutoMerge>,
-    /// Maintainers of the base repository may push to the head branch.
-    /// ([`PrFields::MAINTAINER_ACCESS`]; stays `None` if the forge has no such right)
+    /// True if maintainers of the base repository may push to the head branch.
+    /// ([`PrFields::MAINTAINER_ACCESS`]; `None` if the forge has no such right)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintainer_can_modify: Option<bool>,
-    /// Number in the forge's database. ([`PrFields::DATABASE_ID`])
+    /// Id in the forge's database. ([`PrFields::DATABASE_ID`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database_id: Option<u64>,
     /// The forge's test merge commit, hex. ([`PrFields::POTENTIAL_MERGE`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub potential_merge_commit: Option<String>,
-    /// Number of reactions by emoji name. ([`PrFields::REACTIONS`])
+    /// Number of reactions by the name of the emoji. ([`PrFields::REACTIONS`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reactions: Option<BTreeMap<String, u64>>,
-    /// Items on project boards. ([`PrFields::PROJECTS`]; stays `None` if the forge has no boards or
-    /// they could not be read)
+    /// Items on project boards. ([`PrFields::PROJECTS`]; `None` if the forge has no boards or they
+    /// could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
-    /// Ingestion of the pull request's record by the index. ([`PrFields::INGESTION`]; stays `None`
+    /// Ingestion state of the pull request's record in the index. ([`PrFields::INGESTION`]; `None`
     /// on forges without a separate index)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingestion: Option<RecordIngestion>,
-    /// Requirements of the base branch. ([`PrFields::RULES`]; stays `None` if the forge has no
-    /// branch rules)
+    /// Requirements of the base branch. ([`PrFields::RULES`]; `None` if the forge has no branch
+    /// rules)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rules: Option<BaseRules>,
-    /// The head branch is its repository's default branch. ([`PrFields::TO_CHANGE`]; stays `None`
-    /// if reading takes a request)
+    /// True if the head branch is the default branch of its repository. ([`PrFields::TO_CHANGE`];
+    /// `None` if reading this takes a request)
     #[serde(skip)]
     pub head_is_default: Option<bool>,
     /// Sections that could not be read in full, with the reason.
@@ -175,8 +177,8 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
-    /// An open pull request without branches, a text and the sections of [`PrFields`]; a key that
-    /// is a number is its number.
+    /// Builds an open pull request without branches, description and the sections of [`PrFields`].
+    /// If the key is a number, it is also set as the number.
     pub fn new(id: PrId, title: impl Into<String>, author: Actor, created_at: Timestamp) -> Self {
         Self {
             number: match id.key {
@@ -242,14 +244,14 @@ impl PullRequest {
         }
     }
 
-    /// Review counts from [`Self::latest_reviews`].
+    /// Counts the reviews in [`Self::latest_reviews`].
     #[must_use]
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 
-    /// Id of the changes, to compare with an expected head: the CID of the patch if there is one,
-    /// otherwise the head commit.
+    /// Returns the id of the changes, which is compared with an expected head: the CID of the patch
+    /// if there is one, otherwise the head commit.
     #[must_use]
     pub fn head_id(&self) -> Option<&str> {
         self.head_patch.as_deref().or(self.head_oid.as_deref())
@@ -260,26 +262,26 @@ impl PullRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LinkedIssue {
-    /// The forge's own id; empty if there is none.
+    /// The forge's internal id. Empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The issue's repository, possibly another than the pull request's.
+    /// The repository of the issue. It may differ from the repository of the pull request.
     pub repo: RepoId,
-    /// The forge's own ids of that repository.
+    /// The forge's internal ids of that repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo_node: Option<RepoNode>,
-    /// Number in that repository.
+    /// Number of the issue in that repository.
     pub number: u64,
     /// Title, on one line.
     pub title: String,
-    /// The issue is open.
+    /// True if the issue is open.
     pub open: bool,
     /// URL of the issue's page.
     pub url: String,
 }
 
 impl LinkedIssue {
-    /// An open issue of `repo`, without the forge's own ids.
+    /// Builds an open issue of `repo`, without the forge's internal ids.
     pub fn new(
         repo: RepoId,
         number: u64,
@@ -298,19 +300,20 @@ impl LinkedIssue {
     }
 }
 
-/// Ingestion of a pull request's record by the index.
+/// Result of checking whether the index has ingested the record of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RecordIngestion {
     /// The record's at-uri.
     pub uri: String,
-    /// The version that was read.
+    /// The version of the record that was checked.
     pub cid: String,
     /// The verdict.
     pub verdict: Ingestion,
     /// Evidence for the verdict.
     pub evidence: String,
-    /// The index answered, or was not needed. Otherwise `pending` proves nothing.
+    /// True if the index answered or was not needed. If false, the verdict `pending` proves
+    /// nothing.
     pub answered: bool,
     /// The recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -318,7 +321,7 @@ pub struct RecordIngestion {
 }
 
 impl RecordIngestion {
-    /// A verdict for which the index answered, or was not needed; without a recovery.
+    /// Builds a verdict without a recovery, for an index that answered or was not needed.
     pub fn new(
         uri: impl Into<String>,
         cid: impl Into<String>,
@@ -336,12 +339,12 @@ impl RecordIngestion {
     }
 }
 
-/// Selects the expensive sections of a pull request.
+/// Selects which optional sections of a pull request to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PrFields(u32);
 
 impl PrFields {
-    /// No sections.
+    /// Selects no sections.
     pub const NONE: Self = Self(0);
     /// Added and deleted lines, changed files.
     pub const STATS: Self = Self(1);
@@ -361,14 +364,14 @@ impl PrFields {
     pub const CHECKS: Self = Self(1 << 7);
     /// The issues that the merge closes.
     pub const LINKED_ISSUES: Self = Self(1 << 8);
-    /// For rows of a list, which need no description, labels, people, milestone or reviews: a forge
-    /// may leave these empty if reading them is expensive.
+    /// Permits leaving out description, labels, people, milestone and reviews, which rows of a list
+    /// do not need. A forge may leave these empty if reading them takes more requests.
     pub const ROW: Self = Self(1 << 9);
-    /// Settings of a scheduled merge.
+    /// Settings of an automatic merge.
     pub const AUTO_MERGE: Self = Self(1 << 10);
-    /// Right of maintainers to push to the head branch.
+    /// Permission of maintainers to push to the head branch.
     pub const MAINTAINER_ACCESS: Self = Self(1 << 11);
-    /// Number in the forge's database.
+    /// Id in the forge's database.
     pub const DATABASE_ID: Self = Self(1 << 12);
     /// The forge's test merge commit.
     pub const POTENTIAL_MERGE: Self = Self(1 << 13);
@@ -376,8 +379,8 @@ impl PrFields {
     pub const REACTIONS: Self = Self(1 << 14);
     /// Items on project boards.
     pub const PROJECTS: Self = Self(1 << 15);
-    /// Leaves out the description, which makes the version unusable. As with [`Self::ROW`], a forge
-    /// may read the description anyway.
+    /// Leaves out the description; the version is then unusable. As with [`Self::ROW`], a forge may
+    /// read the description anyway.
     pub const NO_DESCRIPTION: Self = Self(1 << 16);
     /// Leaves out the labels.
     pub const NO_LABELS: Self = Self(1 << 17);
@@ -391,39 +394,39 @@ impl PrFields {
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
     /// The pull request below in the stack.
     pub const DEPENDS_ON: Self = Self(1 << 22);
-    /// Ingestion of the record by the index.
+    /// Ingestion state of the record in the index.
     pub const INGESTION: Self = Self(1 << 24);
-    /// Requirements of the base branch, as far as they take no extra request;
+    /// Requirements of the base branch that need no extra request.
     /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the rest.
     pub const RULES: Self = Self(1 << 25);
-    /// Only the newest hundred comments, reviews and commits, on forges where reading more is
-    /// expensive.
+    /// Only the newest hundred comments, reviews and commits, on forges where reading all of them
+    /// takes more requests.
     pub const NEWEST: Self = Self(1 << 26);
-    /// Facts needed before a change. A caller selects these when finding a pull request to change,
-    /// and the change may then skip its own read.
+    /// Facts that a change needs. If a caller selects these when it finds the pull request, the
+    /// change does not have to read the pull request again.
     pub const TO_CHANGE: Self = Self(1 << 28);
-    /// Like [`Self::TO_CHANGE`], for a merge or an update of the head branch.
+    /// Like [`Self::TO_CHANGE`], but for a merge or an update of the head branch.
     pub const TO_MERGE: Self = Self(1 << 28 | 1 << 29);
 
-    /// Whether all sections of `other` are selected.
+    /// Returns true if all sections of `other` are selected.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The union with `other`.
+    /// Adds the sections of `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The sections without those of `other`.
+    /// Removes the sections of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether no section is selected.
+    /// Returns true if no section is selected.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -459,7 +462,7 @@ pub struct PullStatus {
 }
 
 impl PullStatus {
-    /// The lists of the viewer, without a pull request of a given branch.
+    /// Builds the lists for the viewer, without a pull request of the current branch.
     #[must_use]
     pub fn new(created_by: Vec<PullRequest>, needs_review: Vec<PullRequest>) -> Self {
         Self {

@@ -7,45 +7,45 @@ use crate::{Capability, RepoId, Support, Warning};
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RepoInfo {
-    /// The canonical id.
+    /// The canonical id of the repository.
     pub id: RepoId,
-    /// Other ids of the repository, confirmed by the forge. On tangled these use the DID of the
-    /// owner, the repository's own DID, and its record. Empty if there is only a name.
+    /// Other ids of the repository that the forge has confirmed. On tangled they use the DID of the
+    /// owner, the DID of the repository, and its record. Empty if there is only one name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
     pub default_branch: Option<String>,
-    /// Description, in one paragraph.
+    /// Description, as one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// URL of the repository's page; for a local repository, a `file://` URL.
     pub url: String,
-    /// The repository accepts no more changes.
+    /// True if the repository accepts no more changes.
     pub archived: bool,
-    /// The repository from which this fork was made.
+    /// The original repository, if this one is a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<RepoId>,
     /// Permission of the viewer.
     pub permission: Permission,
     /// The merge methods that the repository allows.
     pub merge_methods: Vec<MergeMethod>,
-    /// The method that the forge itself uses; `None` if the forge has no default method.
+    /// The merge method that the forge uses by default; `None` if it has no default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
-    /// Scopes that the credentials lack for changes in this repository, in the forge's names; empty
-    /// also if the forge does not say.
+    /// Scopes that the credentials would need for changes in this repository, in the forge's names.
+    /// Also empty if the forge does not report scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
-    /// Capabilities that differ here from the backend's table.
+    /// Capabilities that differ from the table of the backend in this repository.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
-    /// Facts that could not be determined, such as whether the viewer may write.
+    /// Warnings about facts that are unknown, such as whether the viewer may write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 impl RepoInfo {
-    /// A repository that the viewer may read, without branches and merge methods.
+    /// Builds a repository that the viewer may read, without branches and merge methods.
     pub fn new(id: RepoId, url: impl Into<String>) -> Self {
         Self {
             id,
@@ -71,12 +71,12 @@ impl RepoInfo {
 pub struct Branch {
     /// Name, without `refs/heads/`.
     pub name: String,
-    /// Tip of the branch.
+    /// Commit at the tip of the branch.
     pub oid: String,
 }
 
 impl Branch {
-    /// The branch `name` with its tip.
+    /// Builds the branch `name` with its tip.
     pub fn new(name: impl Into<String>, oid: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -85,7 +85,7 @@ impl Branch {
     }
 }
 
-/// File or directory at a path of a repository.
+/// Content of a path in a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathContent {
     /// Bytes of a file.
@@ -100,12 +100,12 @@ pub enum PathContent {
 pub struct DirectoryEntry {
     /// Name, without the directory.
     pub name: String,
-    /// The entry is a directory, not a file, a symbolic link or a submodule.
+    /// True for a directory; false for a file, a symbolic link or a submodule.
     pub is_directory: bool,
 }
 
 impl DirectoryEntry {
-    /// The entry `name`.
+    /// Builds the entry `name`.
     pub fn new(name: impl Into<String>, is_directory: bool) -> Self {
         Self {
             name: name.into(),
@@ -114,21 +114,21 @@ impl DirectoryEntry {
     }
 }
 
-/// The forge's own ids of a repository and its owner (node ids).
+/// The forge's internal ids (node ids) of a repository and its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RepoNode {
-    /// The forge's own id of the repository.
+    /// The forge's internal id of the repository.
     pub id: String,
-    /// The forge's own id of the owner.
+    /// The forge's internal id of the owner.
     pub owner_id: String,
-    /// The display name of the owner, if the owner is a person with one.
+    /// Display name of the owner, if the owner is a person who has set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_name: Option<String>,
 }
 
 impl RepoNode {
-    /// The ids of a repository and its owner.
+    /// Builds the value from the ids of a repository and its owner.
     pub fn new(id: impl Into<String>, owner_id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -138,16 +138,16 @@ impl RepoNode {
     }
 }
 
-/// Permission of the viewer in a repository, from least to most.
+/// Permission of the viewer in a repository, from lowest to highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
-    /// Reading only.
+    /// The viewer may only read.
     Read,
-    /// Labels, assignees, closing.
+    /// The viewer may also set labels and assignees, and close.
     Triage,
-    /// Pushing and merging.
+    /// The viewer may also push and merge.
     Write,
-    /// Everything.
+    /// The viewer may do everything.
     Admin,
 }

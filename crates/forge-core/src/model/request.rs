@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::{FileEdit, PrFields, PrState, Reviewer};
 use crate::{Error, PrId, Result};
 
-/// The branch with the changes.
+/// The head branch of a pull request, with its repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct HeadRef {
-    /// Owner of the head repository; `None` for the same repository.
+    /// Owner of the head repository; `None` for the base repository.
     pub owner: Option<String>,
-    /// Name of the head repository, if it may differ from the base repository's.
+    /// Name of the head repository; `None` if it has the name of the base repository.
     pub repo: Option<String>,
     /// The branch.
     pub branch: String,
 }
 
 impl HeadRef {
-    /// A branch of the same repository.
+    /// Refers to a branch of the base repository.
     pub fn branch(branch: impl Into<String>) -> Self {
         Self {
             owner: None,
@@ -27,7 +27,7 @@ impl HeadRef {
         }
     }
 
-    /// A branch of the fork that `owner` has.
+    /// Refers to a branch of the fork owned by `owner`.
     pub fn in_fork(owner: impl Into<String>, branch: impl Into<String>) -> Self {
         Self {
             owner: Some(owner.into()),
@@ -47,7 +47,7 @@ impl fmt::Display for HeadRef {
     }
 }
 
-/// A pull request to open.
+/// A request to open a pull request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreatePull {
@@ -57,8 +57,8 @@ pub struct CreatePull {
     pub description: String,
     /// The branch to merge into; `None` for the default branch.
     pub base: Option<String>,
-    /// The branch with the changes. With `edits`, the name of the branch to create, if the forge
-    /// needs one; empty for a name made from the title.
+    /// The branch with the changes. With `edits`, the name for the new branch, if the forge needs
+    /// one; if empty, the name is made from the title.
     pub head: HeadRef,
     /// Open the pull request as a draft.
     pub draft: bool,
@@ -72,20 +72,21 @@ pub struct CreatePull {
     pub milestone: Option<String>,
     /// Project boards, by title.
     pub projects: Vec<String>,
-    /// Let the base repository's maintainers push to a fork's head branch.
+    /// Allow maintainers of the base repository to push to the head branch of a fork.
     pub maintainer_can_modify: bool,
-    /// The changes as a patch of `git format-patch` or `git diff`. As with `edits`, `head` is then
-    /// the name of the branch to create, or unused.
+    /// The changes as a patch from `git format-patch` or `git diff`. As with `edits`, `head` is
+    /// then the name for the new branch, or unused.
     pub patch: Option<Vec<u8>>,
     /// The changes as whole files on top of the base branch, for callers without a clone. Empty if
-    /// the changes are on a branch or in a patch.
+    /// the changes come from a branch or a patch.
     pub edits: Vec<FileEdit>,
-    /// The pull request below in the stack, merged before or together with this one.
+    /// The pull request below in the stack. It has to be merged before this one or together with
+    /// it.
     pub depends_on: Option<PrId>,
 }
 
 impl CreatePull {
-    /// A pull request from `head` with only a title.
+    /// Builds a request for the branch `head` with only a title.
     pub fn new(head: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -105,7 +106,7 @@ impl CreatePull {
         }
     }
 
-    /// Checks the edits, and that they are the only source of the changes.
+    /// Checks the edits, and that the request has no other source of changes.
     ///
     /// # Errors
     /// `invalid_input`: field `edits` for the errors of [`FileEdit::check`] and for edits together
@@ -139,32 +140,32 @@ impl CreatePull {
     }
 }
 
-/// Edits of files, as one commit on top of an existing branch.
+/// A request to commit edits of files on top of an existing branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PushEdits {
-    /// The branch.
+    /// Name of the branch.
     pub branch: String,
-    /// Required tip of the branch, as a full commit id.
+    /// Tip that the branch must have, as a full commit id.
     pub expected_head: String,
-    /// Commit message; the first line is the headline.
+    /// Commit message. The first line is the headline.
     pub message: String,
     /// The new contents of whole files.
     pub edits: Vec<FileEdit>,
 }
 
-/// A commit created on a branch.
+/// Result of committing edits to a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PushedCommit {
-    /// The branch.
+    /// Name of the branch.
     pub branch: String,
-    /// The commit, hex; empty if the forge does not return the id.
+    /// Id of the commit, hex. Empty if the forge does not return it.
     pub oid: String,
 }
 
 impl PushedCommit {
-    /// The commit `oid`, now the tip of `branch`.
+    /// Builds the result for commit `oid`, now the tip of `branch`.
     pub fn new(branch: impl Into<String>, oid: impl Into<String>) -> Self {
         Self {
             branch: branch.into(),
@@ -174,7 +175,7 @@ impl PushedCommit {
 }
 
 impl PushEdits {
-    /// Edits on top of `expected_head`, the tip of `branch`.
+    /// Builds a request for edits on top of `expected_head`, the tip of `branch`.
     pub fn new(
         branch: impl Into<String>,
         expected_head: impl Into<String>,
@@ -215,12 +216,12 @@ impl PushEdits {
     }
 }
 
-/// Additions to a set and removals from it, never a replacement of the whole set.
+/// Elements to add to a set and to remove from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetChange<T> {
-    /// To add.
+    /// Elements to add.
     pub add: Vec<T>,
-    /// To remove.
+    /// Elements to remove.
     pub remove: Vec<T>,
 }
 
@@ -234,14 +235,14 @@ impl<T> Default for SetChange<T> {
 }
 
 impl<T> SetChange<T> {
-    /// Whether there is no change.
+    /// Returns true if there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
     }
 }
 
-/// Changes to a pull request; unset fields stay as they are.
+/// A request to change a pull request. Fields that are not set stay as they are.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct EditPull {
@@ -261,12 +262,12 @@ pub struct EditPull {
     pub milestone: Option<Option<String>>,
     /// Project boards, by title.
     pub projects: SetChange<String>,
-    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) has this value.
+    /// Refuse the edit unless [`PullRequest::version`](super::PullRequest::version) has this value.
     pub expected_version: Option<String>,
 }
 
 impl EditPull {
-    /// Whether there is no change.
+    /// Returns true if there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.title.is_none()
@@ -280,20 +281,20 @@ impl EditPull {
     }
 }
 
-/// Another round of a pull request.
+/// A request to submit another round of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resubmit {
-    /// The changes, as `git format-patch` or `git diff` writes them; `None` for the current changes
+    /// The changes, as `git format-patch` or `git diff` writes them. `None` for the current changes
     /// of the head branch.
     pub patch: Option<Vec<u8>>,
-    /// A new head branch, if it differs from the pull request's or the pull request has none. On
-    /// forges where a round consists of commits, this branch has these commits, even with a
-    /// `patch`.
+    /// The head branch, if the pull request has none or it should change. On forges where a round
+    /// consists of commits, the branch must have these commits even if there is a `patch`.
     pub head: Option<String>,
     /// A comment to post on the new round.
     pub comment: Option<String>,
-    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) has this value.
+    /// Refuse the round unless [`PullRequest::version`](super::PullRequest::version) has this
+    /// value.
     pub expected_version: Option<String>,
 }
 
@@ -313,10 +314,10 @@ pub enum LockReason {
 }
 
 impl LockReason {
-    /// All reasons, in the order in which they are offered.
+    /// All reasons, in the order for display.
     pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
 
-    /// The name in lower case, as used by forges and the command line.
+    /// Returns the name in lower case, as forges and the command line use it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -328,7 +329,7 @@ impl LockReason {
     }
 }
 
-/// Whether a conversation is locked.
+/// Desired lock state of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lock {
     /// Only accounts with write access can comment.
@@ -337,46 +338,46 @@ pub enum Lock {
     Unlocked,
 }
 
-/// A pull request to open that reverts a merged one.
+/// A request for a pull request that reverts a merged one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RevertPull {
-    /// Title; `None` for `Revert "…"`.
+    /// Title; `None` for the default `Revert "…"`.
     pub title: Option<String>,
-    /// Description; `None` for a text that names the merged pull request.
+    /// Description; `None` for a default that names the merged pull request.
     pub body: Option<String>,
     /// Open the pull request as a draft.
     pub draft: bool,
 }
 
-/// How to bring a head branch up to date with its base.
+/// Method for bringing a head branch up to date with its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpdateMethod {
-    /// A merge commit on the head branch.
+    /// Adds a merge commit to the head branch.
     #[default]
     Merge,
     /// Rebases the head branch onto the base, which rewrites its history.
     Rebase,
 }
 
-/// A head branch to bring up to date.
+/// A request to bring a head branch up to date with its base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpdateBranch {
     /// Method.
     pub method: UpdateMethod,
-    /// Refuse unless the head is this commit (full id, hex).
+    /// Refuse the update unless the head is this commit (full id, hex).
     pub expected_head: Option<String>,
-    /// Refuse unless the base is this branch.
+    /// Refuse the update unless this is the base branch.
     pub expected_base: Option<String>,
-    /// Do not update the files of work trees that have the head checked out, on forges that live in
-    /// the repository.
+    /// Leave the files of work trees with the head branch unchanged. Only for forges that are git
+    /// repositories on this machine.
     pub leave_checkout: bool,
 }
 
 impl UpdateBranch {
-    /// An update by `method`, for any head commit.
+    /// Builds an update by `method`, for any head commit.
     #[must_use]
     pub fn by(method: UpdateMethod) -> Self {
         Self {
@@ -385,7 +386,7 @@ impl UpdateBranch {
         }
     }
 
-    /// Sets the required head commit.
+    /// Sets the commit that the head must be.
     #[must_use]
     pub fn with_expected_head(mut self, oid: impl Into<String>) -> Self {
         self.expected_head = Some(oid.into());
@@ -393,25 +394,25 @@ impl UpdateBranch {
     }
 }
 
-/// How to close.
+/// A request to close a pull request.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CloseReq {
     /// A comment to post when closing.
     pub comment: Option<String>,
-    /// Delete the head branch afterwards.
+    /// Delete the head branch after closing.
     pub delete_branch: bool,
     /// Keep the head branch, with a warning, unless its tip is this commit (full id, hex).
     pub expected_head: Option<String>,
 }
 
-/// States that a list shows.
+/// States of the pull requests in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StateFilter {
     /// Open pull requests, including drafts.
     #[default]
     Open,
-    /// Closed pull requests, merged or not (gh's meaning of `closed`).
+    /// Closed pull requests, merged or not, like `closed` in gh.
     Closed,
     /// Merged pull requests.
     Merged,
@@ -420,7 +421,7 @@ pub enum StateFilter {
 }
 
 impl StateFilter {
-    /// Whether the filter shows pull requests in `state`.
+    /// Returns true if the filter shows pull requests in `state`.
     #[must_use]
     pub fn shows(self, state: PrState) -> bool {
         match self {
@@ -432,31 +433,31 @@ impl StateFilter {
     }
 }
 
-/// Selects pull requests, newest first.
+/// Query for pull requests. The result is sorted newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct PullQuery {
-    /// By state.
+    /// Filters by state.
     pub state: StateFilter,
-    /// By author's login; `@me` is the viewer.
+    /// Filters by the login of the author; `@me` is the viewer.
     pub author: Option<String>,
-    /// By the slug of the app that opened the pull request, without `app/`.
+    /// Filters by the slug of the app that opened the pull request, without `app/`.
     pub app: Option<String>,
-    /// By assignee's login; `@me` is the viewer.
+    /// Filters by the login of an assignee; `@me` is the viewer.
     pub assignee: Option<String>,
-    /// By labels; a pull request needs all of them.
+    /// Filters by labels; a pull request must have all of them.
     pub labels: Vec<String>,
-    /// By base branch.
+    /// Filters by base branch.
     pub base: Option<String>,
-    /// By head branch.
+    /// Filters by head branch.
     pub head: Option<String>,
-    /// Only drafts, or no drafts.
+    /// Selects only drafts if true, or no drafts if false.
     pub draft: Option<bool>,
-    /// Words and qualifiers, in GitHub's search syntax.
+    /// Words and qualifiers in GitHub's search syntax.
     pub search: Option<String>,
-    /// By changed files: at least one must match one of these paths, directories or globs
-    /// ([`PathFilter`](crate::PathFilter)).
+    /// Filters by changed files: at least one file must match one of these paths, directories or
+    /// globs ([`PathFilter`](crate::PathFilter)).
     pub touches: Vec<String>,
-    /// Sections that each row needs.
+    /// Sections to read for each pull request.
     pub fields: PrFields,
 }

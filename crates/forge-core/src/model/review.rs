@@ -22,7 +22,7 @@ pub enum ReviewState {
 }
 
 impl ReviewState {
-    /// Whether the review has a verdict, even one that was dismissed.
+    /// Returns true if the review gave a verdict, even if the verdict was dismissed.
     #[must_use]
     pub fn is_opinion(self) -> bool {
         matches!(
@@ -43,7 +43,7 @@ pub struct Review {
     /// The author's role in the repository, upper case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_association: Option<String>,
-    /// The author may push to the repository; `None` if the forge does not say.
+    /// True if the author may push to the repository; `None` if the forge does not report it.
     #[serde(skip)]
     pub author_can_push: Option<bool>,
     /// Verdict.
@@ -52,24 +52,25 @@ pub struct Review {
     pub body: Option<String>,
     /// Submission time.
     pub submitted_at: Timestamp,
-    /// The reviewed head commit.
+    /// The head commit that was reviewed.
     pub commit: Option<String>,
-    /// Reviewed round, counted from 0; `None` if the forge has no rounds or the round is unknown.
+    /// The round that was reviewed, counted from 0. `None` if the forge has no rounds or the round
+    /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<usize>,
-    /// Number of reactions by emoji name; empty if not requested.
+    /// Number of reactions by the name of the emoji. Empty if not requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reactions: BTreeMap<String, u64>,
     /// Comments on lines.
     pub comments: Vec<Comment>,
-    /// Keys of the threads that the review opened, in the order of [`NewReview::threads`]; empty if
+    /// Keys of the threads that the review opened, in the order of [`NewReview::threads`]. Empty if
     /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
 }
 
 impl Review {
-    /// A review without body and comments.
+    /// Builds a review without body and comments.
     pub fn new(
         id: impl Into<String>,
         author: Actor,
@@ -93,8 +94,8 @@ impl Review {
     }
 }
 
-/// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an
-/// opinion, with the latest comment.
+/// Number of reviewers by state. A reviewer counts with the latest opinion, or with the latest
+/// comment if there is no opinion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReviewCounts {
@@ -106,14 +107,14 @@ pub struct ReviewCounts {
     pub commented: u64,
     /// Reviewers whose opinion was dismissed.
     pub dismissed: u64,
-    /// Reviewers without a decision: `commented` plus `dismissed`.
+    /// Reviewers without an opinion that counts: `commented` plus `dismissed`.
     pub pending: u64,
     /// All reviewers: `approved`, `changes_requested` and `pending`.
     pub total: u64,
 }
 
 impl ReviewCounts {
-    /// Counts the latest review of each reviewer. Reviews not yet submitted do not count.
+    /// Counts reviewers, given the latest review of each. Unsubmitted reviews are ignored.
     #[must_use]
     pub fn of(latest: impl IntoIterator<Item = ReviewState>) -> Self {
         let mut counts = Self::default();
@@ -131,7 +132,8 @@ impl ReviewCounts {
         counts
     }
 
-    /// Combined decision if no review is required; `None` if no reviewer has an opinion.
+    /// Returns the combined decision for a pull request that requires no review, or `None` if no
+    /// reviewer has an opinion.
     #[must_use]
     pub fn decision(&self) -> Option<ReviewDecision> {
         match (self.changes_requested, self.approved) {
@@ -142,9 +144,10 @@ impl ReviewCounts {
     }
 }
 
-/// Adds a review to the latest ones, which have one entry per reviewer: an opinion replaces any
-/// earlier entry, a comment only another comment. Pass reviews in the order in which they count.
-/// Unsubmitted reviews are ignored; the caller must leave out reviews by the pull request's author.
+/// Adds a review to the latest ones, which have one entry for each reviewer. An opinion replaces
+/// any earlier entry; a comment replaces only another comment. Pass the reviews from oldest to
+/// newest. Unsubmitted reviews are ignored; the caller must leave out reviews by the author of the
+/// pull request.
 pub fn fold_review<R>(
     latest: &mut Vec<R>,
     review: R,
@@ -182,9 +185,9 @@ pub enum ReviewDecision {
 pub enum Verdict {
     /// Approve.
     Approve,
-    /// Request changes; needs a body.
+    /// Request changes; requires a body.
     RequestChanges,
-    /// Comment without a verdict; needs a body or comments on lines.
+    /// Comment without a verdict; requires a body or comments on lines.
     Comment,
 }
 
@@ -192,9 +195,9 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// The base.
+    /// The base side.
     Left,
-    /// The head.
+    /// The head side.
     #[default]
     Right,
 }
@@ -205,17 +208,18 @@ pub enum Side {
 pub struct NewThread {
     /// Path of the file on `side`.
     pub path: String,
-    /// The (last) line, counted from 1, which must be in the diff; `None` for the whole file.
+    /// The last line, counted from 1, which must be in the diff. `None` for a thread on the whole
+    /// file.
     pub line: Option<u64>,
-    /// First line of a range.
+    /// First line, if the thread is on a range of lines.
     pub start_line: Option<u64>,
-    /// Side on which lines are counted.
+    /// Side of the diff on which lines are counted.
     pub side: Side,
     /// Body as Markdown.
     pub body: String,
 }
 
-/// A review to submit.
+/// A request to submit a review.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewReview {
@@ -225,13 +229,12 @@ pub struct NewReview {
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless the pull request's [`head_id`](crate::model::PullRequest::head_id) has this
-    /// value.
+    /// Refuse the review unless [`head_id`](crate::model::PullRequest::head_id) has this value.
     pub expected_head: Option<String>,
 }
 
 impl NewThread {
-    /// A thread on a line of the file at the head, or with `None` on the whole file.
+    /// Builds a thread on a line of the head side, or on the whole file if `line` is `None`.
     pub fn new(path: impl Into<String>, line: Option<u64>, body: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -242,7 +245,7 @@ impl NewThread {
         }
     }
 
-    /// Path and lines, as in `src/lib.rs:10-12`.
+    /// Returns path and lines, such as `src/lib.rs:10-12`.
     #[must_use]
     pub fn place(&self) -> String {
         let path = text::one_line(&self.path);
@@ -253,7 +256,7 @@ impl NewThread {
         }
     }
 
-    /// Refuses lines that are impossible in any diff.
+    /// Refuses line numbers that are invalid in every diff.
     ///
     /// # Errors
     /// `invalid_input` (field `line`).
@@ -276,7 +279,7 @@ impl NewThread {
 }
 
 impl NewReview {
-    /// A review without threads.
+    /// Builds a review without threads.
     pub fn new(verdict: Verdict, body: impl Into<String>) -> Self {
         Self {
             verdict,
@@ -293,7 +296,7 @@ impl NewReview {
         self
     }
 
-    /// Sets the required [`head_id`](crate::model::PullRequest::head_id) of the head.
+    /// Sets the [`head_id`](crate::model::PullRequest::head_id) that the pull request must have.
     #[must_use]
     pub fn with_expected_head(mut self, head: impl Into<String>) -> Self {
         self.expected_head = Some(head.into());
@@ -301,41 +304,42 @@ impl NewReview {
     }
 }
 
-/// A thread's id: its pull request, and the forge's own key (opaque).
+/// Id of a thread: its pull request, and the forge's key, which is opaque.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ThreadId {
     /// The pull request.
     pub pr: PrId,
-    /// The key.
+    /// The key of the thread.
     pub key: String,
 }
 
-/// Comments on the same lines.
+/// A review thread: comments on the same lines.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Thread {
-    /// Key of the thread; [`ThreadId`] adds the pull request.
+    /// Key of the thread. [`ThreadId`] is this key with the pull request.
     pub id: String,
     /// Path of the file.
     pub path: String,
-    /// The (last) line, counted from 1 in the commented diff; `None` for the whole file.
+    /// The last line, counted from 1 in the diff at the time of the comment. `None` for a thread on
+    /// the whole file.
     pub line: Option<u64>,
-    /// First line of a range.
+    /// First line, if the thread is on a range of lines.
     pub start_line: Option<u64>,
-    /// Side on which lines are counted.
+    /// Side of the diff on which lines are counted.
     pub side: Side,
-    /// The thread is resolved.
+    /// True if the thread is resolved.
     pub resolved: bool,
     /// Account that resolved the thread.
     pub resolved_by: Option<Actor>,
-    /// The lines have changed since the first comment.
+    /// True if the lines have changed since the first comment.
     pub outdated: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
 }
 
 impl Thread {
-    /// An open thread on the whole file `path`, without comments.
+    /// Builds an open thread on the whole file `path`, without comments.
     pub fn new(id: impl Into<String>, path: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -351,7 +355,7 @@ impl Thread {
     }
 }
 
-/// Selects threads.
+/// Filter for review threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ThreadFilter {
     /// All threads.

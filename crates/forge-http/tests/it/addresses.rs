@@ -1,4 +1,4 @@
-//! Addresses at which a host named by a stranger is contacted.
+//! Addresses at which a host is contacted if a stranger named it.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use http::Request;
 const NOBODYS: &str = "2000::1";
 const HERE: &str = "127.0.0.1";
 
-/// Gives its answers in order, and repeats the last answer.
+/// Returns its answers in order, and repeats the last one.
 #[derive(Debug, Default)]
 struct LookupDouble {
     answers: Mutex<Vec<Vec<IpAddr>>>,
@@ -77,7 +77,7 @@ impl Port {
         self.connected.load(Ordering::SeqCst)
     }
 
-    /// A request to a host name at this port.
+    /// Builds a request to a host name at this port.
     fn request(&self, host: &str) -> Request<Bytes> {
         let url = format!("https://{host}:{}/x", self.number);
         Request::get(url).body(Bytes::new()).unwrap()
@@ -122,7 +122,7 @@ async fn name_with_private_address_is_not_contacted() {
         assert_eq!(lookup.asked(), 1, "{answer}: it is not tried again");
     }
     assert_eq!(port.connected(), 0);
-    // The user's own services may be at any address.
+    // Services that the user configured may have any address.
     let lookup = LookupDouble::new(&[&[HERE]]);
     let e = http(&lookup, &[]).send(port.request("pds.example")).await;
     assert_eq!(e.unwrap_err().code(), "network");
@@ -134,7 +134,7 @@ async fn rebound_name_is_not_contacted() {
     let port = Port::open();
     let lookup = LookupDouble::new(&[&[NOBODYS], &[HERE]]);
     let http = http(&lookup, &[]);
-    // The checked address is the one connected to: one lookup, not two.
+    // The checked address is the one in use: there is one lookup, not two.
     let e = http.send(port.public_only("pds.example")).await;
     assert!(!is_private_address(&e.unwrap_err()));
     assert_eq!(lookup.asked(), 1);
@@ -154,7 +154,7 @@ async fn private_address_among_public_ones_is_left_out() {
     assert_eq!(port.connected(), 0);
 }
 
-/// A connection for the user's own service is not reused for a stranger's host.
+/// A connection to a service of the user is not reused for a host that a stranger named.
 #[tokio::test]
 async fn connections_to_private_addresses_are_not_shared() {
     let port = Port::open();

@@ -1,4 +1,4 @@
-//! Limits of clear text, and use of proxies.
+//! Limits on clear text, and the use of proxies.
 
 use bytes::Bytes;
 use forge_http::{Http, Proxies, RetryPolicy, Settings};

@@ -1,4 +1,4 @@
-//! A server below HTTP, which can break off connections; wiremock cannot.
+//! A server below HTTP that can break off connections, which wiremock cannot.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// Reaction of the server to one request.
+/// What the server does with one request.
 #[derive(Clone)]
 pub enum Act {
     /// Sends these bytes and closes the connection.
@@ -16,7 +16,7 @@ pub enum Act {
     Reset,
 }
 
-/// An answer whose body has the announced length.
+/// Returns an answer with the announced length.
 pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}",
@@ -24,7 +24,7 @@ pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     ))
 }
 
-/// An answer cut off ten bytes before the announced length.
+/// Returns an answer that ends ten bytes before the announced length.
 pub fn truncated(body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -32,7 +32,7 @@ pub fn truncated(body: &str) -> Act {
     ))
 }
 
-/// A server that plays a script, one act per request, and repeats the last one.
+/// A server that plays a script with one act for each request, and repeats the last act.
 pub struct Double {
     pub url: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -67,7 +67,7 @@ impl Double {
         Self { url, heads }
     }
 
-    /// The heads of the received requests, in order.
+    /// Returns the heads of the received requests, in order.
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }

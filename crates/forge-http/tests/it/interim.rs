@@ -1,4 +1,4 @@
-//! Interim answers (1xx) before the answer.
+//! Interim answers (1xx) before the final answer.
 
 use std::{
     io::{Read, Write},
@@ -34,8 +34,9 @@ async fn interim_answers_are_skipped() {
     assert_eq!(got.into_body().into_bytes().unwrap(), "{}");
 }
 
-/// Without a separate thread for connections, no timer of this test's runtime would fire. The
-/// server sends for 30 s at most; the bound is generous, because other tests share the processor.
+/// Without a separate thread for connections, no timer in the runtime of this test would fire. The
+/// server sends for 30 s at most. The time limit is generous, because other tests use the same
+/// processors.
 #[tokio::test]
 async fn endless_interim_answers_end_with_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! The transport against servers that answer, refuse, lie and break off.
+//! Tests the transport with servers that answer, refuse, lie and break off.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

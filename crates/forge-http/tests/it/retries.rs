@@ -1,4 +1,4 @@
-//! The table of `RetryPolicy`, row by row: the answer, and the number of requests.
+//! Tests each row of the table of `RetryPolicy`: the answer, and the number of requests.
 
 use bytes::Bytes;
 use forge_core::{Result, Retry};
@@ -164,7 +164,7 @@ async fn write_is_retried_until_server_listens() {
     .unwrap();
     let (late, sent) = tokio::join!(
         async {
-            // Long enough for a first attempt to fail; nothing depends on the duration.
+            // Long enough for the first attempt to fail. The exact duration does not matter.
             tokio::time::sleep(brief * 4).await;
             Double::serve(TcpListener::bind(address).await.unwrap(), vec![ok()])
         },

@@ -1,4 +1,4 @@
-//! A canary token runs through every path and appears nowhere.
+//! Sends a canary token through every path and checks that it appears nowhere.
 
 use std::{
     fmt::{Debug, Write},
@@ -19,7 +19,7 @@ use crate::double::{Act, Double, answer, truncated};
 
 const CANARY: &str = "no-known-shape.CANARY";
 
-/// Records every field of every span and event.
+/// Records every field of all spans and events.
 #[derive(Clone, Default)]
 struct Everything(Arc<Mutex<String>>);
 

@@ -20,12 +20,12 @@ impl Local {
         Ok(result)
     }
 
-    /// All commits, oldest first.
+    /// Returns all commits of the pull request, oldest first.
     pub(crate) async fn all_commits(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<Commit>> {
         read(cat, &self.commit_ids(pull).await?).await
     }
 
-    /// The ids of commits in head but not in base, oldest first.
+    /// Returns the ids of the commits in head but not in base, oldest first.
     pub(crate) async fn commit_ids(&self, pull: &Pull) -> Result<Vec<String>> {
         let not_base = format!("^{}", pull.base()?);
         let args = [
@@ -95,7 +95,7 @@ fn signed(line: &[u8]) -> Option<Signature> {
     Some(Signature::new(name, email, at))
 }
 
-/// Names and addresses of the `Co-authored-by` trailers in the last paragraph.
+/// Returns names and addresses from the `Co-authored-by` trailers in the last paragraph.
 fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
     let trailers = body.trim_end().rsplit("\n\n").next().unwrap_or_default();
     trailers.lines().filter_map(|line| {

@@ -8,8 +8,8 @@ use forge_core::{
 use super::diff_args;
 use crate::{Local, paging, store::Pull};
 
-/// Maximum length of what git prints about the changed files, in bytes. A few trees that contain
-/// each other many times have millions of files.
+/// Maximum size of git's output about the changed files, in bytes. A few trees that contain each
+/// other many times have millions of files.
 const MAX_PRINTED: usize = 16 * 1024 * 1024;
 
 impl Local {
@@ -19,7 +19,7 @@ impl Local {
         paging::slice(files, page, &("files", number))
     }
 
-    /// All changed files, by path.
+    /// Returns all changed files, sorted by path.
     pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);
@@ -43,7 +43,8 @@ fn too_many_files() -> Error {
         .with_hint("read the diff, which is printed file by file")
 }
 
-/// Parses `--raw --numstat -z`: all raw records, then as many counts in the same order.
+/// Parses the output of `--raw --numstat -z`: first all raw records, then a line of counts for each
+/// in the same order.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
     let mut fields = out.split(|b| *b == 0);
     let mut files = Vec::new();

@@ -50,7 +50,7 @@ impl Local {
         Ok(diff)
     }
 
-    /// The ends of the diff of `pull`; fails if one is missing.
+    /// Returns the two ends of the diff of `pull`. Fails if one of them is missing.
     pub(crate) async fn range(&self, pull: &Pull) -> Result<DiffRange> {
         let range = DiffRange {
             base: self.merge_base_of(pull).await?,
@@ -76,7 +76,8 @@ impl Local {
     }
 }
 
-/// The arguments of `git diff-tree` for `range`, in the output format `form`.
+/// Returns the arguments of `git diff-tree` for `range`. `form` has the options for the output
+/// format.
 pub(crate) fn diff_args<'a>(form: &[&'a str], range: &'a DiffRange) -> Vec<&'a str> {
     forge_git::diff_args(form, &range.base, &range.head)
 }

@@ -116,7 +116,8 @@ impl Local {
         }
     }
 
-    /// The comments on `issue`, oldest first. Without `viewer`, the viewer is read from git.
+    /// Returns the comments on `issue`, oldest first. Reads the viewer from git if `viewer` is
+    /// `None`.
     pub(super) async fn comments_of_issue(
         &self,
         cat: &mut CatFile,
@@ -126,7 +127,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Reading works without an identity: then no comment counts as the viewer's.
+                // Comments can be read without an identity. No comment then counts as the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };

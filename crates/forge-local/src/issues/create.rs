@@ -42,7 +42,7 @@ impl Local {
     }
 }
 
-/// Expresses a new issue as an edit of a blank issue.
+/// Converts a request for a new issue to an edit of a blank issue.
 fn as_edit(new: &NewIssue) -> EditIssue {
     let added = |all: &[String]| SetChange {
         add: all.to_vec(),

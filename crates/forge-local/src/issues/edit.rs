@@ -1,4 +1,4 @@
-//! Edits an issue with a single event, so the edit is atomic.
+//! Edits an issue. An edit is a single event, so it is atomic.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
     store::{IssueChanges, IssueEvent, IssueSnapshot, RefChange, WriteRetry},
 };
 
-/// Maximum number of fields with a value in one issue.
+/// Maximum number of fields that have a value in one issue.
 const MAX_FIELDS: usize = 100;
 /// Maximum length of a field's name, in characters.
 const MAX_FIELD_NAME: usize = 50;
@@ -28,14 +28,14 @@ const MAX_VALUE: usize = 4096;
 /// The result of applying an edit.
 pub(super) struct AppliedEdit {
     pub snapshot: IssueSnapshot,
-    /// The event with the changes; `None` if nothing changes.
+    /// The event that records the changes; `None` if nothing changes.
     pub event: Option<IssueEvent>,
-    /// Refs that must not move before the write.
+    /// Refs whose values must not change before the write.
     pub unmoved: Vec<RefChange>,
 }
 
 impl Local {
-    /// Applies `edit`, unless `done` reports the issue as already changed.
+    /// Applies `edit`, unless `done` reports that the issue was already changed.
     pub(super) async fn change_issue(
         &self,
         number: u64,
@@ -81,7 +81,7 @@ impl Local {
         }
     }
 
-    /// Applies `edit` to the state; returns the new state, and the event with the changes.
+    /// Applies `edit` to the state. Returns the new state, and the event that records the changes.
     pub(super) async fn apply_edit(
         &self,
         cat: &mut CatFile,
@@ -185,7 +185,7 @@ impl Local {
     }
 }
 
-/// Validates the parts of an edit that do not depend on the issue.
+/// Checks those parts of an edit that do not depend on the issue.
 pub(super) fn check_edit(edit: &EditIssue) -> Result<()> {
     if edit.board.is_some() {
         return Err(Local::unsupported(Capability::IssueBoard));
@@ -207,7 +207,7 @@ pub(super) fn check_edit(edit: &EditIssue) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a field that does not fit on a line of a list.
+/// Refuses a field that does not fit on one line of a list.
 fn check_value(name: &str, value: &str) -> Result<()> {
     let refuse =
         |message, hint: &'static str| Err(Error::invalid("values", message).with_hint(hint));
@@ -247,7 +247,7 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// Changes `values`; returns the new values, with `None` for removed ones.
+/// Changes `values`. Returns the new values, with `None` for a field that was removed.
 fn change_values(
     values: &mut BTreeMap<String, String>,
     edit: &BTreeMap<String, Option<String>>,
@@ -272,7 +272,7 @@ fn change_values(
     Ok(changed)
 }
 
-/// Closes or reopens an issue; returns the new state if the state or its reason changes.
+/// Closes or reopens an issue. Returns the new state if the state or its reason changes.
 fn change_state(
     s: &mut IssueSnapshot,
     edit: &EditIssue,

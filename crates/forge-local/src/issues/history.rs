@@ -1,4 +1,4 @@
-//! The history of an issue, derived from its events.
+//! The history of an issue, computed from its events.
 
 use forge_core::{
     Page, PageReq, Result,
@@ -25,7 +25,7 @@ impl Local {
     }
 }
 
-/// Maps an event to history entries; an edit can have several.
+/// Converts an event to history entries. An edit can have several entries.
 fn status_events(logged: &LoggedEvent<IssueEvent>) -> Vec<StatusEvent> {
     let entry = &logged.entry;
     let mut lines: Vec<(Kind, Option<String>)> = match &entry.event {

@@ -1,4 +1,5 @@
-//! Lists issues. Without an index, a list reads each issue's state until the page is full.
+//! Lists issues. There is no index of issues, so a list reads the state of each issue until the
+//! page is full.
 
 use forge_core::{
     Cursor, Page, PageReq, Result,
@@ -13,7 +14,7 @@ use crate::{
     store::{IssueSnapshot, same_login},
 };
 
-/// Number of issues read at once.
+/// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
 
 impl Local {

@@ -1,4 +1,4 @@
-//! Issues, with a file for each operation.
+//! Issues, with one file for each operation.
 
 mod comments;
 mod create;

@@ -1,5 +1,5 @@
 //! Parents, sub-issues and dependencies. An issue stores its parent and its blockers; the reverse
-//! directions are computed from all issues.
+//! relations are computed from all issues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ use crate::{
     store::{IssueSnapshot, RefChange, issue_ref},
 };
 
-/// Maximum number of issues that block one issue.
+/// Maximum number of issues that can block one issue.
 pub(super) const MAX_BLOCKERS: usize = 100;
 /// Maximum length of a chain of parents.
 const MAX_DEPTH: usize = 100;
-/// Maximum number of issues shown in each reverse direction.
+/// Maximum number of issues that are shown for each reverse relation.
 const MAX_REVERSE: usize = 1000;
 /// Maximum number of related issues in [`forge_core::Issues::related_issues`].
 const MAX_NEIGHBOURS: usize = 200;
-/// Number of issues read at once.
+/// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
-/// Title of a related issue that cannot be read. Such an issue counts as open, so that it keeps
-/// blocking.
+/// Title of a related issue that cannot be read. Such an issue counts as open, so that it still
+/// blocks.
 const UNREADABLE: &str = "(cannot be read)";
 
 /// The fields of an issue that relations need.
@@ -40,7 +40,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // The limit is checked here too, because another program may have stored more blockers.
+        // The limit is also checked here, because another program may have stored more blockers.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
@@ -105,7 +105,7 @@ impl IssueGraph {
         relations
     }
 
-    /// The related issue; `None` if it was deleted.
+    /// Returns the related issue, or `None` if it was deleted.
     fn related(&self, repo: &Local, number: u64) -> Option<RelatedIssue> {
         let (title, state) = match self.rows.get(&number) {
             Some(row) => (row.title.clone(), row.state),
@@ -117,7 +117,8 @@ impl IssueGraph {
         Some(RelatedIssue::new(id, title, state, url))
     }
 
-    /// The readable issues one step from `numbers`, without `numbers`.
+    /// Returns the readable issues that are directly related to `numbers`, without `numbers`
+    /// themselves.
     fn neighbours(&self, numbers: &BTreeSet<u64>) -> Vec<u64> {
         let mut near = BTreeSet::new();
         for number in numbers {
@@ -218,7 +219,7 @@ impl Local {
         }
     }
 
-    /// The number of a related issue in this repository.
+    /// Returns the number of a related issue. Refuses an issue of another repository.
     pub(super) fn related_number(&self, field: &'static str, id: &IssueId) -> Result<u64> {
         match &id.key {
             PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),
@@ -234,8 +235,9 @@ impl Local {
         }
     }
 
-    /// Checks that `parent` can become the parent of issue `number`. Returns the refs that must not
-    /// move before the write: otherwise two concurrent edits could create a cycle.
+    /// Checks that `parent` can become the parent of issue `number`. Returns the refs whose values
+    /// must not change before the write, because two concurrent edits could otherwise create a
+    /// cycle.
     pub(super) async fn check_parent(
         &self,
         cat: &mut CatFile,
@@ -267,7 +269,7 @@ impl Local {
             let read = self.store.read_stored(cat, &[next]).await?.pop().flatten();
             let issue = match self.store.require_issue(next, read) {
                 Ok(issue) => issue,
-                // An ancestor's parent was deleted, so the chain ends here.
+                // The parent of an ancestor was deleted, so the chain ends here.
                 Err(e) if next != parent && e.code() == "not_found" => break,
                 Err(e) if e.code() == "not_found" => return Err(not_there("parent", e)),
                 Err(e) => return Err(e),
@@ -281,7 +283,7 @@ impl Local {
         Ok(unmoved)
     }
 
-    /// Checks that issue `number` can wait for `blockers`.
+    /// Checks that `blockers` can block issue `number`.
     pub(super) async fn check_blockers(
         &self,
         cat: &mut CatFile,
@@ -303,8 +305,7 @@ impl Local {
     }
 }
 
-/// A missing related issue is reported as an invalid argument, because the issue that the call is
-/// about exists.
+/// Reports a missing related issue as an invalid argument, because the issue to edit exists.
 fn not_there(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {

@@ -1,4 +1,4 @@
-//! Converts stored issues to the public model.
+//! Converts stored issues to the domain model.
 
 use forge_core::{
     Result,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Local {
-    /// Converts `issue`, with the sections of `fields`.
+    /// Converts `issue` with the sections that `fields` selects.
     pub(super) async fn present_issue(
         &self,
         cat: &mut CatFile,
@@ -36,7 +36,7 @@ impl Local {
         Ok(view)
     }
 
-    /// Adds the comments to `view` if `fields` request them.
+    /// Adds the comments to `view` if `fields` selects them.
     pub(super) async fn add_comments(
         &self,
         cat: &mut CatFile,
@@ -53,8 +53,8 @@ impl Local {
         }
     }
 
-    /// Converts `issue` without its sections. `book` has the labels already read, or the error of
-    /// reading them.
+    /// Converts `issue` without optional sections. `book` has the labels, or the error of reading
+    /// them.
     pub(super) fn issue_header(
         &self,
         issue: &StoredIssue,

@@ -50,7 +50,7 @@ impl Local {
         };
         let subject = format!("{} (#{})", pull.snapshot.title, pull.number);
         let message = message(req, subject, &body);
-        // Squashed changes are attributed to the pull request's author, as on GitHub.
+        // As on GitHub, the author of the pull request becomes the author of the squashed commit.
         let opener = &pull.snapshot.author;
         let known = opener.email.is_some();
         let author = author(req, by, if known { opener } else { &by.actor });
@@ -58,8 +58,8 @@ impl Local {
             .await
     }
 
-    /// Recreates each commit on top of the base, and returns the last new commit. Skips merges, and
-    /// commits whose change is already in the base.
+    /// Recreates each commit on top of the base, and returns the last new commit. Leaves out
+    /// merges, and commits whose change the base already contains.
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
@@ -88,7 +88,7 @@ impl Local {
         }
     }
 
-    /// The tree of a merge without conflicts.
+    /// Returns the tree of the merge. Fails if there are conflicts.
     async fn clean(&self, pull: &Pull) -> Result<String> {
         match self
             .git()
@@ -122,7 +122,7 @@ impl Local {
     }
 }
 
-/// The author of a commit: `usual`, or the merging user with the e-mail address of the request.
+/// Returns the author of a commit: `usual`, or the viewer with the e-mail address of the request.
 fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     let Some(email) = &req.author_email else {
         return usual.clone();
@@ -132,11 +132,11 @@ fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     author
 }
 
-/// The commit message of the request, or the default message.
+/// Returns the commit message of the request, or the default one.
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);
-    // git ends a text at the first NUL, so a text with NUL would lose its rest.
+    // git cuts a text at the first NUL, so the rest would be lost.
     let message = match body.trim() {
         "" => format!("{}\n", subject.trim()),
         body => format!("{}\n\n{body}\n", subject.trim()),

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Maximum number of conflicting files in a message; the error has all of them.
+/// Maximum number of conflicting files that a message names. The error has all of them.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
@@ -31,7 +31,7 @@ impl Local {
         self.mergeability_of(&pull).await
     }
 
-    /// Determines whether the open `pull` can be merged.
+    /// Computes whether the open pull request `pull` can be merged.
     pub(crate) async fn mergeability_of(&self, pull: &Pull) -> Result<Mergeability> {
         let (base, head) = (pull.base()?, pull.head()?);
         let (merged, contained) = tokio::join!(
@@ -142,7 +142,7 @@ impl Local {
         }
     }
 
-    /// Refuses an impossible merge before any object is created.
+    /// Refuses a merge that cannot succeed before any object is created.
     async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
         crate::pulls::require_open(pull, "only an open one can be merged")?;
@@ -174,7 +174,7 @@ impl Local {
         Ok(())
     }
 
-    /// Creates the objects of the merge; changes no ref.
+    /// Creates the objects of the merge. Changes no ref.
     async fn prepare(
         &self,
         cat: &mut CatFile,
@@ -203,7 +203,8 @@ impl Local {
         })
     }
 
-    /// The outcome for an earlier merge. If requested, a remaining head branch is still deleted.
+    /// Returns the outcome for a pull request that was merged earlier. Still deletes the head
+    /// branch if the request says so.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -241,8 +242,8 @@ impl Local {
         }))
     }
 
-    /// Deletes the head branch of a closed or merged `pull`, unless the branch has moved since;
-    /// `None` if the branch is gone.
+    /// Deletes the head branch of a closed or merged `pull`, unless the branch has moved since
+    /// then. Returns `None` if the branch is gone.
     pub(crate) async fn delete_left_head(
         &self,
         cat: &mut CatFile,
@@ -282,8 +283,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // The reason for keeping the branch may be gone: pull requests based on it may have
-            // another base now.
+            // The reason for keeping the branch may no longer exist, because pull requests based on
+            // it may have another base now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -315,7 +316,7 @@ impl Local {
     }
 }
 
-/// Refuses a head or base branch that is not the expected one.
+/// Refuses the merge if the head or base branch is not the expected one.
 fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
@@ -323,7 +324,7 @@ fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     check_expected_base(&id, req.expected_base.as_deref(), base)
 }
 
-/// The tips of base and head; fails if a branch is missing.
+/// Returns the tips of base and head. Fails if a branch is missing.
 fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     let gone = |field, branch: &str, oid: &str| {
         let shown = text::one_line(branch).into_owned();
@@ -346,7 +347,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
-/// The warning for a head branch that is kept because the branch moved to `tip`.
+/// Returns the warning for a head branch that is kept because it moved to `tip`.
 pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
@@ -359,12 +360,12 @@ pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     ))
 }
 
-/// Recovery for a pull request without changes.
+/// Returns the recovery for a pull request without changes.
 pub(super) fn close(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }
 
-/// Validates the texts of a merge request.
+/// Checks the texts of a merge request.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
         LIMITS.check_text("subject", subject)?;
@@ -389,7 +390,7 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// The error for a merge with conflicts.
+/// Returns the error for a merge with conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()

@@ -1,4 +1,4 @@
-//! Updates a head branch from its base with git objects and refs.
+//! Updates a head branch from its base, with git objects and refs.
 
 use forge_core::{
     Outcome, Result, check_expected_base, check_expected_head,
@@ -74,7 +74,7 @@ impl Local {
         }
     }
 
-    /// Creates the merge commit on the head, like `git merge` on that branch.
+    /// Creates the merge commit on top of the head, like `git merge` on the head branch.
     async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
         let tree = match self

@@ -6,12 +6,13 @@ use forge_git::{ApplyResult, Mail, RawCommit, signature};
 use super::edits::CommitTarget;
 use crate::{Local, ident::Identity};
 
-/// Maximum number of files in a message; the error has all of them.
+/// Maximum number of files that a message names. The error has all of them.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
-    /// Commits the patch on top of `onto` and returns the last commit. Each mail becomes a commit
-    /// by the mail's author; a plain diff becomes one commit titled `title`. Does not change a ref.
+    /// Commits the patch on top of `onto`, and returns the last commit. Each mail becomes a commit
+    /// by the author of the mail. A bare diff becomes one commit with the title `title`. Changes no
+    /// ref.
     pub(super) async fn commit_patch(
         &self,
         onto: CommitTarget<'_>,

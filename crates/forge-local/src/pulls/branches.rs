@@ -5,7 +5,7 @@ use forge_core::{Error, Noun, Result};
 use crate::{Local, store::Pull};
 
 impl Local {
-    /// The merge base that the diff of `pull` starts from.
+    /// Returns the merge base at which the diff of `pull` starts.
     pub(crate) async fn merge_base_of(&self, pull: &Pull) -> Result<String> {
         if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {
             return Ok(recorded);

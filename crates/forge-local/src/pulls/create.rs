@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// Like [`Self::create_pull`]. With `commit`, which is on top of the base branch, also creates
-    /// the head branch at that commit.
+    /// Opens a pull request like [`Self::create_pull`]. If there is a `commit`, which is on top of
+    /// the base branch, also creates the head branch at it.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -104,7 +104,7 @@ impl Local {
             (None, None) => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
-        // Branch and pull request are created in one transaction.
+        // One transaction creates the branch and the pull request.
         let branch = made.then(|| RefChange::Create {
             name: branch_ref(&snapshot.head_branch),
             new: head_oid.clone(),
@@ -146,7 +146,7 @@ impl Local {
         }
     }
 
-    /// Checks head and base: both branches exist, share history, and differ.
+    /// Checks that head and base exist, differ, and have a common history.
     pub(crate) async fn check_branches(
         &self,
         head: &str,
@@ -197,7 +197,7 @@ impl Local {
         Ok(())
     }
 
-    /// Refuses a second open pull request with this head and base, other than `except`.
+    /// Refuses another open pull request with the same head and base. Ignores `except`.
     pub(crate) async fn check_no_duplicate(
         &self,
         cat: &mut CatFile,
@@ -229,10 +229,10 @@ impl Local {
         ))
     }
 
-    /// The lowest number above all existing ones.
+    /// Returns the number after the highest existing one.
     async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
         let mut number = self.store.index(cat).await?.index.highest + 1;
-        // A damaged ref still occupies its number.
+        // A damaged ref still uses its number.
         while self.store.loose_ref_exists(number) {
             number += 1;
         }

@@ -63,7 +63,7 @@ impl Local {
         }
     }
 
-    /// The state after `edit`, and the event with the changes.
+    /// Returns the state after `edit`, and the event that records the changes.
     async fn apply(
         &self,
         cat: &mut CatFile,
@@ -135,7 +135,7 @@ fn same(a: &Reviewer, b: &Reviewer) -> bool {
     same_login(a.handle(), b.handle())
 }
 
-/// Changes `assignees`; returns the logins added and removed.
+/// Changes `assignees`. Returns the logins that were added and removed.
 ///
 /// # Errors
 /// `invalid_input` for an invalid login.
@@ -159,7 +159,7 @@ pub(crate) fn change_assignees(
     Ok((added, removed))
 }
 
-/// Changes `labels`; returns the names added and removed.
+/// Changes `labels`. Returns the names that were added and removed.
 ///
 /// # Errors
 /// `invalid_input` for an unknown label, and for too many labels.
@@ -169,7 +169,7 @@ pub(crate) fn change_labels(
     book: &LabelSet,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
-    // Labels deleted from the repository are dropped with the next edit of labels.
+    // An edit of labels also drops those that were deleted from the repository.
     labels.retain(|l| book.current(l).is_some());
     let before: Vec<String> = labels.iter().map(|l| l.name.clone()).collect();
     for label in resolve_labels(book, &change.add)? {

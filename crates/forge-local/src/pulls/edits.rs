@@ -1,4 +1,5 @@
-//! Turns whole-file edits into a commit on top of a branch, and checks new branch names.
+//! Turns edits of whole files into a commit on top of a branch, and checks the names of new
+//! branches.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(super) struct CommitTarget<'a> {
 }
 
 impl Local {
-    /// Commits the edits on top of `onto`, without changing a ref.
+    /// Commits the edits on top of `onto`. Changes no ref.
     pub(super) async fn commit_edits(
         &self,
         onto: CommitTarget<'_>,
@@ -74,7 +75,7 @@ impl Local {
         self.here().put_landing_commit(&commit, &by.signing).await
     }
 
-    /// Refuses a branch name that is invalid or taken.
+    /// Refuses a branch name that is invalid or already in use.
     pub(super) async fn new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
         let shown = text::one_line(branch).into_owned();
         if let Some(problem) = branch_problem(branch) {
@@ -87,7 +88,7 @@ impl Local {
         if cat.info(&branch_ref(branch)).await?.is_some() {
             return Err(taken(&shown, &shown));
         }
-        // In git, a branch `a` excludes any branch `a/b`.
+        // In git, a branch `a` excludes every branch `a/b`.
         let slashes = branch.match_indices('/');
         let above: Vec<&str> = slashes.filter_map(|(at, _)| branch.get(..at)).collect();
         for name in above {

@@ -1,4 +1,4 @@
-//! The status history, derived from the events.
+//! The status history, computed from the events.
 
 use forge_core::{
     Page, PageReq, Result, Timestamp,
@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The head of an open pull request, if the head moved after the last event.
+/// Returns the head of an open pull request, if it moved after the last event.
 fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)
@@ -88,8 +88,8 @@ fn merged(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEv
     event
 }
 
-/// A move of the head to `head`, which no event records. Author and time come from the commit; the
-/// time is clamped between the neighbouring events.
+/// Returns an entry for a move of the head that no event records. Author and time come from the
+/// commit `head`, but the time is kept between those of the neighbouring events.
 async fn moved(
     cat: &mut CatFile,
     head: &str,

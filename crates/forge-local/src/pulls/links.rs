@@ -16,7 +16,7 @@ use crate::{
     store::{Pull, PullRead},
 };
 
-/// Maximum number of issues looked up for one description.
+/// Maximum number of issues that are looked up for one description.
 const MAX_LINKING_PULLS: usize = 100;
 
 /// Recovery for numbers without an issue.
@@ -29,7 +29,7 @@ static CORRECT: Hint = Hint::fixed(
 );
 
 impl Local {
-    /// The issues that `pull` closes, with warnings for issues that are unreadable, missing or
+    /// Returns the issues that `pull` closes. Warnings name issues that are unreadable, missing or
     /// above the limit.
     pub(crate) async fn linked_issues(
         &self,
@@ -66,7 +66,7 @@ impl Local {
         Ok((linked, warnings))
     }
 
-    /// Warns about numbers without an issue that are not pull requests either.
+    /// Returns a warning about numbers that belong neither to an issue nor to a pull request.
     async fn nothing_has(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Option<Warning>> {
         let read = self.store.read_many(cat, numbers).await?;
         let missing = numbers.iter().zip(read);

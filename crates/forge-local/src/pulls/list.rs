@@ -16,7 +16,7 @@ use crate::{
     store::{Index, LabelRef, Pull, PullRead, Snapshot},
 };
 
-/// Number of candidates read at once if a filter may drop most of them.
+/// Number of candidates that are read at once if a filter may drop most of them.
 const BATCH_SIZE: usize = 64;
 
 impl Local {
@@ -51,7 +51,7 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // One extra row is read, which shows whether there is a next page.
+            // One extra row is read to find out whether there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE
@@ -88,8 +88,8 @@ impl Local {
                         Ok(files) if touches.is_touched_by(&files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // If the scan limit ends the page here, the next page starts after this
-                            // number.
+                            // If the page ends here because of the scan limit, the next page starts
+                            // after this number.
                             if result.items.len() < limit {
                                 last = pull.number;
                             }
@@ -130,7 +130,7 @@ impl Local {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         if head.owner.is_some() {
-            // A branch of another repository is never a head branch in this backend.
+            // In this backend, a head branch is never in another repository.
             return Ok(Vec::new());
         }
         let mut cat = self.store.cat();
@@ -141,7 +141,7 @@ impl Local {
             ScanStep::Goes
         })
         .await?;
-        // The list is newest first, and the sort is stable.
+        // The list is sorted newest first, and this sort is stable.
         found.sort_by_key(|p| !p.is_open());
         let mut shown = Vec::with_capacity(found.len());
         for pull in found {
@@ -150,7 +150,8 @@ impl Local {
         Ok(shown)
     }
 
-    /// Passes matching pull requests to `each`, newest first, until `each` returns `ScanStep::Ends`.
+    /// Passes each matching pull request to `each`, newest first, until `each` returns
+    /// `ScanStep::Ends`.
     pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
@@ -177,7 +178,7 @@ impl Local {
         }
     }
 
-    /// The newest open pull request that `wanted` accepts.
+    /// Returns the newest open pull request that `wanted` accepts.
     pub(crate) async fn find_open(
         &self,
         cat: &mut CatFile,
@@ -194,14 +195,15 @@ impl Local {
     }
 }
 
-/// Whether a scan continues.
+/// Decision to continue or end a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanStep {
     Goes,
     Ends,
 }
 
-/// The numbers below `below` that may be in `state`, in descending order.
+/// Returns the numbers less than `below` whose pull requests may be in `state`, in descending
+/// order.
 fn candidates(
     index: &Index,
     state: StateFilter,
@@ -213,7 +215,7 @@ fn candidates(
     }
 }
 
-/// The fields that a filter examines, for a pull request with `labels`.
+/// Returns the fields that a filter tests, for a pull request with `labels`.
 fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
     SearchCandidate {
         number: Some(s.number),
@@ -232,7 +234,7 @@ fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a
     }
 }
 
-/// The names of the labels that still exist.
+/// Returns the names of the labels that still exist.
 pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> Vec<String> {
     let labels = labels.iter();
     match book {

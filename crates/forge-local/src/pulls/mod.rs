@@ -1,4 +1,4 @@
-//! Pull requests, with a file for each kind of operation.
+//! Pull requests, with one file for each kind of operation.
 
 use async_trait::async_trait;
 use forge_core::{

@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Local {
-    /// Commits the edits and updates work trees with the branch, like an update of a head branch.
+    /// Commits the edits, and updates the work trees that have the branch checked out, as for a
+    /// head branch.
     pub(crate) async fn commit_on_branch(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
         req.check()?;
         let by = identity(self.here()).await?;
@@ -64,7 +65,7 @@ impl Local {
         }
     }
 
-    /// Refuses a branch name that differs from the stored branch only in case. On a file system
+    /// Refuses a branch name that differs only in case from the stored branch. On a file system
     /// that ignores case, git opens `feature` for `FEATURE`, but the caller has checked only one of
     /// the two names.
     async fn check_case(&self, branch: &str) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::{
     store::{Pull, branch_ref},
 };
 
-/// The change of the base branch by a merge.
+/// The change that a merge made to the base branch.
 struct MergedRange<'a> {
     /// The tip of the base branch before the merge.
     onto: &'a str,
@@ -74,7 +74,7 @@ impl Local {
         self.open_pull(&new, Some(commit)).await
     }
 
-    /// The tree of the base branch with the merge reverted; changes no ref.
+    /// Returns the tree of the base branch after reverting the merge. Changes no ref.
     async fn tree_without(
         &self,
         cat: &mut CatFile,
@@ -103,8 +103,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // A three-way merge whose merge base is the merged tip removes the merge's changes. The
-        // merged tip is therefore the parent of this commit.
+        // In a three-way merge, the changes of a pull request are removed if the tip after its
+        // merge is the merge base. That tip is therefore the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -139,7 +139,7 @@ impl Local {
         }
     }
 
-    /// The error if the branch for the revert exists already.
+    /// Returns the error for a revert whose branch already exists.
     async fn reverted_before(&self, cat: &mut CatFile, number: u64, head: &str) -> Error {
         let open = self.find_open(cat, |s| s.head_branch == head).await;
         let open = open.ok().flatten().map(|s| s.number);
@@ -160,7 +160,7 @@ impl Local {
     }
 }
 
-/// Refuses a pull request that is not merged.
+/// Returns the tips around the merge. Refuses a pull request that is not merged.
 fn merged_range(pull: &Pull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {

@@ -1,5 +1,5 @@
-//! Stacked pull requests: the base branch is the head branch of the lower pull request. When the
-//! lower pull request is merged, the base changes to its base branch.
+//! Stacked pull requests. The base branch of the upper one is the head branch of the lower one.
+//! When the lower one is merged, the upper one gets its base branch.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
@@ -14,17 +14,17 @@ use crate::{
     store::{Pull, PullRead, Snapshot},
 };
 
-/// The result of changing the base of dependent pull requests.
+/// Result of changing the base of dependent pull requests.
 #[derive(Debug, Default)]
 pub(crate) struct Retargeted {
     /// A step for each dependent pull request.
     pub steps: Vec<Step>,
-    /// Failed changes, each with the call that completes the change.
+    /// Warnings about failed changes, each with the call that finishes the change.
     pub warnings: Vec<Warning>,
 }
 
 impl Local {
-    /// The pull request that `req` depends on.
+    /// Returns the pull request that `req` depends on, if any.
     pub(super) async fn below(&self, cat: &mut CatFile, req: &CreatePull) -> Result<Option<Pull>> {
         let Some(id) = &req.depends_on else {
             return Ok(None);
@@ -50,12 +50,13 @@ impl Local {
         }
     }
 
-    /// The open pull request that the open `pull` is based on.
+    /// Returns the open pull request that the open `pull` is based on.
     pub(crate) async fn open_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         Ok(self.found_below(cat, pull).await?.filter(Pull::is_open))
     }
 
-    /// The pull request that the open `pull` depends on, if its base is still that head branch.
+    /// Returns the pull request that the open `pull` depends on, unless `pull` has another base
+    /// branch by now.
     async fn found_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         let Some(number) = pull.snapshot.depends_on.filter(|_| pull.is_open()) else {
             return Ok(None);
@@ -68,7 +69,8 @@ impl Local {
         }
     }
 
-    /// Refuses to merge `pull` before its lower one, or into the branch of a merged one.
+    /// Refuses to merge `pull` before the pull request below it, or into the branch of one that is
+    /// already merged.
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,
@@ -100,7 +102,7 @@ impl Local {
     }
 
     /// Changes the base of the pull requests that depend on the merged `pull` to the base branch of
-    /// `pull`. The caller must not hold the write lock, because each change acquires the lock.
+    /// `pull`. The caller must not hold the write lock, because each change acquires it.
     pub(crate) async fn retarget_dependents(&self, cat: &mut CatFile, pull: &Pull) -> Retargeted {
         let mut followed = Retargeted::default();
         let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
@@ -138,7 +140,7 @@ impl Local {
     }
 }
 
-/// Recovery: set the base branch that the lower pull requests were merged into.
+/// Returns the recovery: set the base branch into which the lower pull requests were merged.
 fn change_base(number: u64, base: &str) -> Hint {
     let shown = text::one_line(base);
     Hint::from(format!("give #{number} the base branch '{shown}'"))

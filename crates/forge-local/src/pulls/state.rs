@@ -1,4 +1,4 @@
-//! Closing, reopening, draft and ready.
+//! Closes and reopens pull requests, and switches between draft and ready.
 
 use forge_core::{
     Action, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning, is_expected_head,
@@ -221,7 +221,7 @@ impl Local {
         }
     }
 
-    /// The outcome of a change that was already in effect.
+    /// Returns the outcome of a request for a state that the pull request already has.
     pub(crate) async fn unchanged(
         &self,
         cat: &mut CatFile,
@@ -233,8 +233,8 @@ impl Local {
         Ok(Outcome::unchanged(value, Warning::new(message)))
     }
 
-    /// Like [`Self::unchanged`], for a change with a comment. Adds the comment, unless the newest
-    /// comment is the same, because an earlier call then added it.
+    /// Like [`Self::unchanged`], for a request with a comment. Adds the comment, unless the newest
+    /// comment is equal, because an earlier call has then added it.
     async fn already(
         &self,
         cat: &mut CatFile,
@@ -258,7 +258,7 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The outcome of a write, with the current pull request.
+    /// Returns the outcome of a write, with the current pull request.
     pub(crate) async fn after_write(
         &self,
         cat: &mut CatFile,
@@ -270,7 +270,8 @@ impl Local {
         ))
     }
 
-    /// The deletion of the head branch, or a warning why the branch is kept.
+    /// Returns the change that deletes the head branch, or a warning that says why the branch is
+    /// kept.
     pub(crate) async fn deletion(
         &self,
         cat: &mut CatFile,
@@ -337,7 +338,7 @@ impl Local {
     }
 }
 
-/// Recovery for a refused change with a comment: add only the comment.
+/// Returns the recovery for a refused change with a comment: add only the comment.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
@@ -345,7 +346,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     Some(Hint::new("leave only the comment").with_action(action))
 }
 
-/// Adds the branch's last commit to an error about a missing branch.
+/// Adds the last commit of the branch to an error about a missing branch.
 fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
     match oid {
         Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(

@@ -1,4 +1,4 @@
-//! The viewer's pull requests.
+//! Pull requests that concern the viewer.
 
 use forge_core::{
     Result,

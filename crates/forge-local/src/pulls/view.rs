@@ -1,4 +1,4 @@
-//! Converts stored pull requests to the public model.
+//! Converts stored pull requests to the domain model.
 
 use forge_core::{
     PrKey, Result, Warning,
@@ -22,7 +22,7 @@ impl Local {
         self.present(&mut cat, pull, fields).await
     }
 
-    /// Converts `pull`, with the sections of `fields`.
+    /// Converts `pull` with the sections that `fields` selects.
     pub(crate) async fn present(
         &self,
         cat: &mut CatFile,
@@ -36,7 +36,7 @@ impl Local {
         self.present_with(cat, pull, fields, &book).await
     }
 
-    /// Like [`Local::present`], with labels already read (or the error of reading them).
+    /// Like [`Local::present`], with labels that are already read, or the error of reading them.
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,
@@ -85,7 +85,7 @@ impl Local {
         shown
     }
 
-    /// Adds the sections that cost more to read. Failures become warnings.
+    /// Adds the sections that are expensive to read. A failure becomes a warning.
     async fn add_sections(
         &self,
         cat: &mut CatFile,
@@ -157,7 +157,8 @@ impl Local {
     }
 }
 
-/// Labels as currently defined, by name, and a warning if the definitions are unreadable.
+/// Returns labels as currently defined, sorted by name, and a warning if the definitions are
+/// unreadable.
 pub(crate) fn shown_labels(
     labels: &[LabelRef],
     book: &Result<Option<LabelSet>>,

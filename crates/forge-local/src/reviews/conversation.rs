@@ -1,4 +1,4 @@
-//! Derives comments, reviews and threads from the events.
+//! Computes comments, reviews and threads from the events.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
     pub comments: Vec<Comment>,
     pub reviews: Vec<Review>,
     pub threads: Vec<Thread>,
-    /// The file's blob at the time of each thread.
+    /// For each thread, the blob of its file at the time when the thread was opened.
     blobs: BTreeMap<String, Option<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Local {
         self.conversation(&mut cat, &pull, None).await
     }
 
-    /// Reads the conversation of `pull`. Without `viewer`, the viewer is read from git.
+    /// Reads the conversation of `pull`. Reads the viewer from git if `viewer` is `None`.
     pub(crate) async fn conversation(
         &self,
         cat: &mut CatFile,
@@ -42,7 +42,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Reading works without an identity: then no comment counts as the viewer's.
+                // Comments can be read without an identity. No comment then counts as the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };
@@ -54,7 +54,7 @@ impl Local {
         Ok(conversation)
     }
 
-    /// All texts on `pull` except the description, in no particular order.
+    /// Returns all texts on `pull` except the description, in no particular order.
     pub(crate) async fn said_on(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
         let all = fold(&self.store.log(cat, pull).await?, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
@@ -63,7 +63,7 @@ impl Local {
         Ok(comments.chain(reviews).collect())
     }
 
-    /// Marks threads as outdated if their file has changed on their side of the diff.
+    /// Marks a thread as outdated if its file has changed on the thread's side of the diff.
     async fn mark_outdated(
         &self,
         cat: &mut CatFile,
@@ -94,7 +94,7 @@ impl Local {
             .collect();
         let now = cat.info_many(&names).await?;
         for (thread, now) in conversation.threads.iter_mut().zip(now) {
-            // git cannot look up a path with a line break, so the thread stays current.
+            // git cannot look up a path with a line break, so such a thread never becomes outdated.
             let known = !thread.path.contains('\n');
             let then = conversation.blobs.get(&thread.id).cloned().flatten();
             thread.outdated = known && now.map(|i| i.oid) != then;
@@ -104,14 +104,14 @@ impl Local {
 }
 
 impl Conversation {
-    /// Finds a comment, in a thread or outside.
+    /// Finds a comment, inside or outside of a thread.
     pub fn comment(&self, id: &str) -> Option<&Comment> {
         let in_threads = self.threads.iter().flat_map(|t| &t.comments);
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// The comment that a reply to `id` replies to, and its thread. A thread id selects the last
-    /// comment of the thread.
+    /// Returns the comment to which a reply to `id` belongs, and its thread. The id of a thread
+    /// selects its last comment.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
             Some(thread) => Some((thread.comments.last()?, Some(thread))),
@@ -119,7 +119,7 @@ impl Conversation {
         }
     }
 
-    /// The thread with the comment `id`.
+    /// Returns the thread that contains the comment `id`.
     pub fn thread_of(&self, id: &str) -> Option<&Thread> {
         self.threads
             .iter()
@@ -147,7 +147,8 @@ impl Conversation {
     }
 }
 
-/// Event 7 creates the ids `c7` (comment), `r7` (review), `t7.0` (thread) and `c7.0` (its comment).
+/// Returns the id of a comment. Event 7 creates the ids `c7` (comment), `r7` (review), `t7.0`
+/// (thread) and `c7.0` (comment of the thread).
 pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }
@@ -162,7 +163,7 @@ fn thread_id(seq: u64, n: usize) -> String {
 
 /// Creates comments from events.
 pub(crate) struct CommentMapper<'a> {
-    /// The URL that comment URLs start with.
+    /// The beginning of the URLs of comments.
     pub url: &'a str,
     /// The viewer's login.
     pub viewer: Option<&'a str>,
@@ -177,7 +178,7 @@ impl CommentMapper<'_> {
     }
 }
 
-/// Derives the conversation from the events.
+/// Computes the conversation from the events.
 pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
     let writer = CommentMapper { url, viewer };
     let mut all = Conversation::default();

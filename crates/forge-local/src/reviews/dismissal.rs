@@ -1,4 +1,4 @@
-//! Dismissing reviews.
+//! Dismisses reviews.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, Precondition, Result, Warning,

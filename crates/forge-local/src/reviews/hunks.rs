@@ -1,4 +1,4 @@
-//! Finds the lines of a diff that a thread can be on.
+//! Finds the lines of a diff on which a thread can be.
 
 use forge_core::{
     Result,
@@ -7,14 +7,14 @@ use forge_core::{
 };
 use futures::StreamExt;
 
-/// Maximum size of a hunk stored with a comment, in bytes.
+/// Maximum size of the hunk that is stored with a comment, in bytes.
 const MAX_HUNK_BYTES: usize = 4 * 1024;
 /// Maximum length of a line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 2 * 1024;
-/// Maximum number of line ranges in an error.
+/// Maximum number of line ranges that an error names.
 const MAX_NAMED_LINES: usize = 8;
 
-/// A line or a range of lines, on one side.
+/// A line or a range of lines on one side of the diff.
 pub(super) struct LinePosition {
     pub line: u64,
     pub start: Option<u64>,
@@ -22,15 +22,15 @@ pub(super) struct LinePosition {
 }
 
 impl LinePosition {
-    /// Whether a range of lines contains the whole position.
+    /// Returns true if a range of lines contains all lines of the position.
     fn is_in(&self, (first, count): (u64, u64)) -> bool {
         let inside = |n: u64| n >= first && n - first < count;
         inside(self.line) && self.start.is_none_or(inside)
     }
 }
 
-/// Finds the hunk of a file's diff with `place`, up to that line; otherwise returns the line ranges
-/// of all hunks on that side.
+/// Finds the hunk that contains `place` in the diff of a file, up to that line. If there is none,
+/// returns the line ranges of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &LinePosition,
@@ -49,7 +49,7 @@ struct HunkFinder<'a> {
     place: &'a LinePosition,
     line: Vec<u8>,
     reader: LineReader,
-    /// The part read so far of the hunk with the position.
+    /// The part of the matching hunk that was read so far.
     kept: Option<Vec<u8>>,
     ranges: Vec<String>,
 }
@@ -118,7 +118,7 @@ impl<'a> HunkFinder<'a> {
     }
 }
 
-/// The header and the last lines of a hunk, up to the size limit.
+/// Returns the header and the last lines of a hunk, within the size limit.
 fn tail(hunk: &[u8]) -> String {
     let text = String::from_utf8_lossy(hunk);
     if text.len() <= MAX_HUNK_BYTES {

@@ -1,4 +1,4 @@
-//! Derives the comments of an issue from its events.
+//! Computes the comments of an issue from its events.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use forge_core::model::Comment;
 use super::{CommentMapper, comment_id};
 use crate::store::{IssueEvent, LoggedEvent};
 
-/// The current comments in `log`, oldest first.
+/// Returns the current comments in `log`, oldest first.
 pub(crate) fn fold_issue_comments(
     log: &[LoggedEvent<IssueEvent>],
     writer: &CommentMapper<'_>,

@@ -25,7 +25,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// Recovery for authors who give a verdict on their own pull request.
+/// Recovery for an author who gives a verdict on the author's pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "leave a comment instead, or ask somebody else for a review",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
@@ -180,7 +180,7 @@ impl Local {
         Ok(placed)
     }
 
-    /// The hunk of `file` that contains the lines of `thread`.
+    /// Returns the hunk of `file` that contains the lines of `thread`.
     async fn hunk(
         &self,
         range: &DiffRange,
@@ -225,7 +225,7 @@ impl Local {
     }
 }
 
-/// The path of `file` on `side`, if the file exists on that side.
+/// Returns the path that `file` has on `side`, if it exists there.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,
@@ -234,7 +234,7 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     }
 }
 
-/// Validates the texts of a review.
+/// Checks the texts of a review.
 fn check_texts(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();

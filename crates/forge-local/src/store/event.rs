@@ -1,4 +1,4 @@
-//! A change of a pull request or an issue: a commit with JSON in its message.
+//! Events of pull requests: each is a commit with JSON in its message.
 
 use forge_core::{
     Timestamp,
@@ -7,16 +7,16 @@ use forge_core::{
 use forge_git::RawCommit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// The readable first line of an event's commit message.
+/// The first line of the commit message of an event, for readers.
 pub(crate) trait CommitSubject {
-    /// The name of the event, in a word or two.
+    /// Returns one or two words for the event.
     fn subject(&self) -> &'static str;
 }
 
-/// An event with its author, time and head commit.
+/// An event with author, time and head commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LogEntry<E = PullEvent> {
-    /// The position in the chain, from 1.
+    /// The position in the chain, counted from 1.
     pub seq: u64,
     /// The time of the event.
     pub at: Timestamp,
@@ -42,9 +42,9 @@ pub(crate) enum PullEvent {
         head_branch: String,
         draft: bool,
     },
-    /// Header fields were changed.
+    /// Fields of the pull request were changed.
     Edited(Box<Edited>),
-    /// A comment was added, perhaps as a reply (`reply_to`), perhaps in a thread.
+    /// A comment was added. It may be a reply (`reply_to`), or belong to a thread.
     Commented {
         body: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,16 +81,16 @@ pub(crate) enum PullEvent {
     Ready,
     /// The pull request was converted to a draft.
     Drafted,
-    /// A merge is about to move the base branch.
+    /// A merge is about to move the base branch. Recorded first, so that a crash can be detected.
     MergeStarted(MergeIntent),
     /// The pull request was merged.
     Merged(MergeIntent),
-    /// An event of a newer version.
+    /// An event that a newer version of forge has written.
     #[serde(other)]
     Unknown,
 }
 
-/// The changes of one edit.
+/// The changes that one edit made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Edited {
@@ -114,7 +114,8 @@ pub(crate) struct Edited {
     pub reviewers_removed: Vec<Reviewer>,
 }
 
-/// A thread opened by a review; the ids of thread and first comment follow from its position.
+/// A thread that a review opened. The position in the list determines the ids of the thread and of
+/// its first comment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
@@ -128,20 +129,21 @@ pub(crate) struct OpenedThread {
     /// The hunk that contains the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<String>,
-    /// The file's blob at the head (for the left side, at the base) when the thread was opened.
+    /// The blob of the file when the thread was opened, at the head or (for the left side) at the
+    /// base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
 
-/// A merge, recorded before the base branch moves and again afterwards.
+/// A merge. Recorded before the base branch moves, and again afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MergeIntent {
     pub method: MergeMethod,
-    /// The base branch's tip after the merge.
+    /// The tip of the base branch after the merge.
     pub result: String,
-    /// The base branch's tip before the merge.
+    /// The tip of the base branch before the merge.
     pub onto: String,
-    /// The merged head commit.
+    /// The head commit that was merged.
     pub merged_head: String,
     /// The merge base of head and base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +155,7 @@ pub(crate) struct MergeIntent {
 }
 
 impl<E: CommitSubject + Serialize> LogEntry<E> {
-    /// The commit message: a readable line, then the JSON.
+    /// Returns the commit message: a line for readers, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
         let who = forge_core::text::one_line(&self.actor.login).into_owned();
@@ -165,7 +167,8 @@ impl<E: CommitSubject + Serialize> LogEntry<E> {
 }
 
 impl<E: DeserializeOwned> LogEntry<E> {
-    /// Parses an event commit. The root of a chain has no event: `Ok(None)`.
+    /// Parses the commit of an event. Returns `Ok(None)` for the root of a chain, which has no
+    /// event.
     pub fn of(commit: &RawCommit<'_>) -> serde_json::Result<Option<Self>> {
         match event_json(commit) {
             Some(json) => serde_json::from_slice(json).map(Some),
@@ -174,7 +177,7 @@ impl<E: DeserializeOwned> LogEntry<E> {
     }
 }
 
-/// The JSON of an event commit.
+/// Returns the JSON in the message of an event commit.
 pub(super) fn event_json<'a>(commit: &RawCommit<'a>) -> Option<&'a [u8]> {
     let message = commit.message;
     let at = message.windows(3).position(|w| w == b"\n\n{")?;

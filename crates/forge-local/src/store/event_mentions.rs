@@ -7,8 +7,8 @@ use forge_core::{Result, model::SubjectKind};
 use super::{EventStore, refs};
 
 impl EventStore {
-    /// The subjects with `#<number>` or `#issue-<number>` in an event, perhaps as a prefix of
-    /// another number; newest first. Runs one process.
+    /// Returns the pull requests and issues with `#<number>` or `#issue-<number>` in an event,
+    /// newest first. The match may be the beginning of a longer number. Runs one process.
     ///
     /// # Errors
     /// `git` if git cannot be run, or an event is missing.

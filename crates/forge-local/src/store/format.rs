@@ -1,18 +1,18 @@
-//! The format version of stored objects, and the errors for unreadable ones.
+//! The format version of stored objects, and the errors for objects that cannot be read.
 
 use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
 use serde::Deserialize;
 
 /// The format of pull requests, labels and plain issues.
 ///
-/// Stored files are rewritten whole, so an older version would lose fields unknown to that version:
-/// every new field needs a higher format.
+/// Every new field needs a higher format. Stored files are rewritten as a whole, so an older
+/// version would otherwise drop the fields that it does not know.
 pub(crate) const FORMAT: u32 = 1;
 /// The format of a deleted issue, and of an issue with values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
-/// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
-/// maximum length. A list has a hundred of them.
+/// Maximum memory of a pull request or issue, in bytes. This allows a body and thirty reviews of
+/// maximum length, and a list has a hundred pull requests.
 const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
 
 /// Refuses to store a record that would be too large to read again.
@@ -28,18 +28,18 @@ pub(crate) fn check_room(record: &[u8]) -> Result<()> {
     Err(Error::invalid("body", message).with_hint("write less, or write it as a comment"))
 }
 
-/// Why a stored object cannot be read.
+/// Reason why a stored object cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// A newer version of forge wrote the object in format `found`; this version reads up to
-    /// `newest`.
+    /// A newer version of forge has written the object in the format `found`. This version reads
+    /// formats up to `newest`.
     Newer { found: u32, newest: u32 },
-    /// The object is damaged; the text is the end of an error message.
+    /// The object is damaged. The text completes the sentence of an error message.
     Damaged(String),
-    /// The file of the record is missing: never written, or left out by a partial clone. git does
-    /// not distinguish the two.
+    /// The file of the record is missing. It was never written, or a partial clone left it out; git
+    /// does not distinguish the two.
     Missing(&'static str),
-    /// git refuses the object and says what to do; the object itself may be intact, so the recovery
+    /// Git refuses the object and says what to do. The object itself may be intact, so the recovery
     /// must not delete the ref.
     Withheld(Error),
 }
@@ -66,7 +66,7 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
-    /// Checks that the record in a stored JSON file stays below the memory limit of one record.
+    /// Checks that the record in a stored JSON file does not exceed the memory limit of one record.
     pub fn check_weight(file: &str, data: &[u8]) -> Result<(), Self> {
         match weight_of_json(data) {
             0..=MAX_RECORD_WEIGHT => Ok(()),
@@ -77,8 +77,8 @@ impl Unreadable {
         }
     }
 
-    /// Checks the field `format` of a stored JSON file before parsing the rest; `newest` is the
-    /// highest readable format.
+    /// Checks the field `format` of a stored JSON file before the rest is parsed. `newest` is the
+    /// highest format that can be read.
     pub fn check_format(file: &str, data: &[u8], newest: u32) -> Result<(), Self> {
         #[derive(Deserialize)]
         struct FormatHead {
@@ -91,7 +91,8 @@ impl Unreadable {
         }
     }
 
-    /// The error about `what`, stored in the ref `name`; `undo` says what dropping the ref does.
+    /// Returns the error about the object `what` in the ref `name`. `undo` says what deleting the
+    /// ref would do.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

@@ -1,6 +1,6 @@
-//! `refs/forge/index`: the highest number, and the numbers that may be open.
+//! `refs/forge/index`: the highest number, and the numbers of pull requests that may be open.
 //!
-//! The index is derived data and may be lost. Its open numbers may include closed pull requests, so
+//! The index can be rebuilt if it is lost. A number in it may belong to a closed pull request, so
 //! readers check the state of each pull request.
 
 use std::{fmt::Write, ops::RangeInclusive};
@@ -10,12 +10,12 @@ use super::refs;
 /// The first line of the blob.
 const FORMAT: &str = "forge index 1";
 
-/// The index.
+/// The parsed index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     /// The highest number ever used; 0 if there is none.
     pub highest: u64,
-    /// The numbers that may be open.
+    /// The numbers whose pull requests may be open.
     pub open: NumberRanges,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct Index {
 pub(crate) struct NumberRanges(Vec<RangeInclusive<u64>>);
 
 impl NumberRanges {
-    /// How many numbers are in the set.
+    /// Returns how many numbers are in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| r.end() - r.start() + 1).sum()
     }
 
-    /// Adds `n`.
+    /// Adds the number `n`.
     pub fn insert(&mut self, n: u64) {
         let at = self.0.partition_point(|r| *r.end() < n);
         if self.0.get(at).is_some_and(|r| r.contains(&n)) {
@@ -42,7 +42,7 @@ impl NumberRanges {
         }
     }
 
-    /// Joins the range at `at` with its successor, if they touch.
+    /// Joins the range at `at` with the next one if they touch.
     fn join(&mut self, at: usize) {
         let (Some(a), Some(b)) = (self.0.get(at), self.0.get(at + 1)) else {
             return;
@@ -56,7 +56,7 @@ impl NumberRanges {
         }
     }
 
-    /// Removes `n`.
+    /// Removes the number `n`.
     pub fn remove(&mut self, n: u64) {
         let at = self.0.partition_point(|r| *r.end() < n);
         let Some(range) = self.0.get(at).filter(|r| r.contains(&n)).cloned() else {
@@ -67,7 +67,7 @@ impl NumberRanges {
         self.0.splice(at..=at, below.into_iter().chain(above));
     }
 
-    /// The numbers below `limit`, in descending order.
+    /// Returns the numbers less than `limit`, in descending order.
     pub fn below(&self, limit: u64) -> impl Iterator<Item = u64> + Send + use<> {
         let ranges = self.0.clone();
         ranges
@@ -79,13 +79,13 @@ impl NumberRanges {
 }
 
 impl Index {
-    /// Encodes the index for the blob.
+    /// Encodes the index as the text of the blob.
     pub fn encode(&self) -> String {
         let mut out = format!("{FORMAT}\nhighest {}\nopen ", self.highest);
         for (n, range) in self.open.0.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
             let (a, b) = (range.start(), range.end());
-            // Writing to a String cannot fail.
+            // Writing to a String never fails.
             let _ = if a == b {
                 write!(out, "{comma}{a}")
             } else {
@@ -96,7 +96,7 @@ impl Index {
         out
     }
 
-    /// Parses the blob; `None` if the blob is not an index or is inconsistent.
+    /// Parses the text of the blob. Returns `None` if it is not an index or is inconsistent.
     pub fn decode(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         if lines.next()? != FORMAT {
@@ -124,7 +124,7 @@ impl Index {
         })
     }
 
-    /// Rebuilds a lost index: every existing number may be open.
+    /// Rebuilds a lost index, in which every existing number may be open.
     pub fn rebuild(numbers: impl IntoIterator<Item = u64>) -> Self {
         let mut index = Self::default();
         for n in numbers {

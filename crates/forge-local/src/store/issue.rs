@@ -1,5 +1,5 @@
-//! Issues: a chain of events for each ref below `refs/forge/issues/`, and `issue.json`, the state
-//! after the last event.
+//! Issues. Each ref below `refs/forge/issues/` is a chain of events, with the state after the last
+//! event in `issue.json`.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::ident::Identity;
 
-/// Number of issues read at once.
+/// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without an issue.
@@ -29,7 +29,7 @@ static LIST_ISSUES: Hint = Hint::fixed(
     ),
 );
 
-/// The fields that a list and the default view show.
+/// The state of an issue, as stored in `issue.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IssueSnapshot {
     pub format: u32,
@@ -56,13 +56,13 @@ pub(crate) struct IssueSnapshot {
     /// The numbers of the blocking issues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u64>,
-    /// Whether the issue was deleted, so that only this tombstone remains.
+    /// True if the issue was deleted. Only this tombstone remains.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
 
 impl IssueSnapshot {
-    /// The state of a new issue; the caller fills the rest.
+    /// Creates the state of a new issue. The caller sets the other fields.
     pub fn new(author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,
@@ -86,7 +86,7 @@ impl IssueSnapshot {
         }
     }
 
-    /// The tombstone of issue `number`, deleted by `by`.
+    /// Creates the tombstone of issue `number`, which `by` deleted.
     pub fn tombstone(number: u64, by: &Identity) -> Self {
         Self {
             number,
@@ -97,7 +97,8 @@ impl IssueSnapshot {
         }
     }
 
-    /// The lowest format that has all fields in use, so that older versions can read the issue.
+    /// Returns the lowest format that supports all fields in use, so that older versions can read
+    /// the issue.
     fn lowest_format(&self) -> u32 {
         let plain = self.values.is_empty()
             && self.parent.is_none()
@@ -113,7 +114,7 @@ impl IssueSnapshot {
         Ok(bytes)
     }
 
-    /// Parses the blob of issue `number`; the error is the end of a message.
+    /// Parses the blob of issue `number`.
     fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
         Unreadable::check_weight("issue.json", data)?;
         Unreadable::check_format("issue.json", data, ISSUE_FORMAT)?;
@@ -127,7 +128,7 @@ impl IssueSnapshot {
     }
 }
 
-/// An issue in its current state.
+/// An issue with its current state.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredIssue {
     /// The commit of the last event.
@@ -142,7 +143,7 @@ impl StoredIssue {
 }
 
 impl EventStore {
-    /// The numbers of all issues, in descending order.
+    /// Returns the numbers of all issues, in descending order.
     ///
     /// # Errors
     /// `git` if git cannot be run.
@@ -160,13 +161,13 @@ impl EventStore {
         Ok(numbers)
     }
 
-    /// The lowest number above all existing ones.
+    /// Returns the number after the highest existing one.
     ///
     /// # Errors
     /// The errors of [`Self::issue_numbers`].
     pub async fn next_issue(&self) -> Result<u64> {
         let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
-        // A damaged ref still occupies its number.
+        // A damaged ref still uses its number.
         while self.common_dir.join(refs::issue(number)).is_file() {
             number += 1;
         }
@@ -182,7 +183,8 @@ impl EventStore {
         self.require_issue(number, found)
     }
 
-    /// The issue in a result of [`Self::read_stored`].
+    /// Returns the issue in a result of [`Self::read_stored`], or an error if it is missing or
+    /// deleted.
     ///
     /// # Errors
     /// The errors of [`Self::read_issue`].
@@ -206,7 +208,8 @@ impl EventStore {
         Err(Error::not_found(Noun::Issue, why).with_hint(&LIST_ISSUES))
     }
 
-    /// Reads the issues `numbers`, in order; `None` for missing and deleted ones.
+    /// Reads the issues `numbers`, in order. An entry is `None` for an issue that is missing or
+    /// deleted.
     ///
     /// # Errors
     /// The errors of [`Self::read_stored`].
@@ -222,7 +225,8 @@ impl EventStore {
         Ok(all)
     }
 
-    /// Reads the issues `numbers`, in order, including tombstones; `None` for missing ones.
+    /// Reads the issues `numbers`, in order, including tombstones. An entry is `None` for a missing
+    /// issue.
     ///
     /// # Errors
     /// `git` if git cannot be run; the errors of single issues are in the list.
@@ -270,9 +274,9 @@ impl EventStore {
         Ok(events.await?.0)
     }
 
-    /// Writes an event, the first event if there is no `before`. A deletion starts a new chain with
-    /// only one event. The refs of `unmoved` must not have moved. The inner `Err` means that
-    /// another writer was faster.
+    /// Writes an event. If `before` is `None`, this is the first event of the issue. A deletion
+    /// starts a new chain with only this event. The refs in `unmoved` must still have their values.
+    /// The inner `Err` means that another writer was faster.
     ///
     /// # Errors
     /// `git` if git cannot write.
@@ -288,7 +292,7 @@ impl EventStore {
         snapshot.updated_at = by.at;
         snapshot.format = snapshot.lowest_format();
         let parent = match before {
-            // A new chain, so that no commit keeps the deleted text.
+            // A deletion starts a new chain, so that no commit keeps the deleted text.
             Some(before) if event != IssueEvent::Deleted => before.tip.clone(),
             _ => self.put_root().await?,
         };
@@ -334,7 +338,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
     }
 }
 
-/// The error for an existing but unreadable issue.
+/// Returns the error for an issue that exists but cannot be read.
 fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("issue #{number}");
     why.into()

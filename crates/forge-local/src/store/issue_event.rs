@@ -1,4 +1,4 @@
-//! A change of an issue: a commit with JSON in its message.
+//! Events of issues: each is a commit with JSON in its message.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::event::CommitSubject;
 pub(crate) enum IssueEvent {
     /// The issue was opened.
     Opened { title: String, body: String },
-    /// Header fields were changed, perhaps with a comment.
+    /// Fields of the issue were changed. The event may also have a comment.
     Edited {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) enum IssueEvent {
     CommentEdited { comment: String, body: String },
     /// A comment was deleted.
     CommentDeleted { comment: String },
-    /// The issue was closed, or got another close reason, perhaps with other changes.
+    /// The issue was closed, or got another close reason. The event may also have other changes.
     Closed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<IssueReason>,
@@ -35,21 +35,21 @@ pub(crate) enum IssueEvent {
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// The issue was reopened, perhaps with other changes.
+    /// The issue was reopened. The event may also have other changes.
     Reopened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// The issue was deleted. The only event of its chain.
+    /// The issue was deleted. This is then the only event of its chain.
     Deleted,
-    /// An event of a newer version.
+    /// An event that a newer version of forge has written.
     #[serde(other)]
     Unknown,
 }
 
-/// The changes of one edit.
+/// The changes that one edit made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct IssueChanges {
@@ -65,7 +65,7 @@ pub(crate) struct IssueChanges {
     pub assignees_added: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assignees_removed: Vec<String>,
-    /// Values by the field's name; `null` for a removed value.
+    /// Values by the name of the field; `None` for a value that was removed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub(crate) struct IssueChanges {
 }
 
 impl IssueEvent {
-    /// The comment that the event added, if any.
+    /// Returns the comment of the event, if it has one.
     pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Commented { body } => Some(body),

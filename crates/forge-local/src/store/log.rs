@@ -10,7 +10,7 @@ use super::{
     EventStore, LogEntry, Pull, PullEvent, event::event_json, read::broken, shared::KeptLog,
 };
 
-/// Maximum number of event commits in memory at once.
+/// Maximum number of event commits that are in memory at once.
 const BATCH_SIZE: usize = 64;
 
 /// Maximum memory of the events of one pull request or issue, in bytes.
@@ -35,7 +35,7 @@ fn weight_of_event(commit: &RawCommit<'_>) -> usize {
 }
 
 impl EventStore {
-    /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
+    /// Reads the events of `pull`. Starts one process in addition to `cat` if no event is cached.
     ///
     /// # Errors
     /// `protocol` if an event is damaged, or if the events take more than [`MAX_LOG_WEIGHT`].

@@ -34,20 +34,20 @@ use std::{path::PathBuf, sync::Arc};
 
 use forge_git::{CatFile, Git};
 
-/// The objects and refs of one repository.
+/// Reads and writes the objects and refs of one repository.
 #[derive(Clone, Debug)]
 pub(crate) struct EventStore {
     pub git: Git,
-    /// The directory of loose refs and their locks, if the repository keeps refs as files.
+    /// The directory of loose refs and their lock files, if the repository stores refs as files.
     pub common_dir: PathBuf,
-    /// The repository's name in errors.
+    /// The name of the repository in error messages.
     pub url: String,
-    /// The server's cache, shared between calls.
+    /// The cache of the server, which several calls share.
     pub shared: Option<Arc<StoreCache>>,
 }
 
 impl EventStore {
-    /// Starts a process for lookups.
+    /// Returns a process for looking up objects.
     pub fn cat(&self) -> CatFile {
         self.git.cat_file()
     }

@@ -7,7 +7,7 @@ use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, Snapshot, Unreadable, refs};
 
-/// Number of pull requests read at once.
+/// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without a pull request.
@@ -19,35 +19,36 @@ static LIST_PULLS: Hint = Hint::fixed(
     ),
 );
 
-/// A pull request in its current state.
+/// A pull request with its current state.
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub number: u64,
-    /// The commit of the last event, which is the version.
+    /// The commit of the last event. It is the version of the pull request.
     pub tip: String,
     pub snapshot: Snapshot,
-    /// The branch's tip while open; the recorded head if closed, or if the branch is gone.
+    /// The tip of the head branch while the pull request is open. If it is closed or the branch is
+    /// gone, the recorded head.
     pub head_oid: Option<String>,
-    /// The base branch's tip while open.
+    /// The tip of the base branch while the pull request is open.
     pub base_oid: Option<String>,
-    /// Whether the head branch exists; only set while open.
+    /// True if the head branch exists. Only set while the pull request is open.
     pub head_exists: bool,
-    /// Whether the base branch exists; only set while open.
+    /// True if the base branch exists. Only set while the pull request is open.
     pub base_exists: bool,
-    /// A merge that happened but whose record is incomplete.
+    /// A merge that moved the base branch, but is not recorded as done.
     pub unrecorded_merge: Option<MergeIntent>,
 }
 
 impl Pull {
-    /// Whether the pull request is open.
+    /// Returns true if the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
     }
 
-    /// The head commit.
+    /// Returns the head commit.
     ///
     /// # Errors
-    /// `not_found` if neither the branch nor the record has one.
+    /// `not_found` if there is neither a branch nor a recorded commit.
     pub fn head(&self) -> Result<&str> {
         self.head_oid.as_deref().ok_or_else(|| {
             Error::not_found(
@@ -60,10 +61,10 @@ impl Pull {
         })
     }
 
-    /// The base commit.
+    /// Returns the base commit.
     ///
     /// # Errors
-    /// `not_found` if neither the branch nor the record has one.
+    /// `not_found` if there is neither a branch nor a recorded commit.
     pub fn base(&self) -> Result<&str> {
         self.base_oid.as_deref().ok_or_else(|| {
             Error::not_found(
@@ -77,7 +78,7 @@ impl Pull {
     }
 }
 
-/// The result of reading one of several pull requests.
+/// Result of reading one of several pull requests.
 #[derive(Debug)]
 pub(crate) enum PullRead {
     Pull(Box<Pull>),
@@ -85,12 +86,12 @@ pub(crate) enum PullRead {
     Broken(Error),
 }
 
-/// The index, and whether it was rebuilt.
+/// The index, with a flag for a rebuilt one.
 pub(crate) struct LoadedIndex {
     pub index: Index,
-    /// The object that the ref points to.
+    /// The object to which the ref of the index points.
     pub old: Option<String>,
-    /// Whether the index was rebuilt, so that all pull requests count as open.
+    /// True if the index was rebuilt. It then lists all pull requests as open.
     pub rebuilt: bool,
 }
 
@@ -123,8 +124,8 @@ impl EventStore {
         Ok(all)
     }
 
-    /// Filters `numbers` by stored state, with one lookup each in place of four. Keeps those that
-    /// `wanted` accepts, and those that need a full read to decide.
+    /// Filters `numbers` by the stored state, with one lookup for each instead of four. Keeps the
+    /// pull requests that `wanted` accepts, and those that must be read in full to decide.
     ///
     /// # Errors
     /// `git` if git cannot be run.
@@ -184,7 +185,7 @@ impl EventStore {
             .await
     }
 
-    /// Adds the branch tips, and whether a started merge has happened.
+    /// Adds the tips of the branches, and checks whether a started merge has moved the base branch.
     async fn resolve_branch_tips(&self, cat: &mut CatFile, pulls: &mut [PullRead]) -> Result<()> {
         let open = |read: &&mut PullRead| matches!(read, PullRead::Pull(p) if p.is_open());
         let mut names = Vec::new();
@@ -214,7 +215,7 @@ impl EventStore {
         Ok(())
     }
 
-    /// Whether `branch` contains `commit`.
+    /// Returns true if `branch` contains `commit`.
     async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
         let branch = refs::branch(branch);
         let asked = self
@@ -224,7 +225,7 @@ impl EventStore {
         Ok(asked.status == 0)
     }
 
-    /// Reads the index, or rebuilds a lost, damaged or outdated index from the refs.
+    /// Reads the index. Rebuilds it from the refs if it is lost, damaged or outdated.
     pub async fn index(&self, cat: &mut CatFile) -> Result<LoadedIndex> {
         let stored = match cat.get(refs::INDEX).await {
             Ok(Some(object)) if object.kind == "blob" => {
@@ -240,7 +241,7 @@ impl EventStore {
             _ => None,
         };
         if let Some(stored) = stored {
-            // A fetch can add pull requests that the index does not have.
+            // A fetch may add pull requests that are not in the index.
             let next = refs::pull(stored.index.highest + 1);
             if cat.info(&next).await?.is_none() {
                 return Ok(stored);
@@ -265,17 +266,17 @@ impl EventStore {
         })
     }
 
-    /// Removes the file of the index ref if a crash has made the file unreadable. git refuses to
-    /// overwrite such a ref, and the index can be rebuilt.
+    /// Deletes the file of the index ref if a crash made it unreadable. Git refuses to overwrite
+    /// such a ref, and the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {
-            // If the removal fails, git reports the problem.
+            // If the deletion fails, git reports the problem.
             let _ = std::fs::remove_file(file);
         }
     }
 
-    /// The error for a ref file whose object git cannot find.
+    /// Returns the error for a ref file that names an object which git cannot find.
     fn dangling(&self, number: u64) -> Error {
         let name = refs::pull(number);
         let file = self.common_dir.join(&name);
@@ -289,13 +290,13 @@ impl EventStore {
         ))
     }
 
-    /// Whether there is a file for a ref that git cannot read.
+    /// Returns true if a pull request has a ref file, even one that git cannot read.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
 }
 
-/// Whether `file` contains an object id, like a ref's file.
+/// Returns true if `file` contains an object id, like the file of a ref.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }
@@ -326,7 +327,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
     }
 }
 
-/// The error for an existing but unreadable pull request.
+/// Returns the error for a pull request that exists but cannot be read.
 pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("pull request #{number}");
     why.into()

@@ -8,16 +8,16 @@ pub(crate) const ISSUES: &str = "refs/forge/issues/";
 pub(crate) const INDEX: &str = "refs/forge/index";
 /// The ref of the label definitions.
 pub(crate) const LABELS: &str = "refs/forge/labels";
-/// The file in a pull request's tree.
+/// The name of the file in the tree of a pull request.
 pub(crate) const PULL_FILE: &str = "pull.json";
-/// The file in an issue's tree.
+/// The name of the file in the tree of an issue.
 pub(crate) const ISSUE_FILE: &str = "issue.json";
-/// The file in the labels' tree.
+/// The name of the file in the tree of the labels.
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest valid number: beyond any use, and safe from overflow.
+/// The highest valid number. It is far beyond any real number, and safe from overflow.
 pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
-/// Refuses stored counts that no number of writes can reach and that would overflow.
+/// Refuses stored counts that no number of writes can reach, because they would overflow.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=MAX_NUMBER => Ok(()),
@@ -25,24 +25,24 @@ pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(),
     }
 }
 
-/// The ref of pull request `number`.
+/// Returns the ref of pull request `number`.
 pub(crate) fn pull(number: u64) -> String {
     format!("{PULLS}{number}")
 }
 
-/// The ref of issue `number`.
+/// Returns the ref of issue `number`.
 pub(crate) fn issue(number: u64) -> String {
     format!("{ISSUES}{number}")
 }
 
-/// The number at the end of a ref name below `prefix`.
+/// Returns the number at the end of a ref name below `prefix`.
 pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
     let digits = name.strip_prefix(prefix)?;
     let n: u64 = digits.parse().ok()?;
     (n > 0 && n <= MAX_NUMBER && n.to_string() == digits).then_some(n)
 }
 
-/// The ref of `branch`.
+/// Returns the ref of `branch`.
 pub(crate) fn branch(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

@@ -1,4 +1,4 @@
-//! A cache shared by the repositories that a server opens again and again.
+//! A cache that is shared by all calls of a server.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use super::LoggedEvent;
 /// Maximum memory of cached events, in bytes.
 const MAX_WEIGHT: usize = 16 * 1024 * 1024;
 
-/// Caches the events of recently read pull requests, and orders the writers.
+/// Caches the events of recently read pull requests, and lets writers take turns.
 ///
-/// Events are immutable commits, so a cached chain stays valid and only new events are read. The
-/// tip of the chain is always read from git.
+/// Events are immutable commits, so a cached chain stays valid, and only newer events have to be
+/// read. The tip of the chain is always read from git.
 #[derive(Debug, Default)]
 pub struct StoreCache {
     logs: Mutex<Vec<KeptLog>>,
@@ -27,7 +27,7 @@ pub struct StoreCache {
 /// The cached events of one pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptLog {
-    /// Key: the directory of the repository, and the number of the pull request.
+    /// The key: the directory of the repository, and the number of the pull request.
     pub of: (PathBuf, u64),
     /// The commit of the last event.
     pub tip: String,
@@ -41,7 +41,7 @@ impl StoreCache {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cached events of a pull request.
+    /// Returns the cached events of a pull request.
     pub(crate) fn log(&self, of: &(PathBuf, u64)) -> Option<KeptLog> {
         let mut logs = self.logs();
         let at = logs.iter().position(|kept| kept.of == *of)?;
@@ -50,7 +50,7 @@ impl StoreCache {
         Some(kept)
     }
 
-    /// Caches events, and evicts the events that were not read for the longest time.
+    /// Caches events, and removes those that were not read for the longest time.
     pub(crate) fn keep(&self, new: KeptLog) {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);
@@ -61,8 +61,8 @@ impl StoreCache {
         }
     }
 
-    /// Waits for earlier writers of this process to finish with a repository, for at most
-    /// `patience`. The file lock does not keep the order of the waiting writers.
+    /// Waits for at most `patience` until earlier writers of this process have finished with the
+    /// repository. The file lock alone would not keep the order of the waiting writers.
     pub(crate) async fn writer(
         &self,
         dir: &Path,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, Unreadable, check_room, event::MergeIntent, refs};
 
-/// The fields that a list and the default view show.
+/// The state of a pull request, as stored in `pull.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub format: u32,
@@ -21,14 +21,14 @@ pub(crate) struct Snapshot {
     pub state: PrState,
     pub draft: bool,
     pub base_branch: String,
-    /// The base branch's tip at the last event; after a merge, the tip before the merge.
+    /// The tip of the base branch at the last event. After a merge, the tip before the merge.
     pub base_oid: Option<String>,
     pub head_branch: String,
     /// The head commit at the last event.
     pub head_oid: Option<String>,
-    /// The merge base at the time of closing or merging.
+    /// The merge base when the pull request was closed or merged.
     pub merge_base: Option<String>,
-    /// The number of the pull request below.
+    /// The number of the pull request below in the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<u64>,
     pub created_at: Timestamp,
@@ -38,20 +38,21 @@ pub(crate) struct Snapshot {
     pub merged_by: Option<Actor>,
     pub merge_commit: Option<String>,
     pub merge_method: Option<MergeMethod>,
-    /// A merge that was started but not recorded as done.
+    /// A merge that was started but is not recorded as done.
     pub intent: Option<MergeIntent>,
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub pending_reviewers: Vec<Reviewer>,
-    /// Each reviewer's latest opinion, or latest comment if there is none; by time.
+    /// The latest opinion of each reviewer, or the latest comment if there is no opinion. Sorted by
+    /// time.
     pub latest_reviews: Vec<LatestReview>,
-    /// The number of comments outside threads.
+    /// The number of comments outside of threads.
     pub comments: u64,
     /// The number of events.
     pub events: u64,
 }
 
-/// A label on a pull request. The id identifies the label, because another label may get the same
+/// A label on a pull request. It is identified by its id, because another label may get the same
 /// name later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabelRef {
@@ -59,7 +60,7 @@ pub(crate) struct LabelRef {
     pub name: String,
 }
 
-/// A review in the snapshot.
+/// The latest review of a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LatestReview {
     pub id: String,
@@ -71,7 +72,7 @@ pub(crate) struct LatestReview {
 }
 
 impl Snapshot {
-    /// The state of a new pull request; the caller fills the rest.
+    /// Creates the state of a new pull request. The caller sets the other fields.
     pub fn new(number: u64, author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,
@@ -104,10 +105,10 @@ impl Snapshot {
         }
     }
 
-    /// Encodes the blob, indented for `git show` and `git diff`.
+    /// Encodes the content of the blob, indented for `git show` and `git diff`.
     ///
     /// # Errors
-    /// `invalid_input` if the blob would be too large to read again.
+    /// `invalid_input` if the blob would be too large to read.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| {
             Error::new(
@@ -121,7 +122,7 @@ impl Snapshot {
         Ok(bytes)
     }
 
-    /// Parses the blob of pull request `number`; the error is the end of a message.
+    /// Parses the blob of pull request `number`.
     pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
         Unreadable::check_weight("pull.json", data)?;
         Unreadable::check_format("pull.json", data, FORMAT)?;
@@ -134,8 +135,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Refuses values that git would misread as options or expressions: the stored data may come
-    /// from anyone.
+    /// Refuses values that git would misread as options or expressions, because anyone may have
+    /// written the stored data.
     fn check(&self) -> Result<(), String> {
         let intent = self.intent.iter();
         let intended = intent.flat_map(|i| {
@@ -177,7 +178,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Adds a review. A review by the author does not count.
+    /// Adds a review. Ignores a review by the author of the pull request.
     pub fn add_review(&mut self, review: LatestReview) {
         let author = review.author.login.clone();
         self.pending_reviewers
@@ -190,19 +191,19 @@ impl Snapshot {
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
-    /// Dismisses a review if the review is its author's latest.
+    /// Dismisses a review if it is the latest of its author.
     pub fn dismiss_review(&mut self, id: &str) {
         if let Some(review) = self.latest_reviews.iter_mut().find(|r| r.id == id) {
             review.state = ReviewState::Dismissed;
         }
     }
 
-    /// Counts the reviewers' verdicts. Reviews are never required here.
+    /// Counts the verdicts of the reviewers. In this backend, reviews are never required.
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 
-    /// Completes the merge that `intent` announced.
+    /// Records that the merge announced by `intent` is done.
     pub fn finish_merge(&mut self, intent: &MergeIntent) {
         self.state = PrState::Merged;
         self.base_branch.clone_from(&intent.base_branch);

@@ -9,34 +9,34 @@ use forge_core::{Error, Result};
 
 use super::EventStore;
 
-/// A change of a ref, with its required old value.
+/// A change of a ref, with the old value that is required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefChange {
-    /// Creates a ref that must not exist.
+    /// Creates a ref, which must not exist.
     Create { name: String, new: String },
-    /// Updates a ref that must be `old`.
+    /// Updates a ref whose value must be `old`.
     Update {
         name: String,
         new: String,
         old: String,
     },
-    /// Deletes a ref that must be `old`.
+    /// Deletes a ref whose value must be `old`.
     Delete { name: String, old: String },
-    /// Requires a ref to be `old`, and does not change the ref.
+    /// Requires that the value of a ref is `old`. Does not change the ref.
     Verify { name: String, old: String },
 }
 
-/// Why a transaction changed nothing but may succeed when retried.
+/// Reason why a transaction changed nothing but may succeed if it is repeated.
 #[derive(Debug)]
 pub(crate) struct RefConflict {
-    /// git's error.
+    /// The error of git.
     pub error: Error,
-    /// The lock file in the way, if that was the reason.
+    /// The lock file that blocked the transaction, if that was the reason.
     pub lock: Option<PathBuf>,
 }
 
 impl RefConflict {
-    /// The age of the lock file.
+    /// Returns the age of the lock file.
     pub fn lock_age(&self) -> Option<Duration> {
         let made = std::fs::metadata(self.lock.as_ref()?)
             .ok()?
@@ -47,10 +47,10 @@ impl RefConflict {
 }
 
 impl EventStore {
-    /// Applies all of `changes`, or none; `Ok(Some)` if another writer was faster.
+    /// Applies all of `changes`, or none. Returns `Ok(Some)` if another writer was faster.
     ///
-    /// A file-based ref store applies the changes in order, so a killed process leaves a prefix of
-    /// them.
+    /// A store with refs as files applies the changes in order. If the process is killed, a first
+    /// part of the changes may remain.
     pub async fn update_refs(
         &self,
         reason: &str,
@@ -58,7 +58,7 @@ impl EventStore {
     ) -> Result<Option<RefConflict>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
-            // Without this option, a symbolic ref would redirect the change.
+            // Without this option, a change of a symbolic ref would change another ref.
             input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
@@ -92,7 +92,8 @@ impl EventStore {
     }
 }
 
-/// Whether git's message means a concurrent writer, and not a permanent failure.
+/// Returns true if the message of git means that another writer was faster, and not a permanent
+/// failure.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",

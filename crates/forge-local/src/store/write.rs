@@ -11,13 +11,13 @@ use crate::ident::Identity;
 
 /// The message of the root commit of every chain.
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
-/// A fixed author, so that a repository has only one such commit.
+/// A fixed author, so that a repository has only one root commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
-/// Number of states read at once.
+/// Number of states that are read at once.
 const BATCH_SIZE: usize = 64;
 
-/// The effect of an event on the index.
+/// How an event changes the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexChange {
     None,
@@ -29,17 +29,18 @@ pub(crate) enum IndexChange {
 #[derive(Clone, Debug)]
 pub(crate) struct NewEvent {
     pub event: PullEvent,
-    /// The state after the event; [`EventStore::append`] sets the parts common to all events.
+    /// The state after the event. [`EventStore::append`] sets the fields that are common to all
+    /// events.
     pub snapshot: Snapshot,
     pub index: IndexChange,
-    /// Refs that change before the pull request's ref.
+    /// Refs to change before the ref of the pull request.
     pub before: Vec<RefChange>,
-    /// Refs that change after the pull request's ref.
+    /// Refs to change after the ref of the pull request.
     pub after: Vec<RefChange>,
 }
 
 impl NewEvent {
-    /// An event that changes only the pull request.
+    /// Creates an event that changes only the pull request.
     pub fn new(event: PullEvent, snapshot: Snapshot) -> Self {
         Self {
             event,
@@ -51,7 +52,7 @@ impl NewEvent {
     }
 }
 
-/// The result of one attempt.
+/// Result of one attempt to write an event.
 #[derive(Debug)]
 pub(crate) enum AppendOutcome {
     /// The pull request after the event.
@@ -72,8 +73,8 @@ impl EventStore {
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
     }
 
-    /// Writes the root commit of chains. The root is the first parent of a first event and the head
-    /// is the second parent, so `--first-parent` stays on events.
+    /// Writes the root commit of all chains. The first event has the root as its first parent and
+    /// the head as its second, so that `--first-parent` stays within the events.
     pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();
@@ -107,7 +108,7 @@ impl EventStore {
         self.git.put("commit", &commit.encode()).await
     }
 
-    /// Writes the first event of pull request `number`, together with the refs of `before`.
+    /// Writes the first event of pull request `number`. Also changes the refs in `before`.
     pub async fn open(
         &self,
         cat: &mut CatFile,
@@ -160,7 +161,7 @@ impl EventStore {
             Some(tip) => vec![tip.clone()],
             None => vec![self.put_root().await?],
         };
-        // A commit that is a parent survives the deletion of its branch.
+        // The head becomes a parent, so that it survives the deletion of its branch.
         let head = snapshot
             .head_oid
             .clone()
@@ -229,7 +230,7 @@ impl EventStore {
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
         if loaded.rebuilt {
-            // Checking every pull request pays off once, because the rebuilt index is stored.
+            // Every pull request is checked only once, because the rebuilt index is stored.
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
             let mut may_be_open = Vec::new();
@@ -257,7 +258,8 @@ impl EventStore {
         })
     }
 
-    /// Reads pull request `number` for a write; an incomplete merge record is completed first.
+    /// Reads pull request `number` for a write. First completes the record of a merge that is not
+    /// recorded as done.
     pub async fn read_to_write(
         &self,
         cat: &mut CatFile,

@@ -1,4 +1,4 @@
-//! Retries writes after a lost compare-and-swap.
+//! Repeats writes after a failed compare-and-swap.
 
 use std::{
     fs::File,
@@ -14,28 +14,28 @@ use super::{EventStore, RefConflict};
 
 /// Maximum time for which a write is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time for which a writer waits for the lock before writing without it.
+/// Maximum time that a writer waits for the lock. After that it writes without the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// A lock file of this age, seen repeatedly, was left by a killed process.
+/// Age from which a lock file that is seen repeatedly is assumed to come from a killed process.
 const STALE_LOCK_AGE: Duration = Duration::from_secs(10);
-/// The file for the writers' advisory lock. Always empty.
+/// Name of the file for the advisory lock of the writers. It is always empty.
 const TURN_FILE: &str = "forge.turn";
 
 /// The attempts of one write.
 ///
-/// Compare-and-swap is enough to keep the data correct. The advisory lock, which the system
-/// releases with the process, only saves fifty writers from repeating each other's work.
+/// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
+/// the process, only avoids that many concurrent writers repeat their work.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,
-    /// Dropped after the file, so that the next writer in this process finds the file unlocked.
+    /// Dropped after the file, so that the next writer of this process finds the file unlocked.
     _order: Option<OwnedMutexGuard<()>>,
     begun: Instant,
     tries: u32,
 }
 
 impl WriteRetry {
-    /// Waits for the writers' lock.
+    /// Waits for the lock of the writers.
     pub async fn begin(store: &EventStore) -> Self {
         let order = match &store.shared {
             Some(shared) => shared.writer(&store.common_dir, LOCK_TIMEOUT).await,
@@ -53,7 +53,7 @@ impl WriteRetry {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// `git` if the time is used up; the message names the lock file in the way.
+    /// `git` if the time is used up. The message names the lock file that blocked the write.
     pub async fn again(&mut self, lost: RefConflict) -> Result<()> {
         self.tries += 1;
         let spent = self.begun.elapsed();
@@ -107,7 +107,8 @@ fn give_up(lost: RefConflict, stale: Option<Duration>, tries: u32, spent: Durati
 async fn acquire_lock(common_dir: &Path) -> Option<File> {
     let mut options = File::options();
     options.create(true).append(true);
-    // In a stranger's repository, a link would create a file elsewhere, and a pipe would block.
+    // In the repository of a stranger, a link would create a file elsewhere, and a pipe would
+    // block.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -130,7 +131,7 @@ async fn acquire_lock(common_dir: &Path) -> Option<File> {
     }
 }
 
-/// A number that differs between processes, to spread the retries of these processes.
+/// Returns a number that differs between processes, so that they do not retry at the same time.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,4 +1,4 @@
-//! Damage below `refs/forge` is reported for its ref, and everything else works.
+//! Damage below `refs/forge` is reported with its ref, and everything else works.
 
 use forge_core::{
     Labels, PageReq, PullRequests, Reviews, Trust,
@@ -9,7 +9,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository with three pull requests.
+/// Returns a repository with three pull requests.
 async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     let local = repo.open().await;
@@ -102,7 +102,7 @@ async fn damaged_pull_request_leaves_others_readable() {
     local.view(&pr(&local, 2), PrFields::NONE).await.unwrap();
 }
 
-/// A small object of git can be a long text.
+/// An object that is small in git can contain a long text.
 #[tokio::test]
 async fn oversized_pull_request_leaves_others_readable() {
     let (repo, local) = three().await;
@@ -125,7 +125,7 @@ async fn oversized_pull_request_leaves_others_readable() {
     assert_eq!(numbers, [3, 1], "{:?}", page.warnings);
 }
 
-/// Four trees, each with the one below under ten names, have ten thousand files.
+/// Four trees, each of which contains the next one under ten names, have ten thousand files.
 #[tokio::test]
 async fn trees_of_too_many_names_are_refused() {
     let (repo, local) = three().await;
@@ -322,7 +322,7 @@ async fn lost_index_is_rebuilt() {
     }
     repo.git(&["update-ref", "-d", "refs/forge/index"]);
     assert_eq!(open().await, [next, 1]);
-    // A rebuilt index is written without closed pull requests.
+    // A rebuilt index is stored without closed pull requests.
     local
         .close(&pr(&local, next), &CloseReq::default())
         .await

@@ -1,4 +1,4 @@
-//! Compares the diff parser with git's own counts.
+//! Compares the counts of the diff parser with those of git.
 
 use std::{path::Path, process::Command};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::repo::Repo;
 
-/// Names that git quotes, follows with a tab, or might misread.
+/// Names that git quotes, that git ends with a tab, or that could be misread.
 const NAMES: [&str; 6] = ["plain.rs", "a b", "tä\tb", "q\"\\q", "-- x", "dir/b"];
 
 /// Lines that look like parts of a diff.
@@ -21,7 +21,8 @@ const LINES: [&str; 7] = [
     "",
 ];
 
-/// A file of a commit: lines, whether the last line has an end, and whether the file is executable.
+/// A file of a commit: its lines, whether the last line has a line end, and whether the file is
+/// executable.
 type Content = Option<(Vec<&'static str>, bool, bool)>;
 
 fn content() -> impl Strategy<Value = Content> {
@@ -68,7 +69,8 @@ fn diff_tree(repo: &Repo, form: &[&str], base: &str, head: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Path, added and removed lines; without counts where git calls the file binary.
+/// A path with the numbers of added and removed lines, which are `None` if git calls the file
+/// binary.
 type Row = (String, Option<u64>, Option<u64>);
 
 fn numstat(out: &[u8]) -> Vec<Row> {

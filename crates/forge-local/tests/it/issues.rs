@@ -1,4 +1,4 @@
-//! Issues inside a git repository: refs, concurrent writers, damage, and closing words.
+//! Issues in a git repository: refs, concurrent writers, damage, and closing keywords.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -143,7 +143,7 @@ async fn closing_words_link_issues() {
     };
     let gone = ["the description closes issues that do not exist: #9"];
     assert_eq!(said(&view.warnings), gone);
-    // Number 1 remains as a pull request only; numbers above the limit give a warning.
+    // Number 1 is left only as a pull request. Numbers above the limit lead to a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
     let mut edit = EditPull::default();
     edit.description = Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect());

@@ -1,4 +1,4 @@
-//! An edit of an issue is one event and one compare-and-swap, for any combination of fields.
+//! An edit of an issue is one event and one compare-and-swap, for every combination of fields.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ async fn issue_edit_of_all_fields_is_one_event() {
     let relations = read.relations.unwrap();
     assert_eq!(relations.parent.unwrap().id, id(&local, 2));
     assert_eq!(relations.blocked_by[0].id, id(&local, 3));
-    // A repeated edit adds another comment; a repeated edit without a comment changes nothing.
+    // A repeated edit adds its comment again. Without a comment, a repeated edit changes nothing.
     edit.comment = None;
     let same = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert!(
@@ -112,7 +112,7 @@ async fn issue_state_and_reason_of_edit_must_agree() {
     }
     let closed = Some(IssueState::Closed);
     local.edit_issue(&one, &of(closed, None)).await.unwrap();
-    // A closed issue can get another reason.
+    // The reason of a closed issue can be changed.
     let other = of(None, Some(IssueReason::Duplicate));
     let other = local.edit_issue(&one, &other).await.unwrap().value;
     assert_eq!(other.state_reason, Some(IssueReason::Duplicate));
@@ -175,7 +175,7 @@ async fn issue_edits_at_one_version_have_one_winner() {
     assert_eq!(events(&repo, 1), 3);
 }
 
-/// Without the writers' lock, git's transaction must keep the data correct.
+/// Without the lock of the writers, git's transaction has to keep the data correct.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn issue_edits_without_turn_file_have_one_winner() {
     let repo = Repo::new();

@@ -1,4 +1,4 @@
-//! Issue comments, history, and the traces of deletion.
+//! Comments and history of issues, and what a deletion leaves behind.
 
 use forge_core::{
     Issues, PageReq,
@@ -181,7 +181,7 @@ async fn deleted_issue_keeps_only_number() {
     let links = local.links(&Subject::Issue(id(&local, 1))).await.unwrap();
     assert!(links.mentions.is_empty() && links.warnings.is_empty());
     assert_eq!(open(&local, "Three").await.number, Some(3));
-    // No ref or reflog reaches the text.
+    // Neither a ref nor a reflog leads to the text.
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "--quiet", "--prune=now"]);
     let objects = repo.git(&["cat-file", "--batch-all-objects", "--batch"]);

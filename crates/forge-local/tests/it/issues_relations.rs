@@ -102,7 +102,7 @@ async fn invalid_issue_relations_are_refused() {
         assert_eq!(e.code(), "invalid_input", "{why}: {e}");
         assert!(e.message().contains(why), "{why}: {e}");
     }
-    // A mutual dependency of two issues is allowed: people see and resolve it.
+    // Two issues may depend on each other, because people see and resolve this.
     for (a, b) in [(1, 3), (3, 1)] {
         let edit = blocked_by(vec![of(b)], vec![]);
         local.edit_issue(&of(a), &edit).await.unwrap();
@@ -118,7 +118,7 @@ async fn concurrent_issue_parents_make_no_cycle() {
     for title in ["One", "Two"] {
         open(&local, title).await;
     }
-    // Without the writers' lock, both edits are checked before either is written.
+    // Without the lock of the writers, both edits are checked before either is written.
     let turn = repo.path.join(".git/forge.turn");
     std::fs::remove_file(&turn).unwrap();
     std::fs::create_dir(&turn).unwrap();
@@ -219,7 +219,8 @@ async fn stored_parent_cycle_terminates() {
     for title in ["One", "Two", "Three"] {
         open(&local, title).await;
     }
-    // Another program writes a cycle that forge refuses: 1 below 2, and 2 below 1.
+    // Another program writes a cycle that forge would refuse: each of 1 and 2 is the parent of the
+    // other.
     let edit = parent(Some(id(&local, 2)));
     local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     let file = repo.git(&["show", "refs/forge/issues/1:issue.json"]);
@@ -232,7 +233,7 @@ async fn stored_parent_cycle_terminates() {
     let edit = parent(Some(id(&local, 1)));
     let e = local.edit_issue(&id(&local, 3), &edit).await.unwrap_err();
     assert!(e.message().contains("form a circle"), "{e}");
-    // The cycle can still be broken.
+    // The cycle can still be removed.
     let out = parent(None);
     local.edit_issue(&id(&local, 1), &out).await.unwrap();
     local.edit_issue(&id(&local, 3), &edit).await.unwrap();

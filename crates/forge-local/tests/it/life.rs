@@ -100,7 +100,7 @@ async fn history_matches_ref_history() {
         log.lines().collect::<Vec<_>>(),
         ["draft: alice", "comment: alice", "open: alice", root]
     );
-    // The event keeps the current head commit as a parent.
+    // The event has the current head commit as a parent, which keeps it.
     let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
     assert!(parents.ends_with(&moved), "{parents}");
     let events = local.history(&id, PageReq::first(30)).await.unwrap().items;
@@ -414,7 +414,8 @@ async fn reviews_threads_and_comments_round_trip() {
         "not_found"
     );
 
-    // Requesting bob again makes his review pending, but his verdict stays until his next review.
+    // When bob is requested again, his review is pending, but his verdict counts until his next
+    // review.
     let mut again = EditPull::default();
     again.reviewers = SetChange {
         add: vec![Reviewer::parse("bob")],

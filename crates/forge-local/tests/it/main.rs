@@ -1,4 +1,4 @@
-//! Tests specific to the local backend: storage, damaged or incomplete data, and kinds of
+//! Tests of the local backend alone: storage, damaged or incomplete data, and kinds of
 //! repositories.
 
 #![allow(

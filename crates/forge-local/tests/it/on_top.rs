@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// Creates a branch with one more commit than `below`; leaves `main` checked out.
+/// Creates a branch with one commit on top of `below`. Leaves `main` checked out.
 fn grow(repo: &Repo, branch: &str, below: &str) {
     repo.git(&["switch", "--quiet", "--create", branch, below]);
     repo.write(&format!("{branch}.txt"), "new\n");
@@ -69,7 +69,7 @@ async fn repeated_merge_retargets_remaining_dependents() {
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    // #2 blocks #3 from being retargeted: both would have the same head and base.
+    // #3 cannot be retargeted because of #2: both would have the same head and base.
     create(&local, "upper").await;
     on_top(&local, "upper", 1).await;
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();

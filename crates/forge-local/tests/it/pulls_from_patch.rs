@@ -8,7 +8,8 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-/// A repository with a patch of two commits by bob, made from the deleted branch `work`.
+/// Returns a repository with a patch of two commits by bob. The branch `work`, from which it was
+/// made, is deleted.
 fn series() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "--create", "work"]);

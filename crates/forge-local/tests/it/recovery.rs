@@ -7,8 +7,8 @@ use forge_core::{
 
 use crate::repo::{Repo, create, pr};
 
-/// A merged pull request, reset to an earlier state. With `base_moved`, the base branch has moved
-/// but the merge is not recorded; otherwise the base branch has not moved.
+/// Returns a merged pull request that is reset to an earlier state. With `base_moved`, the base
+/// branch has moved and the merge is not recorded; otherwise the base branch has not moved.
 async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");

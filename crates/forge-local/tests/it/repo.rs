@@ -64,7 +64,7 @@ impl Repo {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Creates a branch with one commit that writes `file`; leaves `main` checked out.
+    /// Creates a branch with one commit that writes `file`. Leaves `main` checked out.
     pub fn branch(&self, branch: &str, file: &str, content: &str) -> String {
         self.git(&["switch", "--quiet", "--create", branch, "main"]);
         self.write(file, content);
@@ -77,7 +77,7 @@ impl Repo {
         self.git(&["rev-parse", "--verify", name])
     }
 
-    /// Stores `json` as the state of issue `number`, as another program could.
+    /// Stores `json` as the state of issue `number`, like another program could.
     pub fn store_issue(&self, number: u64, json: &str) -> String {
         self.write(".git/issue.json", json);
         let blob = self.git(&["hash-object", "-w", ".git/issue.json"]);

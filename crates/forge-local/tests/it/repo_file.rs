@@ -1,4 +1,4 @@
-//! Files of a branch, as the repository stores them.
+//! Files of a branch, exactly as the repository stores them.
 
 use forge_core::{Repos, limits::MAX_REPO_FILE, model::PathContent};
 use forge_local::Local;

@@ -1,4 +1,4 @@
-//! Kinds of repositories, and odd names in them.
+//! Different kinds of repositories, and unusual names in them.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ async fn lifecycle_works_with_reftable() {
         .arg(dir.path())
         .output()
         .unwrap();
-    // git has reftable since 2.45; older versions run the test on plain files.
+    // git supports reftable since 2.45. With an older version, the test runs with refs as files.
     let format: &[&str] = if probe.status.success() {
         &["--ref-format=reftable"]
     } else {
@@ -116,7 +116,7 @@ async fn repository_paths_resolve_to_same_repository() {
         let local = Local::open(&path, Trust::Person).await.unwrap();
         assert_eq!(local.id(), whole.id(), "{}", path.display());
         assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
-        // The opened path also names the repository.
+        // The path that was opened also names the repository.
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
     // The linked work tree has the head checked out, so the branch stays.
@@ -235,7 +235,7 @@ async fn unusual_ref_and_file_names_work() {
         .unwrap();
     assert!(threads.iter().all(|t| !t.outdated));
 
-    // Conflicts in all of these files.
+    // All of these files have conflicts.
     for file in odd {
         repo.write(file, "y\n");
     }
@@ -251,7 +251,7 @@ async fn unusual_ref_and_file_names_work() {
     assert!(!e.message().contains(['\n', '\t']), "{e}");
 }
 
-/// The tag imitates a file system that ignores case, on which git opens `feature` for `FEATURE`.
+/// The tag imitates a file system that ignores case, where git opens `feature` for `FEATURE`.
 #[tokio::test]
 async fn push_to_branch_of_other_spelling_is_refused() {
     let repo = Repo::new();
@@ -321,7 +321,7 @@ async fn missing_identity_hints_at_git_config() {
     assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
 }
 
-/// The files of two consecutive merges are updated with the command of the last warning.
+/// The command of the last warning updates the files of two consecutive merges.
 #[tokio::test]
 async fn checked_out_base_catches_up_after_two_merges() {
     let repo = Repo::new();
@@ -437,7 +437,8 @@ async fn guarded_repository_with_outward_symlinks_is_refused() {
         let repo = Repo::new();
         repo.git(&["pack-refs", "--all"]);
         let dot_git = repo.path.join(".git");
-        // Linked hooks are allowed, because hooks never run here, and so are alternates.
+        // Links to hooks are allowed because hooks never run here, and links to alternates are
+        // allowed too.
         std::fs::remove_dir_all(dot_git.join("hooks")).unwrap();
         std::os::unix::fs::symlink("/usr/share", dot_git.join("hooks")).unwrap();
         let elsewhere = repo.path.with_file_name("elsewhere");

@@ -32,7 +32,7 @@ async fn cached_events_include_events_of_other_writers() {
         assert_eq!(bodies(&open().await.unwrap()).await, wanted);
         assert_eq!(bodies(&other).await, wanted);
     }
-    // More new events than a cached log is extended by.
+    // There are more new events than a cached log can be extended by.
     for n in 5..75 {
         let body = format!("comment {n}");
         other.comment(&pr(&other, 1), &body, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! New commits on a branch are signed according to git's configuration; events are not.
+//! New commits on a branch are signed if git's configuration says so; events are not signed.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -11,12 +11,13 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// A fake gpg that signs anything.
+/// A program that imitates gpg and signs anything.
 const STAND_IN: &str = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
     printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";
 
-/// A diverged `topic`, in a repository that signs its later commits: with an ssh key if the machine
-/// has `ssh-keygen`, else with a fake gpg. Returns whether git can verify the signatures.
+/// Returns a `topic` that has diverged, in a repository that signs its later commits. The key is an
+/// ssh key if the machine has `ssh-keygen`; otherwise a program imitates gpg. The flag is true if
+/// git can verify the signatures.
 fn signed() -> (Repo, bool) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
@@ -65,7 +66,7 @@ fn program(repo: &Repo, script: &str) {
     repo.git(&["config", "gpg.program", path.to_str().unwrap()]);
 }
 
-/// Asserts that the range has `count` commits, all signed, and that events are unsigned.
+/// Asserts that the range has `count` commits, that all are signed, and that events are unsigned.
 fn holds(repo: &Repo, is_ssh: bool, range: &[&str], count: usize) {
     let listed = |args: &[&str]| {
         let oids = repo.git(&[&["rev-list"], args].concat());

@@ -14,7 +14,7 @@ async fn concurrent_edits_become_separate_events() {
     all_edits_are_events(&Repo::new(), 50).await;
 }
 
-/// The writers' lock only saves work. Without the lock, compare-and-swap still keeps every edit.
+/// The lock of the writers only saves work. Without it, compare-and-swap still keeps every edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_edits_without_turn_file_lose_nothing() {
     let repo = Repo::new();
@@ -65,7 +65,7 @@ async fn all_edits_are_events(repo: &Repo, writers: usize) {
         "--count",
         "refs/forge/pulls/1",
     ]);
-    // The root commit and the opening come first.
+    // The root commit and the opening event come first.
     assert_eq!(events, (writers + 2).to_string());
 }
 

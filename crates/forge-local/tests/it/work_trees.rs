@@ -1,4 +1,4 @@
-//! Work trees whose checked-out branch moves.
+//! Moves of branches that work trees have checked out.
 
 use std::{
     fs,
@@ -13,8 +13,8 @@ use forge_core::{
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository with `main` checked out, and #1 from `topic`, which changes `README`, adds
-/// `dir/new` and deletes `old`.
+/// Returns a repository with `main` checked out, and pull request #1 from `topic`. It changes
+/// `README`, adds `dir/new` and deletes `old`.
 async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.write("old", "old\n");
@@ -49,7 +49,7 @@ fn read(repo: &Repo, path: &str) -> String {
     fs::read_to_string(repo.path.join(path)).unwrap_or_default()
 }
 
-/// The files in the error of a merge refused because of the work tree.
+/// Returns the files in the error of a merge that was refused because of the work tree.
 fn in_the_way(e: &forge_core::Error) -> Vec<String> {
     match e.kind() {
         ErrorKind::Precondition(Precondition::WorkTree(files)) => files.clone(),
@@ -180,7 +180,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot tell the files of an older commit from a staged revert.
+    // A later merge cannot tell files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -272,7 +272,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Resets the refs to the time after the file update, before any branch moved.
+    // Resets the refs to the moment after the files were updated and before a branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -378,7 +378,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files adds the pull request's changes or nothing, and reverts nothing.
+    // A commit of all files adds the changes of the pull request, or nothing. It reverts nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
@@ -433,8 +433,8 @@ async fn unrelated_submodule_is_not_changed() {
     assert_eq!(read(&repo, "changed"), "b\n");
 }
 
-/// A repository on `main` with the submodule `lib` checked out at the returned commit, and `topic`
-/// with `lib` at another one.
+/// Returns a repository on `main` with the submodule `lib` checked out at the returned commit. On
+/// `topic`, `lib` is at another commit.
 async fn on_submodule() -> (Repo, String) {
     let lib = Repo::new();
     let first = lib.oid("HEAD");
@@ -507,7 +507,7 @@ async fn update_branch_updates_checked_out_head() {
     }
 }
 
-/// Stops a rebase of `branch` at an edit.
+/// Starts a rebase of `branch` that stops at an edit.
 fn stop_rebase(dir: &Path, branch: &str, options: &[&str]) {
     let editor = dir.with_file_name("editor");
     fs::write(&editor, "#!/bin/sh\nsed -i 's/^pick/edit/' \"$1\"\n").unwrap();
@@ -597,7 +597,8 @@ fn move_git_dir(repo: &Repo) -> std::path::PathBuf {
     elsewhere
 }
 
-/// Asserts that `main` and the files in `dir` have the pull request, and that `dir` is clean.
+/// Asserts that `main` and the files in `dir` have the changes of the pull request, and that `dir`
+/// is clean.
 fn holds(repo: &Repo, dir: &Path) {
     assert_eq!(repo.git(&["show", "main:changed"]), "b");
     assert_eq!(fs::read_to_string(dir.join("changed")).unwrap(), "b\n");
@@ -638,7 +639,7 @@ async fn merge_finds_work_tree_of_separate_git_directory() {
 #[tokio::test]
 async fn work_tree_without_back_link_is_refused() {
     let (repo, _) = on_base().await;
-    // The work tree in git's configuration has no link to the repository.
+    // The work tree that git's configuration names has no link to the repository.
     let top = repo.path.with_file_name("top");
     fs::create_dir(&top).unwrap();
     repo.git(&["config", "core.worktree", top.to_str().unwrap()]);
@@ -746,8 +747,8 @@ async fn missing_locked_work_tree_refuses_merge() {
     holds(&repo, &linked);
 }
 
-/// Installs a hook that runs `script` once, when work tree files have changed or a ref transaction
-/// is committed.
+/// Installs a hook that runs `script` once, when files of the work tree have changed or a ref
+/// transaction is committed.
 fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
     let path = repo.path.join(".git/hooks").join(hook);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -775,7 +776,7 @@ async fn user_commit_during_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // Another commit moves the branch after the file update, before the merge moves the branch.
+        // After the files were updated, another commit moves the branch before the merge does.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -863,7 +864,7 @@ async fn unstaged_deletion_of_changed_file_blocks_merge() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes `old`, so the deletion by the user does not block the merge.
+    // The merge deletes `old`, so it does not matter that the user has deleted it.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -874,7 +875,7 @@ async fn unstaged_deletion_of_changed_file_blocks_merge() {
 async fn merge_is_refused_if_file_is_older_than_index() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
-    // An interrupted checkout: the index has the merge, but one file does not.
+    // A checkout was interrupted: the index has the merge, but one file does not.
     let old = fs::read(repo.path.join("changed")).unwrap();
     repo.git(&["read-tree", "-m", "-u", "main", "topic"]);
     fs::write(repo.path.join("changed"), &old).unwrap();

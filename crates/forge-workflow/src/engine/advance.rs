@@ -1,4 +1,5 @@
-//! Moves several issues: the children of an issue, or a parent whose children have passed a gate.
+//! Moves several issues: the children of an issue, or the parent when its children have reached a
+//! gate.
 
 use forge_core::{
     Error, Precondition, Result, Warning,
@@ -57,14 +58,14 @@ pub struct AdvancedIssue {
 pub struct FailedIssue {
     /// The issue.
     pub id: IssueId,
-    /// The error and its recovery.
+    /// The error with its recovery.
     pub error: String,
 }
 
 impl Workflow {
-    /// Moves those children of `parent` to `target` whose state is earlier. Children never move
-    /// backwards. Locked or claimed children stay, unless `pass_locks` is set, which ends their
-    /// claims. A failed child does not stop the others.
+    /// Moves those children of `parent` to `target` whose state comes earlier in the state order.
+    /// Children never move backwards. Locked or claimed children stay, unless `pass_locks` is set,
+    /// which ends their claims. If a child fails, the others still move.
     ///
     /// # Errors
     ///
@@ -80,8 +81,8 @@ impl Workflow {
             .await
     }
 
-    /// Moves children as [`Self::advance`] does, but only those in `confirmed`, from an earlier dry
-    /// run.
+    /// Moves children as [`Self::advance`] does, but only those that `confirmed` lists, from an
+    /// earlier dry run.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl Workflow {
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let mut fields = self.fields();
-        // One query reads the comments with the children, so no trail needs a separate request.
+        // One query reads the children with their comments, so no trail needs a separate request.
         fields.comments = self.promise() == ClaimGuarantee::Ordered;
         let (children, warnings) = self.children(parent, &fields).await?;
         let members: Vec<Member> = children.iter().map(|issue| self.member(issue)).collect();
@@ -129,7 +130,7 @@ impl Workflow {
             reason: "it was not among the confirmed moves; advance again".to_owned(),
         }));
         let mut sheets = self.sheets(behind, &mut report).await;
-        // The plan is computed again because a child may have moved between the two reads.
+        // The plan is computed again, because a child may have moved between the two reads.
         let members: Vec<Member> = sheets.iter().map(|s| self.member(&s.issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         sheets.retain(|sheet| is_moved(&plan, &sheet.issue));
@@ -139,7 +140,7 @@ impl Workflow {
         Ok(report)
     }
 
-    /// Reads the trails of issues; a failure becomes an error of the report.
+    /// Reads the trails of issues. Adds failures to the errors of the report.
     async fn sheets(&self, issues: Vec<Issue>, report: &mut AdvanceReport) -> Vec<IssueTrail> {
         let read = stream::iter(issues)
             .map(|issue| async move { (self.sheet(&issue).await, issue) })
@@ -164,7 +165,7 @@ impl Workflow {
         }
     }
 
-    /// Moves the parent of `child` to the last gate that all children of the parent have reached. A
+    /// Moves the parent of `child` to the last gate that all of its children have reached. A
     /// claimed parent stays.
     ///
     /// # Errors
@@ -250,7 +251,7 @@ impl Workflow {
         Ok(report)
     }
 
-    /// Returns the last gate that all children have reached. Abandoned children do not count.
+    /// Returns the last gate that all children have reached. Abandoned children are ignored.
     fn gate_of(&self, children: &[Issue]) -> Option<&State> {
         let definition = &self.definition;
         let mut least: Option<usize> = None;
@@ -329,8 +330,8 @@ impl Workflow {
         Ok((children, warnings))
     }
 
-    /// Moves issues to a state. A claimed issue stays, or its claim ends if locks are overridden.
-    /// If an issue is claimed between read and write, its move becomes an error.
+    /// Moves issues to a state. A claimed issue stays, unless locks are overridden, which ends the
+    /// claim. If an issue is claimed between read and write, its move is reported as an error.
     async fn carry_out(
         &self,
         sheets: Vec<IssueTrail>,

@@ -24,27 +24,28 @@ use crate::{
 pub const DEFAULT_LEASE_S: u64 = 3600;
 /// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
-/// Maximum number of reads until the trail shows the entry just written.
+/// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
 
-/// Request for a claim: command, holder and lease.
+/// Request for a claim.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ClaimRequest<'a> {
-    /// The command of the workflow. If the command has a lock state, the issue moves to that state.
+    /// The command of the workflow. The issue moves to the lock state of the command, if it has
+    /// one.
     pub command: &'a str,
     /// The holder; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` means [`DEFAULT_LEASE_S`].
+    /// The lease in seconds; `None` means [`DEFAULT_LEASE_S`]. A heartbeat renews the lease.
     pub lease_s: Option<u64>,
     /// The reason.
     pub reason: Option<&'a str>,
-    /// True to take the issue over from its current holder; needs [`Self::reason`].
+    /// True to take the issue from its current holder. Needs [`Self::reason`].
     pub force: bool,
 }
 
 impl<'a> ClaimRequest<'a> {
-    /// A claim of the viewer for `command`, with the default lease.
+    /// Creates a request to claim an issue for `command`, as the viewer and with the default lease.
     #[must_use]
     pub const fn new(command: &'a str) -> Self {
         Self {
@@ -56,7 +57,7 @@ impl<'a> ClaimRequest<'a> {
         }
     }
 
-    /// Names the holder.
+    /// Sets the holder.
     #[must_use]
     pub const fn with_holder(mut self, holder: &'a str) -> Self {
         self.holder = Some(holder);
@@ -65,7 +66,7 @@ impl<'a> ClaimRequest<'a> {
 }
 
 impl Workflow {
-    /// Claims an issue for a command. The claim is exclusive when this function returns.
+    /// Claims an issue for a command. When this function returns, the claim is exclusive.
     ///
     /// # Errors
     ///
@@ -93,7 +94,7 @@ impl Workflow {
         check_force(req.force, req.reason)?;
         match to.is_empty() {
             true => {
-                // An unknown command is refused with a list of the known commands.
+                // Refuses an unknown command, with a list of the known ones.
                 self.definition.command_named(req.command)?;
                 self.take(id, &moved, None).await
             }
@@ -142,7 +143,7 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
-            // Only the ledger's clock decides whether a lease has expired.
+            // Only the clock of the ledger decides whether a lease has expired.
             let promise = match over {
                 Some(_) if self.ledger.promise() == ClaimGuarantee::Exclusive => {
                     ClaimGuarantee::Ordered
@@ -180,8 +181,8 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Writes the entry, reads the trail back, and moves the issue if the entry won. Otherwise
-    /// deletes the entry.
+    /// Writes the entry and reads the trail back. Moves the issue if the entry won, and deletes the
+    /// entry if it lost.
     async fn write_and_read_back(
         &self,
         sheet: &IssueTrail,
@@ -195,7 +196,7 @@ impl Workflow {
         else {
             return Ok(TrailSwap::Stale);
         };
-        // The error names a claim that was written but not read back, so that the caller can
+        // If a claim was written but not read back, the error names it, so that the caller can
         // release it.
         let unread = |e: Error| e.with_context("claim", entry.id.clone());
         let mut back = self.ledger.read(id).await.map_err(unread)?;
@@ -211,7 +212,8 @@ impl Workflow {
             .as_ref()
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
-            // A claim that was once current stays: a later claim may refer to it as expired.
+            // A claim that was current at any time stays, because a later claim may refer to it as
+            // expired.
             let held_once = back.trail.ids.contains_key(&entry.id)
                 && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
             let withdrawn = match held_once {
@@ -266,7 +268,7 @@ impl Workflow {
                 if let Some(now) = now.filter(|now| is_done(&now.issue, &edit)) {
                     return Ok(TrailSwap::Written(outcome.map(|_| now.issue)));
                 }
-                // The claim is released because the move failed.
+                // The move failed, so the claim is released.
                 let end = end_of(entry);
                 let ended = self.ledger.swap(&back, EditIssue::default(), &end).await;
                 Err(match ended {
@@ -277,11 +279,11 @@ impl Workflow {
         }
     }
 
-    /// Renews the lease of a claim. A warning says if the renewal is stored without effect.
+    /// Renews the lease of a claim. A warning reports a renewal that is stored but has no effect.
     ///
     /// # Errors
     ///
-    /// Fails with `conflict` if the claim or its lease has ended; the issue then has to be claimed
+    /// Fails with `conflict` if the claim or its lease has ended. The issue then has to be claimed
     /// again.
     pub async fn heartbeat(&self, id: &IssueId, claim: &str) -> Result<Outcome<Claim>> {
         for _ in 0..super::MAX_ATTEMPTS {
@@ -309,7 +311,7 @@ impl Workflow {
             else {
                 continue;
             };
-            // Another holder may have taken the expired claim at the same moment.
+            // At the same moment, another holder may have replaced the expired claim.
             let back = self.ledger.read(id).await?;
             if !took_effect(&outcome.ingestion) {
                 outcome.warnings.push(Warning::new(format!(
@@ -326,8 +328,8 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Releases a claim. The issue moves to `to`, otherwise to the command's release state,
-    /// otherwise to its old state.
+    /// Releases a claim. The issue moves to `to`. If that is `None`, it moves to the release state
+    /// of the command, or to the state before the claim.
     ///
     /// # Errors
     ///
@@ -348,7 +350,8 @@ impl Workflow {
             let at = self.state_of(&sheet.issue);
             let command = self.definition.command(&held.command);
             let lock = command.and_then(|c| c.lock.as_deref());
-            // If the holder has moved the issue out of the lock state, the issue keeps its state.
+            // If the holder has already moved the issue out of the lock state, it stays where it
+            // is.
             let in_lock = at.as_deref() == lock && lock.is_some();
             let back = command
                 .and_then(|c| c.release.as_deref())
@@ -392,7 +395,7 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Reads the trail of an issue: its current claim, expired or not, and lost claims.
+    /// Reads the trail of an issue: its current claim, even if expired, and the claims that lost.
     ///
     /// # Errors
     ///
@@ -401,7 +404,8 @@ impl Workflow {
         Ok(self.ledger.read(id).await?.trail)
     }
 
-    /// Refuses a claim on a held or closed issue; returns the claim that the new one replaces.
+    /// Refuses a claim on an issue that is claimed or closed. Returns the claim that the new one
+    /// replaces.
     fn check_free(
         &self,
         sheet: &IssueTrail,
@@ -421,8 +425,8 @@ impl Workflow {
                     claim: claim.id.clone(),
                     renewed_at: claim.renewed_at,
                 };
-                // The ledger's clock decides later: this machine's clock may run ahead of the
-                // ledger's.
+                // The clock of the ledger decides later, because the clock of this machine may be
+                // ahead.
                 return Ok((Some(over), req.force.then(|| claim.id.clone())));
             }
             Some(claim) if req.force => return Ok((None, Some(claim.id.clone()))),
@@ -476,7 +480,7 @@ impl Workflow {
     }
 }
 
-/// Returns the entry that ends a claim after its move failed. The claim's own entry stays in the
+/// Returns the entry that ends a claim after its move failed. The entry of the claim stays in the
 /// trail, because later entries were judged by it.
 fn end_of(claim: &TrailEntry) -> TrailEntry {
     let (command, from) = match &claim.event {

@@ -14,7 +14,7 @@ use crate::{
     member::order, position,
 };
 
-/// Maximum number of hops; a longer chain is cut with a warning.
+/// Maximum number of links between `seed` and a member. A longer chain is cut, with a warning.
 const MAX_LAYERS: usize = 50;
 
 /// The group of an issue.
@@ -56,8 +56,8 @@ impl Workflow {
                 )));
                 break;
             }
-            // The number of issues read never exceeds the maximum group size, whatever the links
-            // contain.
+            // However many links there are, the number of issues that are read never exceeds the
+            // maximum group size.
             next.truncate(MAX_GROUP);
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
@@ -80,7 +80,7 @@ impl Workflow {
                 links.insert(issue.id.clone(), links_of(&issue));
                 issues.insert(order(&issue.id), self.member(&issue));
             }
-            // An issue missing from the answer counts as failed; otherwise it would be requested
+            // An issue that the answer lacks counts as failed. Otherwise it would be requested
             // forever.
             failed.extend(
                 next.iter()

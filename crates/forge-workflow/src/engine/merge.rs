@@ -1,7 +1,7 @@
 //! Moves or closes the issues that a merged pull request closes.
 //!
-//! With a workflow, issues move as its definition says; without a workflow they are closed. Whether
-//! a merge has already taken effect is read from the audit trail, not from the state.
+//! With a workflow, issues move as its definition says. Without a workflow, they are closed. The
+//! audit trail, not the state, shows whether a merge has already taken effect.
 
 use forge_core::{
     Capability, Error, PrKey, Repo, Result, Support,
@@ -23,7 +23,7 @@ use crate::{
 
 /// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// Maximum number of issues in a sentence; the others are counted.
+/// Maximum number of issues in a sentence. The others are only counted.
 const MAX_NAMED: usize = 10;
 
 /// An issue that a merge moves or closes.
@@ -32,7 +32,7 @@ const MAX_NAMED: usize = 10;
 pub struct MergeStep {
     /// The issue.
     pub id: IssueId,
-    /// `#7`, with the repository's name if the issue is in another repository.
+    /// `#7`, with the name of the repository if the issue is in another one.
     #[serde(skip)]
     pub name: String,
     /// The state before; `None` if the issue has no state or there is no workflow.
@@ -68,7 +68,7 @@ impl MergeStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeftIssue {
-    /// `#7`, with the repository's name if the issue is in another repository.
+    /// `#7`, with the name of the repository if the issue is in another one.
     pub issue: String,
     /// The reason.
     pub reason: String,
@@ -104,7 +104,7 @@ impl MergePlan {
         names.join(", ")
     }
 
-    /// Turns every step into a skipped issue with this reason.
+    /// Turns every step into a skipped issue with the reason `why`.
     #[must_use]
     pub fn left_alone(mut self, why: &str) -> Self {
         let steps = std::mem::take(&mut self.steps);
@@ -149,8 +149,8 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// Plans the effect of merging `pull`, or the remaining effect if `pull` is already merged.
-    /// Makes no request if the pull request closes no issue.
+    /// Plans the effect of merging `pull`. If `pull` is already merged, plans what remains to be
+    /// done. Makes no request if the pull request closes no issue.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl<'w> MergeEffects<'w> {
         Ok(plan)
     }
 
-    /// Carries out `plan` after `pull` is merged. A failed issue neither stops the other issues nor
-    /// fails the merge.
+    /// Carries out `plan` after `pull` was merged. If an issue fails, the others still change, and
+    /// the merge does not fail.
     pub async fn apply(&self, pull: &PullRequest, plan: MergePlan) -> MergeReport {
         let mut report = MergeReport {
             skipped: plan.skipped,
@@ -253,7 +253,7 @@ impl<'w> MergeEffects<'w> {
         CommentLedger::new(self.repo.clone(), board)
     }
 
-    /// Reads the issue with its trail, from the ledger of the workflow.
+    /// Reads the issue with its trail from the ledger of the workflow.
     async fn read(&self, id: &IssueId) -> Result<IssueTrail> {
         match self.workflow {
             Some(workflow) => workflow.ledger.read(id).await,
@@ -283,7 +283,7 @@ impl<'w> MergeEffects<'w> {
         name: &str,
         merge: Option<&MergeRef>,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow, only the pull request tells whether the issue is open.
+        // Without a workflow, only the pull request shows whether the issue is open.
         if self.workflow.is_none() && merge.is_none() {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
@@ -300,7 +300,7 @@ impl<'w> MergeEffects<'w> {
         Ok(self.step_of(&sheet, name, merge, merge.is_some()))
     }
 
-    /// Returns the remaining step for an issue in its current state.
+    /// Returns the step that an issue in its current state still needs.
     fn step_of(
         &self,
         sheet: &IssueTrail,
@@ -323,8 +323,8 @@ impl<'w> MergeEffects<'w> {
         let Some(workflow) = self.workflow else {
             return match (closed, issue.state_reason) {
                 (true, _) => Err("it was closed before".to_owned()),
-                // After the merge, a person has reopened the issue that the merge closed. Before
-                // the merge, an earlier reopening does not matter.
+                // A person has reopened the issue after the merge closed it. If the pull request is
+                // not merged yet, an earlier reopening does not matter.
                 (false, Some(IssueReason::Reopened)) if is_late => {
                     Err("it was reopened".to_owned())
                 }
@@ -365,7 +365,7 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
-    /// Moves or closes one issue; returns the reason if there is nothing left to do.
+    /// Moves or closes one issue. Returns the reason if nothing is left to do.
     async fn carry_out(
         &self,
         planned: &MergeStep,
@@ -376,7 +376,7 @@ impl<'w> MergeEffects<'w> {
             let sheet = self.read(&planned.id).await?;
             let step = match self.step_of(&sheet, &planned.name, Some(merge), is_late) {
                 Ok(step) => step,
-                // The forge itself has closed the issue, as intended.
+                // The forge itself has closed the issue, which is the intended result.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
                     return Ok(None);
                 }
@@ -415,8 +415,8 @@ impl<'w> MergeEffects<'w> {
         Err(super::crowded(&planned.id))
     }
 
-    /// Returns the reason if another process has already moved the issue for the same merge. Then
-    /// the entry `mine` is deleted, so that the trail has only one move.
+    /// Returns the reason if another process has already moved the issue for the same merge. The
+    /// entry `mine` is then deleted, so that the trail has only one move.
     async fn yield_to_earlier(
         &self,
         id: &IssueId,
@@ -431,7 +431,7 @@ impl<'w> MergeEffects<'w> {
         if ledger.promise() == ClaimGuarantee::Exclusive {
             return None;
         }
-        // The issue has moved, so no later failure may turn the move into an error.
+        // The issue has moved, so a later failure must not turn the move into an error.
         let back = ledger.read(id).await.ok()?;
         let first = back.trail.moved_by(merge)?;
         if first.id == mine.id {
@@ -464,7 +464,8 @@ impl<'w> MergeEffects<'w> {
             .is_none_or(|w| w.definition().on_merge.only_default_branch)
     }
 
-    /// Returns the reason for which the merge skips an issue, whatever its state.
+    /// Returns the reason why the merge skips an issue, if the reason does not depend on the
+    /// issue's state.
     fn why_not(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
         let own = |id: &IssueId| {
             let key = id.repo.comparison_key();
@@ -494,12 +495,12 @@ impl<'w> MergeEffects<'w> {
 pub struct ClosingIssue {
     /// The issue.
     pub id: IssueId,
-    /// Whether the issue is open; `None` if the pull request does not contain it.
+    /// True if the issue is open; `None` if the pull request does not contain this.
     pub open: Option<bool>,
 }
 
-/// Returns the issues that `pull` closes: from the forge's links or, on a forge without such links,
-/// from lines of the description: `Closes #3`, `Closes at://…`.
+/// Returns the issues that `pull` closes, from the links of the forge. On a forge without such
+/// links, lines of the description are read: `Closes #3`, `Closes at://…`.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<ClosingIssue> {
     let links = repo.support(Capability::PrCreateCloses);
@@ -544,7 +545,7 @@ fn moved_before(done: &TrailEntry) -> String {
     }
 }
 
-/// Returns the merge reference of a merged pull request.
+/// Returns the reference to the merge of a merged pull request.
 fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     (pull.state == PrState::Merged).then(|| MergeRef {
         pull: pull.id.to_string(),
@@ -552,7 +553,7 @@ fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     })
 }
 
-/// Returns `#7`, with the repository's name if the issue is in another repository.
+/// Returns `#7`, with the name of the repository if the issue is in another one.
 fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
     match issue.repo.comparison_key() == pull.id.repo.comparison_key() {
         true => short(issue),

@@ -27,7 +27,7 @@ use crate::{
     store::{member_of, state_name},
 };
 
-/// Maximum number of attempts of a write that conflicts with other writers.
+/// Maximum number of attempts for a write that conflicts with other writers.
 const MAX_ATTEMPTS: usize = 12;
 /// Maximum number of concurrent reads or writes.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
@@ -55,7 +55,7 @@ impl Workflow {
         }
     }
 
-    /// Replaces the ledger, for example by a database that a fleet of agents shares.
+    /// Replaces the ledger, for example with a database that several agents share.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Box<dyn Ledger>) -> Self {
         self.ledger = ledger;
@@ -80,7 +80,7 @@ impl Workflow {
         self.store.as_ref()
     }
 
-    /// Returns the guarantee of claims in this ledger.
+    /// Returns the guarantee that this ledger gives for claims.
     #[must_use]
     pub fn promise(&self) -> ClaimGuarantee {
         self.ledger.promise()
@@ -103,8 +103,8 @@ impl Workflow {
         state_name(self.store.as_ref(), &self.definition, issue)
     }
 
-    /// Returns the edit that moves `issue` to `state`, and closes or reopens it if the state
-    /// requires that.
+    /// Returns the edit that moves `issue` to `state`. It also closes or reopens the issue if the
+    /// state requires this.
     fn edit_to(&self, issue: &Issue, state: &State) -> EditIssue {
         let mut edit = EditIssue::default();
         let states = self.store.states(&self.definition, issue);

@@ -13,27 +13,27 @@ use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks}
 
 /// Number of issues per page.
 const PAGE_SIZE: usize = 100;
-/// Maximum number of pages read for one pick.
+/// Maximum number of pages that one pick reads.
 const MAX_PAGES: usize = 10;
-/// Maximum number of picked issues that turn out to be claimed.
+/// Maximum number of picked issues that may turn out to be claimed already.
 const MAX_TAKEN: usize = 20;
 
 /// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PickRequest<'a> {
-    /// The state; `None` means the command's input states.
+    /// The state to pick from; `None` means the input states of the command.
     pub state: Option<&'a str>,
-    /// The command of the workflow, or its role; may be `None` if a state is given.
+    /// The command of the workflow, or its role. May be `None` if a state is given.
     pub command: Option<&'a str>,
     /// The largest estimate; `None` means the estimates of the command.
     pub max_estimate: Option<&'a str>,
-    /// Claims the picked issue with this holder and lease, for [`Self::command`].
+    /// The claim to make on the picked issue, with holder and lease. Needs [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
 }
 
 impl<'a> PickRequest<'a> {
-    /// A pick among the issues in `state`.
+    /// Creates a request to pick an issue in `state`.
     #[must_use]
     pub fn of_state(state: &'a str) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl<'a> PickRequest<'a> {
         }
     }
 
-    /// A pick among the issues that `command` takes; a role names its command.
+    /// Creates a request to pick an issue that `command` accepts. A role stands for its command.
     #[must_use]
     pub fn of_command(command: &'a str) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl PickScan {
 }
 
 impl Workflow {
-    /// Picks the next issue that is unclaimed and not blocked by an open issue; claims it if
+    /// Picks the next issue that is neither claimed nor blocked by an open issue. Claims it if
     /// requested.
     ///
     /// # Errors
@@ -105,8 +105,8 @@ impl Workflow {
         loop {
             let picked = self.best(&scan.candidates, &states, req)?;
             let Some(found) = &picked.issue else {
-                // The list of the next state is read only if the earlier states have no issue to
-                // pick.
+                // The list of the next state is read only if no issue of the earlier states can be
+                // picked.
                 match lists.next() {
                     Some((state, query)) => self.read_list(state, query, req, &mut scan).await?,
                     None => return Ok(scan.done(picked, None)),
@@ -147,7 +147,7 @@ impl Workflow {
         }
     }
 
-    /// Reads `query` page by page until no later issue in `state` can be better.
+    /// Reads `query` page by page, until no later issue in `state` can be a better choice.
     async fn read_list(
         &self,
         state: &str,
@@ -183,7 +183,7 @@ impl Workflow {
         Ok(())
     }
 
-    /// Returns the holder of an issue; `None` if there is no claim or it has expired.
+    /// Returns the holder of an issue, or `None` if there is no claim or it has expired.
     async fn holder(&self, id: &IssueId) -> Result<Option<String>> {
         let claim = self.ledger.read(id).await?.trail.claim;
         Ok(claim
@@ -270,7 +270,7 @@ impl Workflow {
         }
     }
 
-    /// Returns the best issue of the first state that has an issue.
+    /// Returns the best issue in the first state that has one.
     fn best(
         &self,
         candidates: &[Candidate],
@@ -295,8 +295,8 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Returns true if no later issue in `state` can be better: an issue with top priority and the
-    /// smallest estimate was found, and later issues are younger.
+    /// Returns true if no later issue in `state` can be a better choice: an issue with top priority
+    /// and the smallest estimate was found, and later issues are younger.
     fn is_certain(
         &self,
         candidates: &[Candidate],
@@ -316,7 +316,7 @@ impl Workflow {
         Ok(priority == Some(0) && estimate == smallest)
     }
 
-    /// Returns the command of the pick; an unknown name is refused elsewhere.
+    /// Returns the command of the pick. An unknown name is refused elsewhere.
     fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
         self.definition.command_or_role(req.command?).ok()
     }

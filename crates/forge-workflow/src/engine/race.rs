@@ -16,9 +16,9 @@ impl Workflow {
     /// Resolves a race: if an issue is not in `state` after a move, another writer has moved it at
     /// the same time.
     ///
-    /// A concurrent claim wins; without a claim, the last move of the trail wins. All writers that
-    /// detect the conflict bring the issue to the same state. A board value shows no conflict, so
-    /// on a board the number of comments in the answer reveals a concurrent claim.
+    /// A concurrent claim wins. Without a claim, the last move in the trail wins. All writers that
+    /// detect the conflict bring the issue to the same state. The value on a board does not show a
+    /// conflict, so there the number of comments in the answer reveals a concurrent claim.
     ///
     /// # Errors
     ///
@@ -32,7 +32,8 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // A stranger could hide a claim from the count by deleting one of their own comments.
+        // A stranger could hide a claim from the count by deleting a comment that the stranger
+        // wrote.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
@@ -41,14 +42,14 @@ impl Workflow {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
-        // A lagging index shows neither entry.
+        // If the index lags, neither entry is visible.
         if !back.trail.ids.contains_key(&entry.id) {
             return Ok(outcome);
         }
         let claim = back.trail.claim.as_ref();
         let claim = claim.filter(|claim| !sheet.trail.ids.contains_key(&claim.id));
         let is_passed = |c: &Claim| c.id != entry.id && back.trail.is_before(&c.id, &entry.id);
-        // A claim made after a successful move is no conflict.
+        // A claim made after a successful move is not a conflict.
         if is_settled && !claim.is_some_and(is_passed) {
             return Ok(outcome);
         }

@@ -13,7 +13,7 @@ use crate::{
     check_transition, convergence, ledger::took_effect, member::short, resolve,
 };
 
-/// Displayed for a missing state.
+/// Text for a missing state.
 const NO_STATE: &str = "(unknown)";
 
 /// Request to move an issue.
@@ -24,21 +24,21 @@ pub struct MoveRequest<'a> {
     pub to: &'a str,
     /// The command of the workflow.
     pub command: &'a str,
-    /// The reason.
+    /// The reason for the move.
     pub reason: Option<&'a str>,
     /// The caller's claim.
     pub claim: Option<&'a str>,
-    /// The holder, for a move to a lock state; `None` means the viewer.
+    /// The holder, if the move is to a lock state; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` means
-    /// [`DEFAULT_LEASE_S`](crate::DEFAULT_LEASE_S).
+    /// The lease in seconds; `None` means [`DEFAULT_LEASE_S`](crate::DEFAULT_LEASE_S). A heartbeat
+    /// renews the lease.
     pub lease_s: Option<u64>,
-    /// True to override another holder's claim; needs [`Self::reason`].
+    /// True to override the claim of another holder. Needs [`Self::reason`].
     pub force: bool,
 }
 
 impl<'a> MoveRequest<'a> {
-    /// A move to the state or intent `to`, which `command` does.
+    /// Creates a request to move an issue to the state or intent `to`, as `command`.
     #[must_use]
     pub const fn new(to: &'a str, command: &'a str) -> Self {
         Self {
@@ -70,10 +70,10 @@ pub struct StateChange {
     /// The intent, if the caller named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_from: Option<String>,
-    /// `true` if the move closed the issue, `false` if it reopened it, otherwise `None`.
+    /// True if the move closed the issue, false if it reopened the issue, otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// True if the issue is in the new state; `false` for a record that no index shows.
+    /// True if the issue is in the new state. False for a record that no index shows yet.
     pub moved: bool,
     /// The caller's claim on the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,8 @@ impl Workflow {
     ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
-        // Only the command's own lock state is claimed; a move to another command's is a handoff.
+        // Only the lock state of this command is claimed. A move to the lock state of another
+        // command is a handoff.
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
@@ -111,7 +112,7 @@ impl Workflow {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
             self.check_way(&sheet.issue, &resolved)?;
-            // The claim continues in the command's own lock state.
+            // In the lock state of this command, the claim continues.
             let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
             let from = self.state_of(&sheet.issue);
@@ -142,13 +143,14 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Hands an issue over to the next command: a move along the workflow graph, with a reason.
+    /// Hands an issue over to the next command. This is a move along the workflow graph, with a
+    /// reason.
     ///
     /// # Errors
     ///
     /// Fails as [`Self::set_state`] does, with `invalid_input` (field `reason`) if there is no
-    /// reason, and with `precondition_failed` for a state that does not follow, even if transitions
-    /// are not strict.
+    /// reason, and with `precondition_failed` for a state that does not follow the current one,
+    /// even if transitions are not strict.
     pub async fn handoff(
         &self,
         id: &IssueId,
@@ -196,8 +198,8 @@ impl Workflow {
         }
     }
 
-    /// Returns the claim that the move ends: the caller's own, an expired claim, or with `force`
-    /// any claim.
+    /// Returns the claim that the move ends: the claim of the caller, an expired claim, or with
+    /// `force` any claim.
     pub(super) fn check_holder(
         &self,
         sheet: &IssueTrail,
@@ -231,7 +233,8 @@ impl Workflow {
         }
     }
 
-    /// Applies the workflow's convergence gate before a claim: allows it, warns, or refuses.
+    /// Applies the convergence gate of the workflow before a claim. The gate allows the claim,
+    /// warns, or refuses.
     pub(super) async fn check_gate(&self, issue: &Issue, command: &str) -> Result<Option<Warning>> {
         let definition = &self.definition;
         let Some(command) = definition.command(command) else {
@@ -286,7 +289,7 @@ impl Workflow {
     }
 }
 
-/// Checks that `force` comes with a reason, which is stored in the trail.
+/// Checks that `force` is used with a reason, which is stored in the trail.
 pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     match force && reason.is_none_or(|reason| reason.trim().is_empty()) {
         true => Err(
@@ -297,7 +300,7 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     }
 }
 
-/// Returns the outcome of a move; its ingestion shows whether the issue has moved.
+/// Returns the outcome of a move. Its ingestion shows whether the issue has moved.
 pub(super) fn finish_move(
     outcome: Outcome<Issue>,
     mut change: StateChange,

@@ -16,7 +16,7 @@ fn trail_with_unknown_roles_is_refused() {
     ] {
         let found = check_whole(&issue(&[text.clone(), entry.clone()]), promise);
         match promise {
-            // Authors in a git repository have no role.
+            // In a git repository authors have no role.
             ClaimGuarantee::Exclusive => found.unwrap(),
             _ => assert_eq!(
                 found.unwrap_err().message(),

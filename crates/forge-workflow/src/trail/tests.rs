@@ -102,7 +102,7 @@ fn reclaim_before_the_lease_ends_loses() {
         let wanted = if wins { "b" } else { "a" };
         assert_eq!(holder(&all).as_deref(), Some(wanted), "at {since}");
     }
-    // A claim with an earlier timestamp does not gain priority.
+    // An earlier timestamp gives a claim no priority.
     let all = [
         comment(1, 10, &claimed("a", None)),
         comment(2, 50, &claimed("b", Some(("a", -1_000)))),
@@ -126,11 +126,11 @@ fn renewal_keeps_the_claim_only_within_the_lease() {
         (renew(None, 90), 110, "a"),
         (renew(None, 90), 190, "b"),
         (renew(None, 109), 110, "a"),
-        // A late renewal: before, after, or in the same second as another holder's claim.
+        // A late renewal comes before, after, or in the same second as the claim of another holder.
         (renew(None, 110), 110, "b"),
         (renew(None, 111), 120, "b"),
         (renew(None, 130), 120, "b"),
-        // The previous renewal decides whether the last renewal was late.
+        // The second-last renewal decides whether the last renewal was late.
         (renew(Some(90), 189), 120, "a"),
         (renew(Some(90), 190), 190, "b"),
         // A renewal before the claim or after the last change of its comment is ignored.
@@ -182,7 +182,7 @@ fn entries_of_strangers_do_not_count() {
     ] {
         let mut by = comment(1, 10, &claimed("a", None));
         by.author_association = role.map(str::to_owned);
-        // The viewer's own comments are no exception.
+        // There is no exception for comments of the viewer.
         by.viewer_did_author = true;
         assert_eq!(holder(&[by.clone()]).is_some(), counts, "{role:?}");
     }
@@ -196,7 +196,7 @@ fn entries_of_a_named_app_are_accepted() {
         ("github-actions", &["github-actions"][..], true),
         ("github-actions[bot]", &["github-actions"], true),
         ("agents", &["other", "Agents[bot]"], true),
-        // A translator app repeats a stranger's text.
+        // A translator app repeats the text of a stranger.
         ("translator", &["github-actions"], false),
         ("github-actions", &[], false),
     ] {
@@ -208,7 +208,7 @@ fn entries_of_a_named_app_are_accepted() {
             assert_eq!(found.claim.is_some(), counts, "{login} {bots:?} {role:?}");
         }
     }
-    // A user with the name of an app is not the app.
+    // A user whose login is the name of an app is not the app.
     by.author.bot = false;
     by.author.login = "github-actions".to_owned();
     by.author_association = Some("NONE".to_owned());
@@ -231,13 +231,13 @@ fn renewal_without_forge_time_uses_the_holders_clock() {
     assert_eq!((first.renewed_at, first.is_late), (at(50), false));
     let second = trail(&[renewed(50, 100)]).claim.unwrap();
     assert_eq!((second.renewed_at, second.is_late), (at(100), false));
-    // A renewal after the lease has no effect, whoever has claimed since.
+    // A renewal after the end of the lease has no effect, whoever has claimed the issue since then.
     let late = [
         renewed(0, LEASE as i64 + 5),
         comment(2, LEASE as i64 + 1, &claimed("b", Some(("a", 0)))),
     ];
     assert_eq!(holder(&late).as_deref(), Some("b"));
-    // The forge's time takes precedence over the holder's.
+    // The time of the forge takes precedence over that of the holder.
     let mut edited = renewed(0, 5_000);
     edited.updated_at = Some(at(10));
     let known = trail(&[edited]).claim.unwrap();
@@ -379,17 +379,19 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..5).prop_map(|parts| parts.concat())
 }
 
-/// One of several agents that share an issue through a server, in interleaved steps.
+/// One of several agents that share an issue through a server. Their steps are interleaved.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     skew: i64,
-    /// The expired claim that the agent read before its own claim.
+    /// The expired claim that the agent read before it wrote a claim.
     read: Option<Option<ExpiredClaim>>,
     /// The claim that was written but not read back.
     written: Option<String>,
-    /// The claim that the agent believes to be current, with the last renewal known to the agent.
+    /// The claim that the agent believes to be current, with the last renewal that the agent knows
+    /// of.
     holds: Option<(String, i64)>,
-    /// Before a renewal: the time read. After the renewal: set until the trail is read back.
+    /// Before a renewal, the time that the agent has read. After it, set until the trail is read
+    /// back.
     renewing: Option<Timestamp>,
     unread: bool,
 }
@@ -445,7 +447,8 @@ impl Server {
                     let renewed = found.claim.unwrap().renewed_at.unix();
                     agent.holds = Some((id, renewed));
                 }
-                // A claim that was once current stays: a later claim may refer to it as expired.
+                // A claim that was current at any time stays, because a later claim may refer to it
+                // as expired.
                 false if found.lost.iter().any(|claim| claim.id == id) => {
                     self.comments.retain(|c| {
                         let entry = TrailEntry::parse(&c.body);
@@ -532,7 +535,7 @@ proptest! {
             let renewed = lies.get(n).copied().unwrap_or_default().min(0);
             comments.push(comment(n + 1, now, &claimed(&format!("r{n}"), Some(("a", renewed)))));
         }
-        // The first reclaim wins, whatever the other entries contain.
+        // The first claim after the expired one wins, whatever the other entries contain.
         let found = trail(&comments);
         prop_assert_eq!(found.claim.unwrap().id, "r0");
         prop_assert_eq!(found.lost.len(), gaps.len() - 1);
@@ -563,7 +566,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
-    /// A lease by the server's clock has one holder, even if clocks differ, agents crash, or
+    /// By the clock of the server a lease has one holder, even if clocks differ, agents crash, or
     /// answers come late.
     #[test]
     fn running_lease_has_at_most_one_holder(

@@ -1,4 +1,4 @@
-//! Claims in a ledger in memory: each guarantee, with differing clocks and lost answers.
+//! Claims in a ledger in memory, with each guarantee, differing clocks and lost answers.
 
 use std::sync::Mutex;
 
@@ -88,7 +88,7 @@ async fn claim_of_dead_holder_is_reclaimed_once() {
         let results = futures::future::join_all(all).await;
         let won: Vec<&String> = results.iter().flatten().collect();
         assert_eq!(won.len(), 1, "{promise:?}: {results:?}");
-        // The next write of the supposedly dead holder is refused, and the error names the new
+        // The next write of the holder who was thought dead is refused, and the error names the new
         // holder.
         let e = first.heartbeat(&id, &dead).await.unwrap_err();
         assert_eq!(e.code(), "conflict");
@@ -189,8 +189,8 @@ async fn advisory_race_follows_clocks_and_is_reported() {
             assert_eq!(holder, "first", "{skew}");
             continue;
         }
-        // The slow clock counts as earlier: the winner gets a race warning, and the next write of
-        // the loser fails.
+        // The claim by the slow clock has the earlier time. The winner gets a warning about the
+        // race, and the next write of the loser fails.
         let warnings = result.unwrap().warnings;
         let told = warnings.iter().any(|w| {
             let race = "first claimed #1 at the same time";
@@ -292,7 +292,7 @@ async fn advance_and_pick_use_only_the_ledger() {
         assert!(matches!(moved, Some(TrailEvent::Moved { to, .. }) if to == "In Review"));
         let comments = stage.read(&part).await.comments;
         assert!(comments.unwrap().is_empty(), "{promise:?}");
-        // An issue without comments may still be claimed in the ledger.
+        // An issue without comments may still have a claim in the ledger.
         claim(&flow, &part, "holder").await.unwrap();
         let request = PickRequest::of_state("Backlog");
         let picked = flow.pick(&request).await.unwrap().pick;
@@ -362,8 +362,8 @@ async fn unindexed_moves_and_renewals_report_no_change() {
     assert!(!released.unwrap().value.moved);
 }
 
-/// Without a server's clock, a fast clock takes a running lease, and the next write of the earlier
-/// holder fails. A slow clock takes no running lease.
+/// Without the clock of a server, a holder with a fast clock can take an issue whose lease has not
+/// ended, and the next write of the earlier holder fails. A slow clock takes nothing.
 #[tokio::test]
 async fn holder_is_told_of_a_takeover_by_a_fast_clock() {
     let stage = Stage::new().await;

@@ -1,4 +1,4 @@
-//! Workflows on the GitHub double: request counts of each decision, and concurrent claims.
+//! Workflows on the GitHub double: the number of requests for each decision, and concurrent claims.
 
 use std::sync::Arc;
 
@@ -158,8 +158,8 @@ async fn group_read_costs_two_requests_and_one_per_further_hop() {
 #[tokio::test]
 async fn group_of_over_200_issues_is_marked_truncated() {
     for seed in [0, 100, 229] {
-        // The test has a server of its own: three such groups cost more points than an account has
-        // per hour.
+        // The test needs a separate server, because three such groups cost more points than an
+        // account has in an hour.
         let hub = Hub::new();
         let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
         // A tree: each issue blocks eight others.
@@ -172,7 +172,7 @@ async fn group_of_over_200_issues_is_marked_truncated() {
         assert!(view.group.truncated, "from {seed}");
         assert_eq!(view.group.members.len(), MAX_GROUP, "from {seed}");
         assert!(view.group.members.contains(&hub.id(numbers[seed])));
-        // The number of reads is bounded by the maximum group size, at ten issues per query.
+        // The maximum group size bounds the number of reads, with ten issues in each query.
         let (reads, _) = hub.requests();
         assert!(reads <= MAX_GROUP / 10 + 5, "{reads} from {seed}");
     }
@@ -247,7 +247,8 @@ async fn move_takes_two_reads_and_one_write() {
         .value;
     assert_eq!(done.previous_state, "Research Needed");
     assert_eq!(hub.state(number), "Human Needed");
-    // Two reads, the issue with its trail and the ids for the edit, and one write for both.
+    // Two reads and one write: the issue with its trail, the ids for the edit, and the edit of
+    // both.
     assert_eq!(hub.requests(), (2, 1));
 }
 
@@ -311,7 +312,7 @@ async fn pick_with_labels_reads_only_needed_lists() {
         picked.issue.map(|found| found.member.id),
         Some(last.clone())
     );
-    // Three reads: one list for each input state.
+    // Three reads, because there is a list for each input state.
     assert_eq!(hub.requests(), (3, 0));
     let first = open("Backlog", "L");
     hub.requests();
@@ -376,7 +377,7 @@ async fn advance_query_includes_trails_of_children() {
     let plan = ClaimRequest::new("plan").with_holder("agent");
     let claimed = hub.id(5);
     hub.flow.claim(&claimed, &plan).await.unwrap();
-    // A person moves the claimed issue back on the board, bypassing the workflow.
+    // A person moves the claimed issue back on the board, without the workflow.
     let state = (
         "Workflow State".to_owned(),
         Some("Ready for Plan".to_owned()),
@@ -397,7 +398,7 @@ async fn advance_query_includes_trails_of_children() {
     assert_eq!(skipped[0].id, claimed);
     assert_eq!(skipped[0].reason, "agent works on it");
     assert_eq!(hub.state(5), "Ready for Plan");
-    // The count is the same as without comments: each trail comes with its issue.
+    // There are as many requests as without comments, because each trail is read with its issue.
     assert_eq!(hub.requests(), (2, 2));
 }
 

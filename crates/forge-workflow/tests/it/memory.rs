@@ -1,4 +1,4 @@
-//! A ledger in memory with configurable guarantee, clock and faults.
+//! A ledger in memory whose guarantee, clock and faults can be set.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ struct Shared {
     version: usize,
     keys: usize,
     comments: Vec<Comment>,
-    /// Faults of the next writes.
+    /// The faults of the next writes, in order.
     faults: Vec<Fault>,
 }
 
@@ -35,8 +35,8 @@ pub enum Fault {
     Pass,
 }
 
-/// A ledger with one issue, for an agent whose clock is `skew` seconds ahead of the server's. Under
-/// the advisory guarantee, comments have their author's time and are ordered by it.
+/// A ledger with one issue, for an agent whose clock is `skew` seconds ahead of the server's. With
+/// the advisory guarantee, comments have the time of their author and are sorted by it.
 #[derive(Clone, Debug)]
 pub struct MemoryLedger {
     shared: Arc<Mutex<Shared>>,
@@ -68,7 +68,7 @@ impl MemoryLedger {
         self.shared.lock().unwrap().faults = faults.iter().rev().copied().collect();
     }
 
-    /// Advances the time, so that all existing comments become older.
+    /// Advances the clock, so that all existing comments become older.
     pub fn pass(&self, secs: i64) {
         let mut shared = self.shared.lock().unwrap();
         for comment in &mut shared.comments {
@@ -98,7 +98,8 @@ impl MemoryLedger {
         issue
     }
 
-    /// Writes; if the guarantee requires that, only if the version is unchanged.
+    /// Writes an entry. If the guarantee requires it, the write fails unless the version is
+    /// unchanged.
     fn write(
         &self,
         sheet: &IssueTrail,

@@ -1,4 +1,4 @@
-//! Effects of merges on issues: exactly once, despite repeated calls and crashes.
+//! Effects of merges on issues: each happens once, despite repeated calls and crashes.
 
 use std::sync::{
     Arc,
@@ -24,7 +24,7 @@ use crate::{
     memory::{Fault, MemoryLedger},
 };
 
-/// Crashes at the n-th write: before the write (even), or after the write (odd).
+/// A ledger that crashes at the n-th write: before the write if n is even, after it if n is odd.
 #[derive(Clone, Debug)]
 struct Crashing {
     inner: Arc<CommentLedger>,
@@ -201,7 +201,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
         assert_eq!(issue.state, IssueState::Closed);
         assert_eq!(issue.state_reason, Some(IssueReason::Completed));
     }
-    // The second call has nothing to do and reports why.
+    // The second call has nothing to do, and reports why.
     let before = (stage.events(1), stage.events(2));
     let again = apply(&effects, &pull).await;
     assert!(
@@ -373,7 +373,7 @@ async fn merge_plan_lists_ten_issues_and_counts_the_others() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One run, two runs, and three runs with crashes have the same result.
+    /// One run, two runs, and three runs with crashes lead to the same result.
     #[test]
     fn reconcile_with_crashes_moves_each_issue_once(
         plan in prop::collection::vec(0_u8..3, 0..6), times in 1_usize..4,

@@ -126,7 +126,7 @@ async fn locked_issue_is_moved_only_by_the_holder() {
         e.message(),
         "the claim 0123 on #1 is over: alice holds it now"
     );
-    // Moving to the lock state again keeps the claim.
+    // Another move to the lock state keeps the claim.
     let mut same = to("__LOCK__", "research");
     same.claim = Some(&claim.id);
     let kept = stage.flow.set_state(&id, &same).await.unwrap();
@@ -203,7 +203,7 @@ async fn release_restores_the_state_before_the_claim() {
         .await
         .unwrap_err();
     assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
-    // Releases to a named state, which may be terminal.
+    // Releases can name a state, which may be terminal.
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -261,12 +261,12 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
         .await
         .unwrap();
     assert_eq!(done.value.new_state, "In Progress");
-    // The next command has to claim its own lock state.
+    // The next command has to claim its lock state separately.
     assert!(done.value.claim.is_none());
     let taken = ClaimRequest::new("impl");
     let taken = stage.flow.claim(&id, &taken).await.unwrap().value;
     let claim = taken.claim.unwrap();
-    // A handoff refuses a state that is not next; `set_state` accepts it.
+    // A handoff refuses a state that does not follow. `set_state` accepts it.
     let mut aside = with("Research Needed", "triage");
     aside.claim = Some(&claim.id);
     let e = stage.flow.handoff(&id, &aside).await.unwrap_err();
@@ -324,7 +324,7 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
             }
             (other, _) => panic!("{gate:?}: {other:?}"),
         }
-        // Research requires no convergence, and a converged group is claimed without a warning.
+        // Research requires no convergence, and a converged group can be claimed without a warning.
         let research = ClaimRequest::new("research");
         let done = stage.flow.claim(&behind, &research).await.unwrap();
         assert!(done.warnings.is_empty());
@@ -398,7 +398,7 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
         assert_eq!(found, wanted.map(|n| stage.id(n)));
         assert_eq!(picked.claimed.is_some(), wanted.is_some());
     }
-    // A role and a state are accepted; a lock state and an empty request are refused.
+    // A pick accepts a role and a state, and refuses a lock state and an empty request.
     let role = PickRequest::of_command("researchers");
     assert!(stage.flow.pick(&role).await.unwrap().pick.issue.is_none());
     let state = PickRequest::of_state;
@@ -496,7 +496,7 @@ async fn r_001_7_advance_moves_only_children_in_earlier_states() {
     );
     let trail = stage.flow.trail(&stage.id(2)).await.unwrap();
     assert_eq!(trail.moves.len(), 1);
-    // The second call moves nothing; with an override a locked child moves.
+    // The second call moves nothing. If it overrides locks, it moves a locked child.
     let again = stage
         .flow
         .advance(&parent, "In Review", false, false)
@@ -530,7 +530,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
     let parent = stage.issue("Backlog").await;
     let held = stage.open(child("Plan in Review", &parent)).await;
     let free = stage.open(child("Plan in Review", &parent)).await;
-    // The command has no lock state: only the claim marks the issue as taken.
+    // The command has no lock state, so only the claim shows that the issue is taken.
     let claim = |command, holder| ClaimRequest::new(command).with_holder(holder);
     let review = claim("review", "rev");
     stage.flow.claim(&held, &review).await.unwrap();
@@ -689,7 +689,7 @@ async fn state_labels_are_created_once_and_replaced() {
         assert_eq!(names, [format!("state: {state}")]);
         assert_eq!(flow.state_of(&issue).as_deref(), Some(state));
     }
-    // A person's contradicting labels are all listed, and a move resolves them.
+    // If a person has set contradicting labels, all are listed, and a move resolves them.
     let mut edit = EditIssue::default();
     edit.labels.add = vec!["STATE: in review".to_owned(), "estimate: XS".to_owned()];
     stage.repo.edit_issue(&id, &edit).await.unwrap();
@@ -713,6 +713,6 @@ async fn state_labels_are_created_once_and_replaced() {
     let picked = PickRequest::of_state("In Review");
     let found = flow.pick(&picked).await.unwrap().pick.issue;
     assert_eq!(found.unwrap().member.id, id);
-    // Fields in a git repository are part of the issue, so `init` creates nothing.
+    // In a git repository the fields are part of the issue, so `init` creates nothing.
     assert!(stage.flow.init(false).await.unwrap().made.is_empty());
 }

@@ -15,16 +15,16 @@ use forge_workflow::{
 
 use crate::hub::{Hub, REPO, fields, handle};
 
-/// Action of the other writer between read and write.
+/// What the other writer does between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),
     Claims,
-    /// Has written a claim, but has not moved the issue yet.
+    /// Has written a claim and not yet moved the issue.
     Enters,
-    /// Writes only a claim, after a stranger repeated the entry of the move.
+    /// Writes only a claim, after a stranger has repeated the entry of the move.
     EntersAfterCopy,
-    /// Writes only a claim, after a stranger deleted all of the stranger's comments.
+    /// Writes only a claim, after a stranger has deleted every comment by that stranger.
     EntersAfterDeletion,
 }
 
@@ -144,7 +144,8 @@ fn labels(repo: Repo) -> Workflow {
     )
 }
 
-/// Returns an issue in *Plan in Review*, and a workflow that `other` overtakes once.
+/// Returns an issue in *Plan in Review*, and a workflow whose next write follows the action
+/// `other`.
 async fn overtaken(hub: &Hub, other: Other) -> (IssueId, Workflow) {
     let other_flow = labels(handle(&hub.double, "gho_0canary0grace"));
     other_flow.init(false).await.unwrap();
@@ -236,7 +237,8 @@ async fn stranger_cannot_hide_a_concurrent_claim() {
     }
 }
 
-/// A board value is overwritten without a trace, so the claim's comment reveals the conflict.
+/// A board does not show that a value was overwritten, so the comment of the claim reveals the
+/// conflict.
 #[tokio::test]
 async fn advance_reports_a_claim_made_before_the_write() {
     for (on_board, other) in [

@@ -1,4 +1,4 @@
-//! Authors whose audit entries count.
+//! Which authors' audit entries are trusted.
 
 use forge_core::model::IssueId;
 use forge_github_double::{ALL_SCOPES, state::Permission};

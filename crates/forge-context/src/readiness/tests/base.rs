@@ -9,7 +9,7 @@ use forge_core::{
 
 use super::*;
 
-/// Rules of a branch protection that was read completely.
+/// Returns the rules of a branch protection that was read completely.
 fn wants(kinds: impl IntoIterator<Item = BaseRuleKind>) -> BaseRules {
     let of = |wants| BaseRule::new(wants, RuleSource::BranchProtection);
     let mut rules = BaseRules::default();
@@ -24,7 +24,7 @@ fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
     }
 }
 
-/// A green pull request whose base branch requires `kinds`, with the merge state `word`.
+/// Returns a green pull request whose base branch requires `kinds`, with the merge state `word`.
 fn under(word: &str, kinds: impl IntoIterator<Item = BaseRuleKind>) -> PullRequest {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, word));
@@ -124,13 +124,13 @@ fn code_owner_rule_is_unmet_without_possible_owner_approval() {
         owners.evidence,
         "asked, but not yet reviewed by octo/owners, grace; required by branch protection"
     );
-    // The number of approvals is met; only an owner's approval is missing.
+    // The number of approvals suffices, and only the approval of an owner is missing.
     assert_eq!(status(&pull, Rule::Approved), (Met, BranchProtection));
     assert_eq!(
         ready.blockers,
         ["Code owners have not approved: octo/owners, grace"]
     );
-    // More approvals are required than given: one of the approvers may be an owner.
+    // More approvals are required than given, so one of the approvers may be an owner.
     pull.base_rules.as_mut().unwrap().rules[0].wants = BaseRuleKind::Approvals { count: 2 };
     assert_eq!(
         status(&pull, Rule::CodeOwnersApproved),
@@ -178,7 +178,7 @@ fn unreported_required_check_is_named() {
     );
     assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
     assert!(!is_listed(&pull, Rule::NotBlocked));
-    // A truncated report may omit a check that has reported.
+    // A truncated report may lack a check that has reported.
     pull.checks = Some(checks(&[("build", CheckStatus::Success)]).cut());
     assert_eq!(status(&pull, rule), (Unknown, Own));
     pull.checks = Some(checks(&[]));
@@ -200,7 +200,7 @@ fn check_of_another_app_does_not_meet_required_check() {
         judge(&pull).blockers,
         ["Expected checks have not reported: build (another app reported it)"]
     );
-    // Another app's check of the same name blocks nothing.
+    // A check of the same name from another app blocks nothing.
     let mut report = checks(&[("build", CheckStatus::Failure)]);
     report.checks[0].app = Some(5);
     report.checks[0].required = Some(true);
@@ -221,7 +221,7 @@ fn commit_status_never_meets_check_required_of_an_app() {
     // A required check without an app may be a commit status.
     let any = under("CLEAN", [check("build", None)]);
     assert_eq!(judge(&any).ready_to_merge, Some(true));
-    // The app's own check run counts even next to the status.
+    // The check run of the app counts even if there is also a status.
     let mut pull = under("CLEAN", [check("build", Some(15_368))]);
     let mut run = Check::new("build", CheckStatus::Success);
     (run.progress, run.app) = (Some("COMPLETED".to_owned()), Some(15_368));
@@ -263,7 +263,7 @@ fn check_rule_is_met_without_checks_or_required_checks() {
     assert_eq!(met, Met);
     assert_eq!(evidence, "no check is required and none has reported");
     assert_eq!(at(&pull, 119).0, Unknown);
-    // Branch protection that only administrators may read can require checks.
+    // Branch protection that only administrators can read may require checks.
     let rules = pull.base_rules.as_mut().unwrap();
     rules.mark_unread(UnreadRules::ProtectionDetails);
     assert_eq!(at(&pull, 120).0, Met);
