@@ -459,6 +459,58 @@ fn r_002_18_bad_patterns_are_reported_with_their_line() {
 }
 
 #[test]
+fn r_002_18_variables_give_jira_keys_and_api_url() {
+    let tracked = Tracked::new(JiraEdition::DataCenter, "PROJ-123 OPS-1");
+    tracked.jira.ticket(TicketSeed {
+        key: "OPS-1",
+        ..TicketSeed::default()
+    });
+    tracked.config(&format!(
+        "[hosts.\"git.example\"]\nkind = \"github\"\napi_url = \"${{MY_API}}\"\n\
+         [jira]\nbase_url = \"{}\"\nenabled = \"${{MY_SWITCH}}\"\n\
+         project_keys = [\"${{MY_PROJECTS}}\"]\nkey_patterns = \"${{MY_PATTERNS}}\"\n",
+        tracked.jira.url()
+    ));
+    let with = |run: Run, vars: &[(&str, &str)]| {
+        let all = vars.iter();
+        all.fold(run, |run, (name, value)| run.env(name, value))
+    };
+    let keys = |vars: &[(&str, &str)]| {
+        let run = tracked.run(&["1", "--json", "linkedIssues"]);
+        let found = with(run, vars).output().success().json();
+        let items = found["linkedIssues"].as_array().unwrap().clone();
+        let key = |item: Value| item["key"].as_str().unwrap().to_owned();
+        items.into_iter().map(key).collect::<Vec<_>>()
+    };
+    let both = ("MY_PROJECTS", "PROJ OPS");
+    assert_eq!(keys(&[("MY_PROJECTS", "OPS")]), ["OPS-1"]);
+    assert_eq!(keys(&[both, ("MY_PATTERNS", "OPS-[0-9]+")]), ["OPS-1"]);
+    // An allow-list in a variable that is unset or invalid allows no project.
+    let before = tracked.jira.requests().len();
+    assert_eq!(keys(&[both, ("MY_SWITCH", "false")]), [""; 0]);
+    assert_eq!(keys(&[]), [""; 0]);
+    assert_eq!(keys(&[("MY_PROJECTS", "PROJ,OPS")]), [""; 0]);
+    assert_eq!(tracked.jira.requests().len(), before);
+
+    let get = |key: &str, vars: &[(&str, &str)]| {
+        let run = tracked.world.forge(&["config", "get", key]);
+        with(run, vars).text().trim_end().to_owned()
+    };
+    let api = "hosts.git.example.api_url";
+    let url = "https://api.git.example/v3";
+    assert_eq!(get(api, &[("MY_API", url)]), url);
+    // The URL in a variable has the same limits as one in the file.
+    let clear = ("MY_API", "http://api.git.example/v3");
+    let run = tracked.world.forge(&["config", "get", api]);
+    let out = with(run, &[clear]).output().exits(1);
+    assert!(out.stderr_text().contains("is not set"), "{out:?}");
+    let set = ["config", "set", "jira.enabled", "${MY_SWITCH}"];
+    tracked.world.forge(&set).ok();
+    assert_eq!(get("jira.enabled", &[]), "true");
+    assert_eq!(get("jira.enabled", &[("MY_SWITCH", "off")]), "false");
+}
+
+#[test]
 fn c_002_8_names_of_standards_are_not_looked_up() {
     let body = "SHA-256, UTF-8, CVE-2024-1, ISO-8601, GH-12, COVID-19, `PROJ-123`, ABCDEFGHIJKLM-1";
     let tracked = Tracked::new(JiraEdition::DataCenter, body);

@@ -31,9 +31,10 @@ pub fn docs() -> String {
          merge`). The others warn and continue.\n\
          - The file has to be a regular file of the work tree, of at most 1 MiB. A link that leads out \
          of the work tree or into `.git` is not followed.\n\
-         - Values are literal: variables and `~` are not expanded in either file, but a \
-         value of `jira.base_url`, `jira.email` and the keys of `context` may be `${NAME}`, for that of an environment \
-         variable.\n\n\
+         - Values are literal: variables and `~` are not expanded in either file, but in \
+         `config.toml` a value of `hosts.<host>.api_url` and of the keys of `jira` and `context` may \
+         be `${NAME}`, for that of an environment variable. If the variable is not set, the key has \
+         its default.\n\n\
          ## Keys\n\n\
          | Key | Takes | Default | In `.forge.toml` | Variables that win | What it does |\n\
          |---|---|---|---|---|---|\n",

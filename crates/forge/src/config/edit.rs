@@ -42,8 +42,10 @@ impl Config {
                 .with_hint("the kind of a built-in host cannot be changed"));
         }
         let new = match name.key.ty {
+            // The name of an environment variable is a text, whatever the type of its value.
+            _ if canonical.starts_with('$') => Value::from(canonical),
             ValueType::Bool => Value::from(canonical == "true"),
-            ValueType::Seconds | ValueType::Count if !canonical.starts_with('$') => {
+            ValueType::Seconds | ValueType::Count => {
                 Value::from(canonical.parse::<i64>().unwrap_or(i64::MAX))
             }
             _ => Value::from(canonical),

@@ -328,6 +328,7 @@ pub const KEYS: &[ConfigKey] = &[
         name: "hosts.<host>.api_url",
         ty: ValueType::Url,
         scope: SENDS,
+        expands: true,
         doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
         ..DEFAULTS
     },
@@ -527,6 +528,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: ASKS,
         ty: ValueType::Bool,
         default: Some("true"),
+        expands: true,
         doc: "Look for the keys of tickets, such as `PROJ-12`, in pull requests, and ask JIRA for them where it is known.",
         ..DEFAULTS
     },
@@ -558,13 +560,15 @@ pub const KEYS: &[ConfigKey] = &[
         name: "jira.project_keys",
         scope: ASKS,
         ty: ValueType::Projects,
-        doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it every key is one that names no standard, as `SHA-256` does.",
+        expands: true,
+        doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it every key is one that names no standard, as `SHA-256` does. If it names a variable that is not set, no key is a ticket.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "jira.key_patterns",
         scope: ASKS,
         ty: ValueType::Patterns,
+        expands: true,
         doc: "What the key of a ticket looks like, where it is not `[A-Z][A-Z0-9_]{1,9}-[0-9]+`.",
         ..DEFAULTS
     },

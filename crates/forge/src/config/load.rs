@@ -367,6 +367,15 @@ impl Config {
         }
     }
 
+    /// Returns true if the user's file sets the key to a variable that is unset or invalid.
+    pub(super) fn lacks_variable(&self, name: &str) -> bool {
+        let is_lacking = |name: Name| {
+            let setting = self.user.get(&name)?;
+            Some(self.expanded(&name, &setting.value).is_none())
+        };
+        Name::parse(name).and_then(is_lacking).unwrap_or_default()
+    }
+
     fn environment(&self, name: &Name, vars: &[Var]) -> Option<(String, Source)> {
         vars.iter().find_map(|var| {
             let value = self.variable(name, *var)?.ok()?;

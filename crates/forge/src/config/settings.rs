@@ -180,7 +180,8 @@ impl Config {
         let patterns = list("jira.key_patterns");
         let projects = list("jira.project_keys");
         let mut keys = TicketKeys::default();
-        keys.enabled = self.flag("jira.enabled");
+        // A list of projects that cannot be read must not allow every project.
+        keys.enabled = self.flag("jira.enabled") && !self.lacks_variable("jira.project_keys");
         keys.projects = projects.split_whitespace().map(str::to_owned).collect();
         keys.patterns = patterns
             .split_whitespace()
