@@ -191,6 +191,45 @@ fn r_002_6_reviews_have_comment_ids() {
 }
 
 #[test]
+fn r_002_6_latest_opinion_of_each_author_is_marked() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "Not yet.");
+    seed.review(REPO, 1, "ada", ReviewState::Approved, "Now.");
+    seed.review(REPO, 1, "ada", ReviewState::Commented, "A remark.");
+    drop(seed);
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "include": ["reviews"]});
+    let found = wire.call("pr_context", args).ok().says("\nlatest review ");
+    let reviews = &found.data()["reviews"];
+    assert_eq!(reviews[1]["latest_opinion"], true, "{reviews}");
+    for other in [0_usize, 2] {
+        assert!(reviews[other].get("latest_opinion").is_none(), "{reviews}");
+    }
+}
+
+#[test]
+fn r_002_7_cancelled_check_has_status_failure_everywhere() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.check(REPO, 1, "CI", "build", "CANCELLED");
+    drop(seed);
+    let args = ["pr", "context", "1", "-R", REPO, "--json", "ciStatus"];
+    let shown = hub.forge(&args).output().success().json();
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "include": ["ci"]});
+    let told = wire
+        .call("pr_context", args)
+        .ok()
+        .says("\nfailure: \"build\"");
+    let in_json = &shown["ciStatus"]["checks"][0];
+    for check in [in_json, &told.data()["ci_status"][0]] {
+        assert_eq!(check["status"], "failure", "{check}");
+        assert_eq!(check["conclusion"], "CANCELLED", "{check}");
+    }
+}
+
+#[test]
 fn r_002_7_context_has_the_end_of_a_log() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();

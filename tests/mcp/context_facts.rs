@@ -104,6 +104,8 @@ fn reviews(all: &Value) -> Vec<Value> {
     for (fact, review) in found.iter_mut().zip(all.as_array().into_iter().flatten()) {
         let ids = list(review, "comments").map(|comment| comment.get("id").unwrap_or(comment));
         fact["comments"] = ids.cloned().collect();
+        let names = ["is_latest_opinion", "latest_opinion"];
+        fact["latest_opinion"] = names.iter().any(|name| review[*name] == true).into();
     }
     found
 }

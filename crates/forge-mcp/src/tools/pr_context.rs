@@ -5,7 +5,11 @@ use forge::context::{
     PackedDiff, PackedFile, PullContext, RelatedPull, Requirement, RequirementStatus, SectionError,
     context,
 };
-use forge_core::{Error, Warning, fingerprint, model::RecordIngestion, text::one_line};
+use forge_core::{
+    Error, Warning, fingerprint,
+    model::{Check, CheckStatus, RecordIngestion},
+    text::one_line,
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -545,6 +549,15 @@ fn in_words(event: &ContextEvent) -> String {
     one_line(&text).into_owned()
 }
 
+/// Converts a check. R-002-7 has four states; the conclusion distinguishes a cancelled check.
+fn check_out(check: &Check, c: &Cleaner) -> CheckOut {
+    let mut out = CheckOut::of(check, c);
+    if check.status == CheckStatus::Cancelled {
+        out.status = serde_name(&CheckStatus::Failure);
+    }
+    out
+}
+
 fn as_warning(error: &SectionError) -> Warning {
     let mut warning = Warning::new(format!("{}: {}", error.section, error.message));
     warning.hint.clone_from(&error.hint);
@@ -872,7 +885,7 @@ impl PrContextSections {
             checks: list(
                 "checks",
                 checks,
-                |check| CheckOut::of(check, c),
+                |check| check_out(check, c),
                 (&mut *blocks, c),
             ),
             logs: list(
@@ -894,7 +907,7 @@ impl PrContextSections {
             reviews: list(
                 "reviews",
                 found.reviews.as_deref(),
-                |review| ContextReviewOut::of(review, max, c),
+                |review| ContextReviewOut::of(review, &found.pull.latest_reviews, max, c),
                 (&mut *blocks, c),
             ),
             linked: list(

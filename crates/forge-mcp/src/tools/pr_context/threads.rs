@@ -107,6 +107,9 @@ fn last_lines(hunk: &str, most: usize, c: &Cleaner) -> (Clean, usize) {
 pub(super) struct ContextReviewOut {
     #[serde(flatten)]
     pub review: ReviewOut,
+    /// True for the latest opinion of its author, else absent
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    latest_opinion: bool,
     /// Ids of its comments on lines; threads has the comments
     #[serde(skip_serializing_if = "Vec::is_empty")]
     comments: Vec<String>,
@@ -116,7 +119,8 @@ pub(super) struct ContextReviewOut {
 }
 
 impl ContextReviewOut {
-    pub fn of(review: &Review, max: usize, c: &Cleaner) -> Self {
+    /// Converts a review. `latest` has the latest review of each author.
+    pub fn of(review: &Review, latest: &[Review], max: usize, c: &Cleaner) -> Self {
         let mut room = extra(max);
         let ids = review.comments.iter().map(|comment| &comment.id);
         let listed = ids.take_while(|id| {
@@ -129,6 +133,7 @@ impl ContextReviewOut {
         let total = review.comments.len();
         Self {
             review: ReviewOut::of(review, c),
+            latest_opinion: review.state.is_opinion() && latest.iter().any(|l| l.id == review.id),
             comments_total: (comments.len() < total).then_some(total),
             comments,
         }
@@ -137,7 +142,8 @@ impl ContextReviewOut {
 
 impl SectionItem for ContextReviewOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
-        self.review.text(detailed, cleaner)
+        let mark = if self.latest_opinion { "latest " } else { "" };
+        format!("{mark}{}", self.review.text(detailed, cleaner))
     }
 
     fn bodies(&mut self) -> Vec<&mut Clean> {
