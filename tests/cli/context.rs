@@ -730,12 +730,42 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
     assert_eq!(diff["files"][1]["class"], "lock");
     assert_eq!(
         diff["files"][1]["omitted"],
-        json!([{"reason": "budget", "hunks": 1, "lines": 30}])
+        json!([{"reason": "budget", "hunks": 1, "lines": 30, "recovery": null}])
     );
     assert_eq!(diff["contextLines"], 5);
     // C-002-12
     let found = world.context(&["1", "--json", "diff", "-U", "1"]);
     assert_eq!(found["diff"]["contextLines"], 1);
+}
+
+#[test]
+fn r_002_10_file_missing_from_whole_diff_has_recovery() {
+    let hub = Hub::with_pull();
+    let sent = "diff --git a/big.txt b/big.txt\nFiles a/big.txt and b/big.txt differ\n\
+        diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\n";
+    let headers = [("content-type", "application/vnd.github.diff; charset=utf-8")];
+    let fault = Fault::answer(200, &headers, sent).on_path("/repos/octo/tools/pulls/1");
+    hub.double.fault(fault.always());
+    let found = hub.context(&["1", "--json", "diff"]);
+    let diff = &found["diff"];
+    let files = diff["files"].as_array().unwrap();
+    let recovery =
+        "check out the pull request, then open the file or run `git diff BASE...HEAD -- PATH`";
+    for (path, reason) in [
+        ("big.txt", "too_large"),
+        ("p.png", "binary"),
+        ("work.txt", "unavailable"),
+    ] {
+        let file = files.iter().find(|f| f["path"] == path).unwrap();
+        assert_eq!(file["omitted"][0]["reason"], reason, "{diff}");
+        assert_eq!(file["omitted"][0]["recovery"], recovery, "{diff}");
+    }
+    assert_eq!(diff["truncated"], true);
+    assert_eq!(diff["recovery"], Value::Null);
+    let text = hub.forge(&["pr", "context", "1", "-R", REPO]).text();
+    let line = format!("  [not shown: too_large; {recovery}]\n");
+    assert!(text.contains(&line), "{text}");
+    assert!(!text.contains("read the whole diff"), "{text}");
 }
 
 #[test]

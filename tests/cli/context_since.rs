@@ -546,15 +546,20 @@ fn source_section_is_equal_from_git_and_github() {
     assert_eq!(found["diff"], Value::Null);
     let files = source["files"].as_array().unwrap();
     let shown: Vec<_> = files.iter().map(|f| (&f["path"], &f["omitted"])).collect();
-    let left_out = |reason: &str| json!([{"reason": reason, "hunks": 0, "lines": 0}]);
+    let left_out = |reason: &str, recovery: Value| {
+        let omitted = json!({"reason": reason, "hunks": 0, "lines": 0, "recovery": recovery});
+        json!([omitted])
+    };
+    let open =
+        "check out the pull request, then open the file or run `git diff BASE...HEAD -- PATH`";
     let file_lines = json!([]);
     assert_eq!(
         shown,
         [
             (&json!("a.txt"), &json!([])),
             (&json!("long.txt"), &file_lines),
-            (&json!("z.bin"), &left_out("binary")),
-            (&json!("Cargo.lock"), &left_out("generated")),
+            (&json!("z.bin"), &left_out("binary", json!(open))),
+            (&json!("Cargo.lock"), &left_out("generated", Value::Null)),
         ]
     );
     assert_eq!(files[0]["excerpts"], json!([{"line": 1, "text": "one\n"}]));

@@ -714,7 +714,9 @@ impl Gather<'_> {
         }
         warnings.extend(diff.warnings);
         let packed = pack(&bytes, listed, self.req.diff_bytes);
-        let recovery = packed.truncated.then(|| {
+        let mut omitted = packed.files.iter().flat_map(|file| &file.omitted);
+        let is_in_whole_diff = omitted.any(|omission| omission.reason.is_in_whole_diff());
+        let recovery = is_in_whole_diff.then(|| {
             let read = Action::op(Op::PrDiff).on(&pull.id.key);
             Hint::new("read the whole diff").with_action(read)
         });

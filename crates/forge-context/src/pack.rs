@@ -40,7 +40,8 @@ pub struct PackedDiff {
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
-    /// How to read the omitted parts.
+    /// How to read the omitted parts that the whole diff has; [`OmissionReason::recovery`] has the
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
     /// Every file: code first, then tests, documentation, and derived files.
@@ -170,6 +171,15 @@ impl OmissionReason {
     #[must_use]
     pub const fn is_in_whole_diff(self) -> bool {
         matches!(self, Self::Budget | Self::FileLines | Self::Generated)
+    }
+
+    /// Returns how to read the omitted part if the whole diff lacks it too.
+    #[must_use]
+    pub fn recovery(self) -> Option<Hint> {
+        let hint = Hint::new(
+            "check out the pull request, then open the file or run `git diff BASE...HEAD -- PATH`",
+        );
+        (!self.is_in_whole_diff()).then_some(hint)
     }
 }
 

@@ -999,6 +999,12 @@ fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> Di
             false => "",
         }
     );
+    let mut omitted = diff.files.iter().flat_map(|file| &file.omitted);
+    if let Some(hint) = omitted.find_map(|omission| omission.reason.recovery()) {
+        head.push_str(&format!(
+            "binary, too_large and unavailable files: repo_file at the head if it is text, or {hint}\n"
+        ));
+    }
     let (mut rows, mut begins) = (Vec::new(), Vec::new());
     for file in &diff.files {
         let row = PackedOut::of(file, c);

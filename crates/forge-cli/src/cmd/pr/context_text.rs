@@ -435,14 +435,18 @@ impl ContextPage {
                 0 => String::new(),
                 lines => format!("{lines} more line(s) "),
             };
-            self.line(&format!("  [{lines}not shown: {}]", omission.reason.name()));
+            let recovery = omission.reason.recovery();
+            let recovery = recovery.map_or(String::new(), |hint| format!("; {hint}"));
+            let reason = omission.reason.name();
+            self.line(&format!("  [{lines}not shown: {reason}{recovery}]"));
         }
     }
 
     fn diff(&mut self, name: &str, diff: &PackedDiff) {
-        let cut = match diff.truncated {
-            true => format!(", not all of it; {}", self.whole_diff),
-            false => String::new(),
+        let cut = match (diff.truncated, &diff.recovery) {
+            (true, Some(_)) => format!(", not all of it; {}", self.whole_diff),
+            (true, None) => ", not all of it".to_owned(),
+            (false, _) => String::new(),
         };
         self.heading(&format!(
             "{name}: {} file(s) +{} -{}{cut}",

@@ -426,6 +426,7 @@ fn omission(omission: &Omission) -> Json {
         ("reason", word(omission.reason.name())),
         ("hunks", count(omission.hunks)),
         ("lines", count(omission.lines)),
+        ("recovery", recovery(omission.reason.recovery().as_ref())),
     ])
 }
 
