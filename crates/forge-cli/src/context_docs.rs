@@ -92,7 +92,9 @@ what to do; `partial` is true. A requirement of the verdict that lacks data is `
 | second | the issues that the pull request names (at most 10), the pull request that it builds on, the rules of its base branch, the list of candidates, logs |
 
 With the default sections that is two round trips in a row on GitHub, if there are at most 100 of each
-thing.
+thing and the pull request is named by its number or URL. A branch and `current` are looked up first.
+While GitHub computes the mergeability, it is read up to four times more, with pauses of 1, 2 and 4
+seconds between.
 
 | Case | What happens |
 |---|---|
@@ -295,7 +297,7 @@ fn diff(out: &mut String) {
     }
     out.push_str(
         "\nEach omission is reported with its file and the number of lines. `forge pr diff` and \
-         `pr_diff` show the first three.\n\n| Reason | What it means |\n|---|---|\n",
+         `pr_diff` show the first three; `recovery` says how to read the others.\n\n| Reason | What it means |\n|---|---|\n",
     );
     for reason in OmissionReason::ALL {
         let _ = writeln!(out, "| `{}` | {} |", reason.name(), reason.meaning());
