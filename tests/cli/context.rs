@@ -405,6 +405,24 @@ fn missing_checks_pass_only_if_rules_require_none() {
 }
 
 #[test]
+fn missing_checks_of_recent_push_are_unknown() {
+    for (ahead, ready) in [(0, Value::Null), (-180, json!(true))] {
+        let hub = Hub::new();
+        hub.double.seed().set_clock_ahead(ahead);
+        hub.open_work();
+        hub.double
+            .seed()
+            .review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+        let found = hub.context(&["1", "--json", "summary,verdict"]);
+        assert_eq!(found["summary"]["readyToMerge"], ready, "{found}");
+        let reported = requirement(&found["verdict"], "checks_reported");
+        let evidence = reported["evidence"].as_str().unwrap();
+        let is_recent = evidence.contains("within the last 120 seconds");
+        assert_eq!(is_recent, ready.is_null(), "{evidence}");
+    }
+}
+
+#[test]
 fn requirement_from_ruleset_names_the_ruleset() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
@@ -439,6 +457,74 @@ fn protect(hub: &Hub, change: fn(&mut Protection)) {
     };
     change(&mut wanted);
     hub.double.seed().protect(REPO, "main", wanted);
+}
+
+#[test]
+fn unmet_requirements_name_team_and_administrators() {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    seed.team("octo", "owners", &["linus"]);
+    let owners = [(".github/CODEOWNERS", Some("* @octo/owners\n"))];
+    seed.commit(REPO, "main", &owners, "Name owners");
+    drop(seed);
+    hub.open_work();
+    hub.double
+        .seed()
+        .review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    protect(&hub, |p| {
+        (p.approvals, p.code_owners, p.locked) = (1, true, true);
+    });
+    let found = hub.context(&["1", "--json", "verdict"]);
+    for (rule, who, names) in [
+        ("code_owners_approved", "reviewer", json!(["octo/owners"])),
+        ("branch_unlocked", "admin", json!([])),
+    ] {
+        let unmet = requirement(&found["verdict"], rule);
+        assert_eq!(unmet["status"], "unmet", "{unmet}");
+        let wanted = json!([{"who": who, "names": names}]);
+        assert_eq!(unmet["clearedBy"], wanted);
+    }
+}
+
+#[test]
+fn c_002_7_blockers_name_conflicts_pending_checks_and_old_base() {
+    let hub = Hub::with_green_pull();
+    protect(&hub, |p| p.strict = true);
+    let mut seed = hub.double.seed();
+    seed.lag = 0;
+    seed.check(REPO, 1, "CI", "lint", "IN_PROGRESS");
+    seed.commit(REPO, "main", &[("new.txt", Some("x\n"))], "New");
+    drop(seed);
+    let summary = || hub.context(&["1", "--json", "summary"])["summary"].clone();
+    let wanted = json!(["CI pending: lint", "Behind main"]);
+    assert_eq!(summary()["blockers"], wanted);
+    let other = [("work.txt", Some("other\n"))];
+    hub.double.seed().commit(REPO, "main", &other, "Other");
+    let wanted = json!(["Merge conflicts with main", "CI pending: lint"]);
+    assert_eq!(summary()["blockers"], wanted);
+    hub.forge(&["pr", "close", "1", "-R", REPO]).ok();
+    let closed = summary();
+    assert_eq!(closed["blockers"], json!([]), "{closed}");
+    assert_eq!(closed["readyToMerge"], false);
+}
+
+#[test]
+fn c_002_17_own_approval_rule_can_be_disabled() {
+    let hub = Hub::with_pull();
+    let approval = || {
+        let found = hub.context(&["1", "--json", "summary,verdict"]);
+        let stops = rules(&found["verdict"], "unmet");
+        (found["summary"]["blockers"].clone(), stops)
+    };
+    let missing = json!(["No approvals yet"]);
+    let told = |source: &str| vec![format!("approved {source}")];
+    assert_eq!(approval(), (missing.clone(), told("own")));
+    let key = "context.summary.require_approval";
+    hub.forge(&["config", "set", key, "false"]).ok();
+    assert_eq!(approval(), (json!([]), vec![]));
+    // A rule of the forge still applies.
+    protect(&hub, |p| p.approvals = 1);
+    assert_eq!(approval(), (missing, told("branch_protection")));
 }
 
 /// Name of a situation, the change that causes it, and the requirement that is then unmet or

@@ -131,7 +131,7 @@ fn r_002_17_low_rate_limit_drops_optional_sections() {
 }
 
 #[test]
-fn refused_costly_query_fails_only_long_sections() {
+fn c_002_1_refused_query_fails_only_long_sections() {
     let hub = Hub::with_pull();
     let refused = json!({"errors": [{"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Too much."}]});
     let headers = [("content-type", "application/json; charset=utf-8")];
@@ -142,6 +142,7 @@ fn refused_costly_query_fails_only_long_sections() {
     let errors = found["errors"].as_array().unwrap();
     let errors: Vec<String> = errors.iter().map(of).collect();
     assert_eq!(errors, ["comments", "reviews", "linked_issues"], "{found}");
+    assert_eq!(found["partial"], true);
     assert_eq!(found["summary"]["blockers"], json!(["No approvals yet"]));
     assert_eq!(found["comments"], Value::Null);
 }

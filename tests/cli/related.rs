@@ -49,7 +49,7 @@ fn related(found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn r_002_9_base_branch_makes_dependency_and_dependent() {
+fn c_002_11_base_branch_makes_dependency_and_dependent() {
     let hub = Hub::new();
     hub.propose("lower", "main", "", &["a.txt"]);
     hub.propose("upper", "lower", "", &["b.txt"]);
@@ -90,7 +90,7 @@ fn r_002_9_depends_on_line_makes_dependency_and_dependent() {
 }
 
 #[test]
-fn r_002_9_same_issue_or_branch_prefix_relates_pulls() {
+fn c_002_11_same_issue_or_branch_prefix_relates_pulls() {
     let hub = Hub::new();
     let issue = hub.double.seed().open_issue(REPO, "ada", "It leaks", "");
     let closes = format!("Closes #{issue}");

@@ -371,6 +371,58 @@ fn r_002_7_failed_check_has_end_of_log() {
 }
 
 #[test]
+fn r_002_7_repeated_check_run_is_listed_once() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.check(REPO, 1, "CI", "build", "FAILURE");
+    let pushed = seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    let suite = seed.runs[&pushed].suite;
+    seed.suites.get_mut(&suite).unwrap().event = Some("push".to_owned());
+    let newest = seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    let nightly = seed.check(REPO, 1, "Nightly", "build", "SUCCESS");
+    drop(seed);
+    let found = hub.context(&["1", "--json", "ciStatus"]);
+    assert_eq!(found["ciStatus"]["overall"], "success", "{found}");
+    let checks = found["ciStatus"]["checks"].as_array().unwrap();
+    let urls: Vec<Value> = checks.iter().map(|c| c["url"].clone()).collect();
+    // The failed run has the name, workflow and event of the newest one, which replaces it.
+    let wanted = [newest, pushed, nightly].map(|id| json!(format!("https://ci.example/{id}")));
+    assert_eq!(urls, wanted);
+}
+
+#[test]
+fn r_002_8_only_closing_keywords_close_issues() {
+    let world = World::new();
+    world.feature("feature");
+    let keywords = [
+        "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
+    ];
+    let mut body = String::new();
+    let mut wanted = Vec::new();
+    for (n, word) in keywords.iter().enumerate() {
+        let (plain, colon) = (100 + n, 200 + n);
+        let upper = word.to_uppercase();
+        body.push_str(&format!("It {word} #{plain}. {upper}: #{colon}\n"));
+        wanted.extend([plain, colon].map(|number| format!("closes #{number}")));
+    }
+    body.push_str(
+        "It fixes cli/cli#301, and resolves https://github.com/cli/cli/issues/302.\n\n\
+         It prefixes #5, and is closest #6.\n\n\
+         `fixes #401` <!-- fixes #402 -->\n\n\
+         ```\nfixes #403\n```\n",
+    );
+    wanted.extend([301, 302].map(|number| format!("closes github.com/cli/cli#{number}")));
+    wanted.extend([5, 6].map(|number| format!("references #{number}")));
+    let create = ["pr", "create", "-H", "feature", "-t", "T", "-b", &body];
+    world.forge(&create).ok();
+    let found = world.context(&["1", "--json", "linkedIssues"]);
+    let linked = found["linkedIssues"].as_array().unwrap().iter();
+    let of = |l: &Value| format!("{} {}", l["relationship"], l["key"]).replace('"', "");
+    let linked: Vec<String> = linked.map(of).collect();
+    assert_eq!(linked, wanted);
+}
+
+#[test]
 fn r_002_8_issue_in_commit_or_branch_is_listed_once() {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -587,4 +639,144 @@ fn c_002_13_selector_with_two_numbers_is_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "context", "1#2"]).output().exits(1);
     assert!(out.stderr_text().contains("1#2"), "{out:?}");
+}
+
+#[test]
+fn c_002_3_threads_list_comments_and_resolution() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let ada = seed.find_account("ada");
+    seed.thread(REPO, 1, "grace", "work.txt");
+    let resolved = seed.thread(REPO, 1, "grace", "work.txt");
+    seed.threads.get_mut(&resolved).unwrap().resolved_by = Some(ada);
+    drop(seed);
+    let found = hub.context(&["1", "--json", "comments,threads,summary"]);
+    let threads = found["threads"].as_array().unwrap();
+    let resolved: Vec<&Value> = threads.iter().map(|t| &t["isResolved"]).collect();
+    assert_eq!(resolved, [false, true], "{found}");
+    let comments = found["comments"].as_array().unwrap();
+    assert_eq!(comments.len(), 2, "{found}");
+    for (thread, comment) in threads.iter().zip(comments) {
+        assert_eq!(comment["threadId"], thread["id"]);
+        assert_eq!(thread["comments"], json!([comment["id"]]));
+    }
+    assert_eq!(found["summary"]["outstandingThreads"], 1);
+}
+
+#[test]
+fn c_002_5_large_change_alone_is_medium_risk() {
+    let world = World::new();
+    let long = "line\n".repeat(501);
+    let files = [("src/a.rs", Some(long.as_str()))];
+    world.git.commit("feature", "Add", &files);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let found = world.context(&["1", "--json", "summary"]);
+    let reason = json!({"rule": "large_change", "points": 2, "evidence": "501 lines"});
+    let wanted = json!({"level": "medium", "score": 2, "reasons": [reason]});
+    assert_eq!(found["summary"]["risk"], wanted);
+}
+
+#[test]
+fn c_002_6_critical_paths_are_whole_segments() {
+    let world = World::new();
+    let reasons = |branch: &str, paths: &[&str]| {
+        let files: Vec<_> = paths.iter().map(|path| (*path, Some("x\n"))).collect();
+        world.git.commit(branch, "Add", &files);
+        world
+            .forge(&["pr", "create", "-H", branch, "-t", "T", "-b", ""])
+            .ok();
+        let found = world.context(&[branch, "--json", "summary"]);
+        found["summary"]["risk"]["reasons"].clone()
+    };
+    let similar = ["src/author.rs", "config/Config.toml"];
+    assert_eq!(reasons("similar", &similar), json!([]));
+    for (branch, path) in [("folder", "src/Auth/login.rs"), ("file", "src/security.rs")] {
+        let reason = json!({"rule": "critical_path", "points": 1, "evidence": path});
+        assert_eq!(reasons(branch, &[path]), json!([reason]));
+    }
+}
+
+#[test]
+fn c_002_9_ticket_without_jira_is_unknown() {
+    let world = World::new();
+    world.feature("feature");
+    let body = "Fixes PROJ-12";
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", body])
+        .ok();
+    let found = world.context(&["1", "--json", "linkedIssues,partial"]);
+    let ticket = &found["linkedIssues"][0];
+    assert_eq!(ticket["key"], "PROJ-12", "{found}");
+    assert_eq!(
+        (&ticket["status"], &ticket["resolved"]),
+        (&json!("unknown"), &json!(false))
+    );
+    assert_eq!(
+        (&ticket["title"], &ticket["url"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(found["partial"], false);
+}
+
+#[test]
+fn c_002_10_strongest_relationship_wins() {
+    let world = World::with_pull();
+    world.feature("topic");
+    let body = "#1, see #1. #7, part of #7, fixes #7. #2";
+    world
+        .forge(&["pr", "create", "-H", "topic", "-t", "T", "-b", body])
+        .ok();
+    let found = world.context(&["2", "--json", "linkedIssues"]);
+    let linked = found["linkedIssues"].as_array().unwrap().iter();
+    let of = |l: &Value| format!("{} {} {}", l["relationship"], l["key"], l["type"]);
+    let linked: Vec<String> = linked.map(|l| of(l).replace('"', "")).collect();
+    // #1 is a pull request, #7 does not exist, and #2 is the pull request itself.
+    assert_eq!(linked, ["closes #7 null", "related #1 pull_request"]);
+}
+
+#[test]
+fn c_002_15_one_liner_and_key_changes_follow_rules() {
+    let world = World::new();
+    let lock = "lock\n".repeat(30);
+    let files = [
+        ("Cargo.lock", Some(lock.as_str())),
+        ("src/retry.rs", Some("one\ntwo\n")),
+    ];
+    world.git.commit("feature", "Add", &files);
+    let title = "fix(api): PROJ-12: stop the leak";
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", title, "-b", ""])
+        .ok();
+    let found = world.context(&["1", "--json", "summary"]);
+    assert_eq!(found["summary"]["oneLiner"], "stop the leak");
+    let wanted = json!(["adds src/retry.rs (+2)", "adds Cargo.lock (+30)"]);
+    assert_eq!(found["summary"]["keyChanges"], wanted);
+}
+
+#[test]
+fn c_002_16_change_type_follows_order_of_sources() {
+    let hub = Hub::new();
+    for (title, labels, path, head, wanted) in [
+        ("perf: work", &["bug"][..], "docs/a.md", "ci/1", "perf"),
+        ("Work", &["bug"], "docs/b.md", "ci/2", "bugfix"),
+        ("Work", &[], "docs/c.md", "ci/3", "docs"),
+        ("Work", &[], "src/d.rs", "ci/4", "ci"),
+        ("Work", &[], "src/e.rs", "work", "feature"),
+    ] {
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, head, &[(path, Some("x\n"))], "Work");
+        let pull = PullSeed {
+            author: "grace",
+            title,
+            head,
+            labels,
+            ..PullSeed::default()
+        };
+        let number = seed.open_pull(REPO, &pull).to_string();
+        drop(seed);
+        let found = hub.context(&[number.as_str(), "--json", "summary"]);
+        assert_eq!(found["summary"]["changeType"], wanted, "{title} {head}");
+    }
 }

@@ -129,7 +129,9 @@ fn context_of_a_huge_pull_stays_within_budgets() {
         requests.len(),
         out.stdout.len()
     );
-    assert!(peak > 0 && peak < 150 * 1024, "{peak} KiB");
+    assert!(peak > 0 && peak * 1024 < 150_000_000, "{peak} KiB");
+    assert!(requests.len() <= 45, "{} requests", requests.len());
+    assert!(received <= 3_000_000, "{received} bytes received");
     let found = out.json();
     assert_eq!(found["pr"]["changedFiles"], 3000);
     assert_eq!(found["diff"]["stats"]["files"], 3000);
