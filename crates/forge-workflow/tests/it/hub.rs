@@ -127,7 +127,7 @@ async fn group_read_costs_two_requests_and_one_per_further_hop() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // All issues are within two hops of the middle one.
+    // The last issue is three hops from the third one, so one round trip more than two is allowed.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
