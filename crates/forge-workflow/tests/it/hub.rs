@@ -210,6 +210,7 @@ async fn chain_of_60_issues_is_read_and_of_120_is_cut() {
 
 #[tokio::test]
 async fn r_001_21_position_and_convergence_cost_one_group_read() {
+    // C-001-22: one query has the states of the group.
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     for state in ["Ready for Plan", "Ready for Plan", "Research Needed"] {
