@@ -1,7 +1,7 @@
 //! Runs the worked example of `docs/how-to/workflow.md` on a real PDS, with issues, labels and
 //! comments.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     two_accounts::Stage,
@@ -29,6 +29,56 @@ fn workflow_with_labels_runs_on_a_real_pds() {
     runs_from_pick_to_merge("labels");
 }
 
+impl Stage {
+    /// Opens an issue as Alice, waits until the index has it, and returns its at-uri.
+    fn issue(&self, title: &str, flags: &[&str]) -> String {
+        let create = ["issue", "create", "-t", title, "-b", ""];
+        let uri = self.forge(&self.alice, &[&create[..], flags].concat());
+        self.is_indexed(&self.alice);
+        uri.stdout_text().trim().to_owned()
+    }
+
+    /// Creates an issue with two sub-issues, of which the first blocks the second. Tests the group
+    /// and the pick, and that the second part and the parent advance. The states of the sub-issues
+    /// are labels.
+    fn parts(&self) {
+        let parent = self.issue("Logins leak memory", &[]);
+        let needed = ["--parent", &parent, "-l", "state: Research Needed"];
+        let first = self.issue("Find the leak", &needed);
+        let blocked = [&needed[..], &["--blocked-by", &first]].concat();
+        let second = self.issue("Measure it nightly", &blocked);
+        let group = self.decides(&["group", &second]);
+        let members = group["issues"].as_array().unwrap().iter();
+        let members: Vec<_> = members
+            .map(|issue| (&issue["title"], &issue["workflowState"]))
+            .collect();
+        let state = json!("Research Needed");
+        let titles = [json!("Find the leak"), json!("Measure it nightly")];
+        let wanted = [(&titles[0], &state), (&titles[1], &state)];
+        assert_eq!(members, wanted, "{group}");
+        let [one, two] = [0_usize, 1].map(|n| group["issues"][n]["id"].clone());
+
+        let picked = self.decides(&["pick", "-c", "research", "--claim"]);
+        assert_eq!(picked["issue"]["id"], one, "{picked}");
+        assert_eq!(picked["skipped"][0]["id"], two, "{picked}");
+        let claim = picked["claimed"]["claim"]["id"].as_str().unwrap();
+        let done = ["set-state", &first, "__COMPLETE__", "-c", "research"];
+        self.decides(&[&done[..], &["--claim", claim]].concat());
+        let to = ["convergence", &first, "--to", "Ready for Plan"];
+        let behind = [&["workflow"], &to[..], &["--json"]].concat();
+        let behind = self.command(&self.alice, &behind).output().exits(8).json();
+        assert_eq!(behind["blocking"][0]["id"], two, "{behind}");
+
+        let moved = self.decides(&["advance", &parent, "--to", "Ready for Plan"]);
+        assert_eq!(moved["advanced"].as_array().unwrap().len(), 1, "{moved}");
+        assert_eq!(moved["advanced"][0]["id"], two, "{moved}");
+        let up = self.decides(&["advance", &first, "--parent"]);
+        assert_eq!(up["advanced"][0]["toState"], "Ready for Plan", "{up}");
+        let converged = self.decides(&to);
+        assert_eq!(converged["converged"], true, "{converged}");
+    }
+}
+
 fn runs_from_pick_to_merge(store: &str) {
     let Some(stage) = Stage::new() else {
         return;
@@ -41,7 +91,7 @@ fn runs_from_pick_to_merge(store: &str) {
     }
     stage.forge(alice, &["workflow", "init"]);
     let again = stage.decides(&["init", "--dry-run"]);
-    assert_eq!(again["made"], serde_json::json!([]), "{again}");
+    assert_eq!(again["made"], json!([]), "{again}");
     let issue = ["issue", "create", "-t", "Leak", "-b", "Since May."];
     let issue = stage.forge(alice, &issue).stdout_text();
     let issue = issue.trim();
@@ -100,11 +150,10 @@ fn runs_from_pick_to_merge(store: &str) {
         .json();
     assert_eq!(shown["state"], "CLOSED");
     let reconciled = stage.decides(&["reconcile", &pull]);
-    assert_eq!(
-        reconciled["transitioned"],
-        serde_json::json!([]),
-        "{reconciled}"
-    );
+    assert_eq!(reconciled["transitioned"], json!([]), "{reconciled}");
+    if store == "labels" {
+        stage.parts();
+    }
 }
 
 #[test]

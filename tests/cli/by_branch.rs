@@ -87,6 +87,7 @@ fn change_of_pull_named_by_branch_takes_two_requests() {
 
 #[test]
 fn merge_of_unexpected_head_is_refused() {
+    // C-000-14: the head commit is compared before the merge.
     let hub = standing();
     hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
         .ok();

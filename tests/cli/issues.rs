@@ -443,6 +443,28 @@ fn history_has_a_line_for_each_event() {
 }
 
 #[test]
+fn github_issue_has_history_until_deletion() {
+    let hub = Hub::new();
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    on(&["create", "-t", "It breaks", "-b", ""]).ok();
+    on(&["close", "1"]).ok();
+    on(&["reopen", "1"]).ok();
+    let history = on(&["history", "1"]).text();
+    let rows = rows(&history);
+    let events: Vec<_> = rows.iter().map(|row| (row[1], row[2])).collect();
+    assert_eq!(
+        events,
+        [("opened", "ada"), ("closed", "ada"), ("reopened", "ada")]
+    );
+    let gone = on(&["delete", "1", "--yes"]).output().success();
+    let _ = gone.says("Deleted issue").says("#1 (It breaks)");
+    for reads in ["view", "history"] {
+        let lost = on(&[reads, "1"]).output().exits(1);
+        let _ = lost.says("Recovery: ");
+    }
+}
+
+#[test]
 fn list_is_filtered_by_every_flag() {
     let world = world();
     open(&world, "Second", &[]);

@@ -27,6 +27,7 @@ fn list_prints_a_tabbed_line_per_pull() {
 
 #[test]
 fn list_is_filtered_by_state() {
+    // C-000-8: `all` is a state of the list.
     let world = World::new();
     for branch in ["open", "closed", "merged"] {
         world.open(branch);

@@ -92,6 +92,7 @@ fn merge_method_comes_from_configuration() {
 
 #[test]
 fn merge_of_merged_pull_prints_a_note() {
+    // C-000-13: a merged pull request is a success.
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     let before = world.git.refs();

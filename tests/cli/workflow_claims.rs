@@ -222,6 +222,7 @@ fn closed_issue_cannot_be_claimed() {
 
 #[test]
 fn claim_in_lagging_group_warns_or_is_refused() {
+    // C-001-17: the engine enforces the gate, with a warning or a refusal.
     let world = World::with_issues(2);
     world.edit("2", &["--parent", "1"]);
     world.put("1", "Ready for Plan");

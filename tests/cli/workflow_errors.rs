@@ -32,6 +32,7 @@ fn r_001_15_1_missing_command_lists_the_commands() {
 
 #[test]
 fn r_001_15_2_unknown_command_names_the_nearest() {
+    // C-001-20: the suggested command exists.
     let says = [
         "unknown command 'reserch'",
         "retry with command ralph_research",
@@ -119,6 +120,7 @@ fn r_001_15_9_lock_state_of_the_command_is_accepted() {
 
 #[test]
 fn r_001_15_10_done_state_of_research_suggests_complete_and_close() {
+    // C-001-19: the refusal of a terminal state names `__CLOSE__`.
     let says = [
         "Done is not a state for ralph_research",
         "__COMPLETE__",
@@ -129,6 +131,7 @@ fn r_001_15_10_done_state_of_research_suggests_complete_and_close() {
 
 #[test]
 fn unknown_state_lists_the_states() {
+    // C-001-4: the list comes from the definition.
     let says = [
         "unknown state 'Nowhere'",
         "Backlog, Research Needed",
@@ -162,6 +165,7 @@ fn r_001_6_unknown_target_lists_the_states() {
 
 #[test]
 fn r_001_10_pick_refuses_unpickable_states() {
+    // C-001-13: a lock state is refused.
     let world = World::with_issues(1);
     for (args, why, retry) in [
         (
@@ -209,6 +213,7 @@ fn r_001_13_force_and_handoff_need_a_reason() {
 
 #[test]
 fn advance_without_a_goal_is_refused() {
+    // C-001-15: the target must be in the order of the states.
     let world = World::with_issues(1);
     let text = world.workflow_fails(&["advance", "1"], 1).stderr_text();
     assert!(text.contains("--to"), "{text}");

@@ -80,6 +80,7 @@ fn r_001_1_position_has_group_and_convergence() {
 
 #[test]
 fn r_001_4_issue_without_state_is_to_be_triaged() {
+    // C-001-8: an issue without a state is in triage.
     let world = World::with_issues(1);
     let found = world.workflow(&["position", "1"]);
     assert_eq!(found["phase"], "TRIAGE");
@@ -130,6 +131,7 @@ fn r_001_22_t2_group_converges_once_all_issues_arrive() {
 
 #[test]
 fn r_001_22_t3_advance_moves_only_children_before_target() {
+    // C-001-16: a claimed child moves only with `--pass-locks`.
     let world = World::with_issues(5);
     for child in ["2", "3", "4", "5"] {
         world.edit(child, &["--parent", "1"]);

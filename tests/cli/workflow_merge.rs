@@ -251,6 +251,7 @@ fn issue_reopened_before_the_merge_is_closed() {
 
 #[test]
 fn merge_into_another_branch_moves_nothing() {
+    // C-000-15: an issue that does not move is reported with the reason.
     let world = World::with_issues(1);
     world.set("workflow.store", "fields");
     world

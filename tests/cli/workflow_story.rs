@@ -462,6 +462,32 @@ fn group_of_over_200_issues_is_marked_truncated() {
 }
 
 #[test]
+fn group_across_repositories_has_full_names() {
+    const OTHER: &str = "octo/other";
+    let hub = hub("store = \"labels\"");
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme(OTHER);
+        // Both repositories have an issue 1.
+        for repo in [REPO, OTHER] {
+            seed.open_issue(repo, "grace", repo, "");
+        }
+        seed.blocked_by((REPO, 1), (OTHER, 1));
+    }
+    let group = |repo: &str| {
+        let args = ["workflow", "group", "1", "-R", repo, "--json"];
+        hub.forge(&args).output().success().json()
+    };
+    let found = group(REPO);
+    let members = found["issues"].as_array().unwrap().iter();
+    let ids: Vec<&Value> = members.map(|issue| &issue["id"]).collect();
+    let full = [OTHER, REPO].map(|repo| format!("github:github.localhost/{repo}#1"));
+    assert_eq!(ids, full.each_ref(), "{found}");
+    assert_eq!(found["primary"]["id"], full[0].as_str());
+    assert_eq!(group(OTHER), found);
+}
+
+#[test]
 fn merge_on_tangled_closes_issues_without_a_workflow() {
     let tangled = Tangled::new();
     let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());

@@ -46,6 +46,7 @@ fn context_pages_come_from_one_read() {
 
 #[test]
 fn repeated_context_is_cached_until_a_write() {
+    // C-000-17: a write invalidates the cache.
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let first = look(&mut wire, json!({}));
@@ -77,6 +78,7 @@ fn partial_context_is_not_cached() {
 
 #[test]
 fn context_with_unknown_mergeability_is_not_cached() {
+    // C-000-17: an unknown merge state is read again.
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     // The view finds the merge state unknown, so `forge` repeats its request. This second request

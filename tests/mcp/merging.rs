@@ -123,6 +123,7 @@ fn auto_merge_disallowed_by_repository_is_refused() {
 
 #[test]
 fn merge_of_closed_pull_sends_no_write() {
+    // C-000-13: a closed pull request is refused.
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -190,6 +191,7 @@ fn error_of_partial_edit_names_the_finished_part() {
 
 #[test]
 fn r_000_18_method_comes_from_argument_config_or_repository() {
+    // C-000-18: the last source is the default method of the repository.
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);
@@ -220,6 +222,7 @@ fn r_000_18_method_comes_from_argument_config_or_repository() {
 
 #[test]
 fn merge_can_require_approval() {
+    // C-000-11: a merge can require an approval.
     let hub = Hub::with_files(1);
     // Reviews by other people do not count.
     let mut seed = hub.double.seed();
@@ -298,6 +301,7 @@ fn required_approval_includes_code_owners() {
 
 #[test]
 fn merge_can_require_passed_checks() {
+    // C-000-11: a merge can require passed checks.
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
@@ -341,6 +345,7 @@ fn r_000_2_linked_issues_become_lines_of_the_body() {
 
 #[test]
 fn r_000_20_create_lists_requested_and_refused_reviewers() {
+    // C-000-10: the team is requested, and a refused reviewer has a reason.
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let args = json!({

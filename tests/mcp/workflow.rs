@@ -162,6 +162,7 @@ fn r_001_7_advance_differing_from_confirmed_moves_is_refused() {
 
 #[test]
 fn r_001_9_pick_skips_unworkable_issues() {
+    // C-001-13: skipped issues have reasons.
     let (_world, mut wire) = family(["Ready for Plan", "Ready for Plan", "Ready for Plan"]);
     for (issue, values) in [
         (2, json!({"Priority": "P1", "Estimate": "S"})),
@@ -449,6 +450,7 @@ fn workflow_tools_need_the_workflow_toolset() {
 
 #[test]
 fn prompt_is_generated_from_the_definition() {
+    // C-001-21: the definition is the only source.
     let world = World::new();
     world.keep("preset = \"small\"");
     let mut wire = world.workflow();

@@ -133,6 +133,7 @@ fn edit_with_draft_argument_reports_one_combined_result() {
 
 #[test]
 fn unmergeable_pull_asks_no_confirmation() {
+    // C-000-13: a draft is refused, and the error names the call that makes it ready.
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_edit", json!({"number": 1, "draft": true}))

@@ -60,6 +60,31 @@ async def story(client):
     came["again"] = [len(again.get(name, [])) for name in lists]
     await look()
     came["state"] = (await call("issue_view", number=ISSUE))["issue"]["state"]
+
+    async def opened_issue(title, **more):
+        return (await call("issue_create", title=title, **more))["number"]
+
+    # The first part blocks the second; the parent follows its parts through a gate.
+    parent = await opened_issue("Logins leak memory")
+    first = await opened_issue("Find the leak", parent=parent)
+    second = await opened_issue("Measure it nightly", parent=parent, blocked_by=[first])
+    for part in (first, second):
+        state = {"state": "Research Needed", "command": "triage"}
+        await call("workflow_set_state", issue=part, **state)
+    view = await call("workflow_view", issue=second)
+    came["group"] = [member["title"] for member in view["issues"]]
+    taken = await call("workflow_claim", command="research", holder="agent-1")
+    picked = taken["pick"]
+    came["picked"] = picked["issue"]["title"]
+    came["waits"] = [left["reason"].startswith("it waits for ") for left in picked["skipped"]]
+    state = {"state": "__COMPLETE__", "command": "research", "claim": taken["claim"]["id"]}
+    await call("workflow_set_state", issue=first, **state)
+    parts = await call("workflow_advance", issue=parent, target_state="Ready for Plan")
+    up = await call("workflow_advance", issue=first, parent=True)
+    lists = ("advanced", "skipped", "errors")
+    came["advanced"] = [[len(moved[name]) for name in lists] for moved in (parts, up)]
+    view = await call("workflow_view", issue=first, target_state="Ready for Plan")
+    came["converged"] = view["target"]["converged"]
     return came
 
 

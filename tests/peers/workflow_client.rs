@@ -38,7 +38,13 @@ pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, met
         "transitioned": 1,
         "again": [0, 1],
         "state": "closed",
-        "asked": 1,
+        "group": ["Find the leak", "Measure it nightly"],
+        "picked": "Find the leak",
+        "waits": [true],
+        "advanced": [[1, 1, 0], [1, 0, 0]],
+        "converged": true,
+        // The merge, and both moves of several issues.
+        "asked": 3,
     });
     assert_eq!(came, wanted);
 }

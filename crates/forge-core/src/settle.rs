@@ -45,6 +45,7 @@ mod tests {
 
     #[tokio::test]
     async fn mergeability_is_read_at_most_four_times() {
+        // C-000-12: three pauses of 1, 2 and 4 seconds.
         for (known_at, wanted) in [(0, &[][..]), (2, &[1, 2][..]), (9, &[1, 2, 4][..])] {
             let paused = RefCell::new(Vec::new());
             let found = settle_mergeability(

@@ -381,6 +381,7 @@ mod tests {
 
     #[test]
     fn check_run_conclusions_map_to_status() {
+        // C-000-5: the conclusions that block a merge are failures.
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
             ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
@@ -425,6 +426,7 @@ mod tests {
 
     #[test]
     fn newest_check_per_name_workflow_event_is_kept() {
+        // C-000-5: a repeated run counts once.
         let run = |event: &str, at: &str, conclusion: &str| {
             json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
                    "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})

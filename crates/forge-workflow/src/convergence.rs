@@ -153,6 +153,7 @@ mod tests {
 
     #[test]
     fn r_001_5_blockers_have_their_distance() {
+        // C-001-12: a blocker that waits for a person escalates.
         let states = [
             "Ready for Plan",
             "Plan in Review",

@@ -201,12 +201,16 @@ mod tests {
     fn r_001_2_every_state_has_its_phase() {
         for (states, phase) in [
             (&[][..], "TERMINAL"),
+            // C-001-8: an issue without a state.
             (&[""], "TRIAGE"),
+            // C-001-2: an issue in Backlog.
             (&["Backlog"], "TRIAGE"),
             (&["Research Needed"], "RESEARCH"),
             (&["Research in Progress"], "RESEARCH"),
             (&["Ready for Plan"], "PLAN"),
+            // C-001-9: the rules are data of the definition.
             (&["Plan in Progress"], "REVIEW"),
+            // C-001-1: all members are in review.
             (&["Plan in Review"], "HUMAN_GATE"),
             (&["In Progress"], "IMPLEMENT"),
             (&["In Review"], "TERMINAL"),
@@ -214,7 +218,7 @@ mod tests {
             (&["Canceled"], "TERMINAL"),
             (&["Human Needed"], "TERMINAL"),
             (&["Nonsense"], "TRIAGE"),
-            // C-001-1, C-001-5: members whose work has ended are ignored.
+            // C-001-5: members whose work has ended are ignored.
             (&["Plan in Review", "Done"], "HUMAN_GATE"),
             (&["Ready for Plan", "Canceled"], "PLAN"),
             (&["Plan in Review", "Ready for Plan"], "REVIEW"),

@@ -309,6 +309,7 @@ mod tests {
 
     #[test]
     fn r_000_28_pr_command_accepts_intents_and_state_names() {
+        // C-000-1: Canceled is not an output of the command, and the intent reaches it.
         let ralph = ralph();
         for (said, state, was_intent) in [
             ("__CLOSE__", "Done", true),
@@ -370,6 +371,7 @@ mod tests {
 
     #[test]
     fn r_001_15_refusals_name_valid_values_and_the_retry() {
+        // C-001-19: each refusal has a command, the valid values and a retry.
         for (said, command, why, retry) in [
             (
                 "Done",

@@ -1,5 +1,5 @@
-//! The requirements of sets 000 and 001. A requirement without a test has a note on what replaced
-//! it. The file also tests requirements that no other file tests.
+//! The requirements and corrections of sets 000 and 001. A row without a test has a note on what
+//! replaced it. The file also tests requirements that no other file tests.
 
 use forge_core::{
     locator::Hosts,
@@ -248,6 +248,194 @@ pub const WORKFLOW: &[Row] = &[
              (C-001-3).",
         ),
     ),
+];
+
+/// The corrections of both sets.
+pub const CORRECTIONS: &[Row] = &[
+    (
+        "C-000-1",
+        "an intent with a state of its own is not limited to the outputs of a command",
+        None,
+    ),
+    (
+        "C-000-2",
+        "one parser for closing words: nine words, and neither parts of words nor code",
+        None,
+    ),
+    (
+        "C-000-3",
+        "a later comment does not withdraw an approval; drafts and own reviews do not count",
+        None,
+    ),
+    (
+        "C-000-4",
+        "reviews are counted in the order of their times",
+        None,
+    ),
+    (
+        "C-000-5",
+        "every conclusion of a check has a status, and a repeated run counts once",
+        None,
+    ),
+    (
+        "C-000-6",
+        "checks that are missing in an answer are reported, and are no success",
+        None,
+    ),
+    (
+        "C-000-7",
+        "a filter reads pages until the list is full, and the scanned rows are counted",
+        None,
+    ),
+    ("C-000-8", "the state `all` in lists", None),
+    (
+        "C-000-9",
+        "a request for reviews keeps the earlier ones",
+        None,
+    ),
+    (
+        "C-000-10",
+        "teams are requested too, and a reviewer who is left out has a reason",
+        None,
+    ),
+    (
+        "C-000-11",
+        "a merge can require passed checks and an approval",
+        None,
+    ),
+    (
+        "C-000-12",
+        "a merge reads an unknown merge state again, at most three times",
+        None,
+    ),
+    (
+        "C-000-13",
+        "a merged pull request is a success; a closed one and a draft are refused",
+        None,
+    ),
+    (
+        "C-000-14",
+        "a merge compares the head commit with the expected one",
+        None,
+    ),
+    (
+        "C-000-15",
+        "an issue that a merge does not move is reported with the reason",
+        None,
+    ),
+    (
+        "C-000-16",
+        "a merge moves issues by a table, and only in the default branch",
+        None,
+    ),
+    (
+        "C-000-17",
+        "an unknown merge state is not cached, and a write invalidates what is",
+        None,
+    ),
+    (
+        "C-000-18",
+        "without a method, the merge uses the default method of the repository",
+        None,
+    ),
+    (
+        "C-001-1",
+        "all in review is HUMAN_GATE, before some in review is REVIEW",
+        None,
+    ),
+    ("C-001-2", "an issue in Backlog is to be triaged", None),
+    (
+        "C-001-3",
+        "one list of phases; older names are aliases",
+        Some(
+            "Names of phases are data of the definition (`phase`), and the presets have one name for \
+             each. Older names are no aliases, because no tool takes a phase as an argument.",
+        ),
+    ),
+    (
+        "C-001-4",
+        "one list of states, that of the definition",
+        None,
+    ),
+    (
+        "C-001-5",
+        "members whose work has ended are ignored in the phase",
+        None,
+    ),
+    (
+        "C-001-6",
+        "an issue is to be split only before work on it begins",
+        None,
+    ),
+    (
+        "C-001-7",
+        "an issue that needs a person is always listed, and escalates",
+        None,
+    ),
+    ("C-001-8", "an issue without a state is to be triaged", None),
+    (
+        "C-001-9",
+        "Plan in Progress is REVIEW, by a rule that is data",
+        None,
+    ),
+    (
+        "C-001-10",
+        "a single issue converges only at the target",
+        None,
+    ),
+    (
+        "C-001-11",
+        "a state past the target counts as reached",
+        None,
+    ),
+    ("C-001-12", "when to proceed, to wait and to escalate", None),
+    (
+        "C-001-13",
+        "a pick refuses lock states, and skipped issues have reasons",
+        None,
+    ),
+    ("C-001-14", "the order of picks to the last tie", None),
+    (
+        "C-001-15",
+        "advance takes only a target in the order of the states",
+        None,
+    ),
+    (
+        "C-001-16",
+        "advance leaves issues in a lock where they are, unless asked",
+        None,
+    ),
+    (
+        "C-001-17",
+        "the engine enforces the convergence gate: off, warn or block",
+        None,
+    ),
+    (
+        "C-001-18",
+        "global intents are legal from every state; strict transitions are off by default",
+        None,
+    ),
+    (
+        "C-001-19",
+        "a refusal is judged by its parts and not by its words",
+        None,
+    ),
+    (
+        "C-001-20",
+        "the suggestion for an unknown command exists",
+        None,
+    ),
+    (
+        "C-001-21",
+        "one definition; everything else is generated from it",
+        None,
+    ),
+    (
+        "C-001-22",
+        "one query reads a group with states and relations",
+        None,
+    ),
+    ("C-001-23", "a last state closes the issue", None),
 ];
 
 #[test]

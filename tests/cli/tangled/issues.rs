@@ -6,6 +6,7 @@ use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
 use super::world::{Tangled, WIDGET};
+use crate::world::rows;
 
 #[test]
 fn list_requests_issue_details_concurrently() {
@@ -74,6 +75,38 @@ fn comment_on_already_closed_issue_is_reported() {
     let comments = t.world.pds();
     let comments = comments.records(&t.alice.did, "sh.tangled.feed.comment");
     assert!(comments.is_empty());
+}
+
+#[test]
+fn tangled_issue_has_history_until_deletion() {
+    let t = Tangled::new();
+    let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+    let uri = t.forge(&t.alice, &create).text();
+    let uri = uri.trim();
+    t.forge(&t.bob, &["issue", "close", uri]).ok();
+    t.forge(&t.alice, &["issue", "reopen", uri]).ok();
+    let history = t.forge(&t.alice, &["issue", "history", uri]).text();
+    let rows = rows(&history);
+    let events: Vec<_> = rows.iter().map(|row| (row[1], row[2])).collect();
+    assert_eq!(
+        events,
+        [
+            ("opened", "alice.test"),
+            ("closed", "bob.test"),
+            ("reopened", "alice.test"),
+        ]
+    );
+    let delete = ["issue", "delete", uri, "--yes"];
+    let gone = t.forge(&t.alice, &delete).output().success();
+    let _ = gone
+        .says("Deleted issue")
+        .says("the comments, states and labels of the issue");
+    let issues = t.world.pds().records(&t.alice.did, "sh.tangled.repo.issue");
+    assert!(issues.is_empty());
+    for reads in ["view", "history"] {
+        let lost = t.forge(&t.alice, &["issue", reads, uri]).output().exits(1);
+        let _ = lost.says("Recovery: ");
+    }
 }
 
 /// The index does not ingest the record that closes the issue.

@@ -4,12 +4,13 @@ use std::{process::Stdio, thread, time::Duration};
 
 use forge_tangled_world::Fault;
 use forge_testkit::{Output, Run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::hall::Hall;
 
 const CLAIMERS: usize = 20;
 const APPLY: &str = "com.atproto.repo.applyWrites";
+const COMMENT: &str = "sh.tangled.feed.comment";
 
 /// A program whose claim succeeded, with its output.
 struct Claimed {
@@ -115,6 +116,31 @@ fn tangled_claim_race_has_a_single_winner() {
     let done = ["workflow", "set-state", &board.issue, "__COMPLETE__"];
     let done = [&done[..], &["-c", "research", "--claim", &claim]].concat();
     on(&board.hall, &done).ok();
+}
+
+/// A claim has the time of its author's clock, so the claim of a slow clock counts as the earlier
+/// one. The other holder learns of it with the next write.
+#[test]
+fn tangled_claim_race_with_slow_clock_has_one_holder() {
+    let board = Board::new();
+    let claimed = board.claim("agent-1", "3600").output().success().json();
+    let first = claimed["claim"]["id"].as_str().unwrap();
+    let (pds, alice) = (board.hall.world.pds(), &board.hall.alice);
+    let comments = pds.records(&alice.did, COMMENT).into_iter();
+    let mut texts = comments.map(|(_, _, value)| value);
+    let text = |value: &Value| value["body"]["text"].as_str().unwrap().to_owned();
+    let mut slow = texts.find(|value| text(value).contains(first)).unwrap();
+    let second = "51051051051051ab";
+    let copy = text(&slow).replace(first, second);
+    slow["body"]["text"] = json!(copy.replace("agent-1", "agent-2"));
+    let behind = chrono::Utc::now() - chrono::Duration::minutes(10);
+    slow["createdAt"] = json!(behind.to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
+    pds.add(&alice.did, COMMENT, slow);
+    let refused = board.heartbeat(first).exits(1).stderr_text();
+    assert!(refused.contains("agent-2"), "{refused}");
+    let _ = board.heartbeat(second).success();
+    let other = board.claim("agent-3", "3600").output().exits(1);
+    let _ = other.says("agent-2 holds it");
 }
 
 #[test]

@@ -270,6 +270,7 @@ async fn board_edit_without_scope_is_refused() {
 
 #[tokio::test]
 async fn edit_adds_reviewers_without_replacing() {
+    // C-000-9: `union` keeps the earlier requests.
     let mut edit = EditPull::default();
     edit.reviewers = SetChange {
         add: vec![Reviewer::parse("@ken")],

@@ -126,6 +126,7 @@ async fn state_filters_map_to_github_states() {
 
 #[tokio::test]
 async fn search_scans_until_page_is_full() {
+    // C-000-7: reading continues until the page is full, and the scanned rows are counted.
     let stale = changed(2, json!({ "state": "CLOSED" }));
     let script = Script::play(vec![
         data(

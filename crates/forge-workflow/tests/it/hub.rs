@@ -127,7 +127,7 @@ async fn group_read_costs_two_requests_and_one_per_further_hop() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // All issues are within two hops of the middle one.
+    // The last issue is three hops from the third one, so one round trip more than two is allowed.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
@@ -210,6 +210,7 @@ async fn chain_of_60_issues_is_read_and_of_120_is_cut() {
 
 #[tokio::test]
 async fn r_001_21_position_and_convergence_cost_one_group_read() {
+    // C-001-22: one query has the states of the group.
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     for state in ["Ready for Plan", "Ready for Plan", "Research Needed"] {
