@@ -416,6 +416,9 @@ fn deletion_needs_a_confirmation() {
     // A new issue does not reuse the number of a deleted one.
     open(&world, "Next", &[]);
     assert_eq!(json(&world, "2", "title")["title"], "Next");
+    // gh's older name of the flag.
+    world.forge(&["issue", "delete", "2", "--confirm"]).ok();
+    let _ = world.forge(&["issue", "view", "2"]).output().exits(1);
 }
 
 #[test]

@@ -223,6 +223,23 @@ fn definition_missing_on_default_branch_is_named() {
 }
 
 #[test]
+fn definition_in_work_tree_of_the_repository_is_refused() {
+    let world = World::with_issues(1);
+    definition_in(&world, "work", |text| text);
+    // The path names a file of the checked-out branch, which may be under review.
+    world.switch("work");
+    let path = world.git.path().join("workflow.toml");
+    let link = world.scratch.path("link.toml");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for path in [path, link] {
+        world.set("workflow.definition", path.to_str().unwrap());
+        let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
+        assert!(out.contains("it is in a work tree of the repo"), "{out}");
+        assert!(out.contains("repo:workflow.toml"), "{out}");
+    }
+}
+
+#[test]
 fn definition_with_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);

@@ -35,10 +35,13 @@ fn r_001_15_2_unknown_command_names_the_nearest() {
     // C-001-20: the suggested command exists.
     let says = [
         "unknown command 'reserch'",
-        "retry with command ralph_research",
+        "retry with command ralph_research: --command ralph_research",
     ];
     refused("Done", &["--command", "reserch"], &says);
-    let says = ["unknown command 'zzz'", "ralph_split, ralph_triage"];
+    let says = [
+        "unknown command 'zzz'",
+        "ralph_split, ralph_triage: --command NAME",
+    ];
     refused("Done", &["--command", "zzz"], &says);
 }
 
@@ -138,6 +141,8 @@ fn unknown_state_lists_the_states() {
         "Canceled",
     ];
     refused("Nowhere", &["--command", "triage"], &says);
+    let says = ["unknown state 'Reserch Needed'", ": 'Research Needed'"];
+    refused("Reserch Needed", &["--command", "triage"], &says);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests how a merge changes the issues that its pull request closes.
 
-use forge_github_double::Fault;
+use forge_github_double::{Fault, PullSeed};
 use forge_testkit::Output;
 use serde_json::{Value, json};
 
@@ -202,6 +202,48 @@ fn r_000_24_reconcile_twice_equals_once() {
     world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
     assert_eq!(world.state("2"), "Backlog");
+}
+
+#[test]
+fn reconcile_without_a_store_only_closes_issues() {
+    let world = World::with_issues(1);
+    open(&world, "one", &["1"]);
+    // An unusable workflow keeps the merge from closing the issue.
+    world.set("workflow.store", "fields");
+    world.set("workflow.definition", "/nowhere/workflow.toml");
+    merge(&world, "1");
+    assert!(world.is_open("1"));
+    for key in ["workflow.store", "workflow.definition"] {
+        world.now(&["config", "unset", key]).ok();
+    }
+    let out = world.now(&["workflow", "reconcile", "1"]).output();
+    assert_eq!(out.success().stdout_text(), "closed: #1\n");
+    assert!(!world.is_open("1"));
+    assert!(world.state("1").is_null());
+    assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
+}
+
+#[test]
+fn reconcile_without_a_store_needs_no_labels_on_github() {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    let issue = seed.open_issue(REPO, "grace", "It breaks", "Often.");
+    let body = format!("Closes #{issue}");
+    let pull = PullSeed {
+        author: "grace",
+        title: "Work",
+        body: &body,
+        head: "work",
+        ..PullSeed::default()
+    };
+    let pull = seed.open_pull(REPO, &pull).to_string();
+    drop(seed);
+    hub.forge(&["pr", "merge", &pull, "--merge", "-R", REPO])
+        .ok();
+    let reconcile = hub.forge(&["workflow", "reconcile", &pull, "-R", REPO]);
+    let out = reconcile.output().success();
+    let left = format!("not closed: #{issue} (it was closed before)");
+    assert!(out.stderr_text().contains(&left), "{out:?}");
 }
 
 #[test]

@@ -264,6 +264,18 @@ fn r_001_11_set_state_needs_a_permitted_command() {
         let refused = refused.says(says);
         assert!(refused.text().contains("Recovery: "), "{}", refused.text());
     }
+    for (args, next) in [
+        (
+            json!({"state": "__CLOSE__", "command": "reserch"}),
+            r#"Next: workflow_set_state {"command":"ralph_research","#,
+        ),
+        (
+            json!({"state": "__COMPLET__", "command": "plan"}),
+            r#""state":"__COMPLETE__""#,
+        ),
+    ] {
+        set(&mut wire, args).fails("invalid_input").says(next);
+    }
     let jump = json!({
         "state": "In Review", "command": "hero", "handoff": true, "reason": "it is done"
     });

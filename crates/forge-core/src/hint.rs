@@ -200,6 +200,8 @@ pub enum Param {
     Body,
     /// The id of a claim on an issue.
     Claim,
+    /// A command of a workflow.
+    Command,
     /// The cursor where the next page of a list begins.
     Cursor,
     /// Flag: also delete the head branch.

@@ -1,6 +1,6 @@
 //! Resolves what a caller names, an intent (`__CLOSE__`) or a state, to a state for a command.
 
-use forge_core::{Error, Precondition, Result, suggest, text::one_line};
+use forge_core::{Action, Error, Hint, Param, Precondition, Result, suggest, text::one_line};
 
 use crate::{Command, Definition, Intent, State};
 
@@ -77,8 +77,15 @@ pub(crate) fn command_of<'d>(
     let error = Error::invalid("command", format!("{why}: the commands are {known}"));
     let meant = suggest::near(bare, names());
     Err(match meant.first().filter(|_| !said.is_empty()) {
-        Some(meant) => error.with_hint(format!("retry with command {prefix}{meant}")),
-        None => error.with_hint(format!("retry with one of: {known}")),
+        Some(meant) => {
+            let hint = Hint::from(format!("retry with command {prefix}{meant}"));
+            let action = Action::again(&[]).with(Param::Command, format!("{prefix}{meant}"));
+            error.with_hint(hint.with_action(action))
+        }
+        None => {
+            let hint = Hint::from(format!("retry with one of: {known}"));
+            error.with_hint(hint.with_action(Action::again(&[]).choose(Param::Command)))
+        }
     })
 }
 
@@ -101,7 +108,7 @@ fn by_intent<'d>(
                 all.join(", ")
             ),
         )
-        .with_hint(retry(definition, of)));
+        .with_hint(retry(definition, of, &format!("__{intent}__"))));
     };
     if let Some(state) = meaning(intent, known, of) {
         return Ok(state);
@@ -109,7 +116,7 @@ fn by_intent<'d>(
     if let Some(why) = of.ambiguous.get(intent) {
         let why = one_line(why);
         let message = format!("the intent __{intent}__ is ambiguous for {command}: {why}");
-        return Err(Error::invalid("state", message).with_hint(retry(definition, of)));
+        return Err(Error::invalid("state", message).with_hint(retry(definition, of, "")));
     }
     let with = definition.commands.iter().filter_map(|(name, other)| {
         let to = meaning(intent, known, other)?;
@@ -121,7 +128,7 @@ fn by_intent<'d>(
         false => format!("it is for {}", with.join(", ")),
     };
     let message = format!("the intent __{intent}__ is not for {command}: {with}");
-    Err(Error::invalid("state", message).with_hint(retry(definition, of)))
+    Err(Error::invalid("state", message).with_hint(retry(definition, of, "")))
 }
 
 /// Returns the state that an intent means for a command.
@@ -148,7 +155,7 @@ fn by_name<'d>(
                 definition.state_names()
             ),
         )
-        .with_hint(retry(definition, of)));
+        .with_hint(retry(definition, of, said)));
     };
     let name = state.name.to_lowercase();
     let allowed = |output: &&str| output.trim().to_lowercase() == name;
@@ -163,7 +170,7 @@ fn by_name<'d>(
             direct_states(of).collect::<Vec<_>>().join(", ")
         ),
     )
-    .with_hint(retry(definition, of)))
+    .with_hint(retry(definition, of, "")))
 }
 
 /// Returns the states that a caller may name for a command: its outputs and its lock state.
@@ -205,16 +212,20 @@ pub fn check_transition(
         .with_hint(format!("move the issue to one of: {next}")))
 }
 
-/// Lists the states and intents that a command accepts.
-fn retry(definition: &Definition, of: &Command) -> String {
+/// Lists the states and intents that a command accepts. The call is repeated with the one that is
+/// similar to `said`, if there is one.
+fn retry(definition: &Definition, of: &Command, said: &str) -> Hint {
     let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
-    let intents: Vec<String> = intents.map(|(name, _)| format!("__{name}__")).collect();
-    format!(
-        "retry with one of: {}, {}",
-        direct_states(of).collect::<Vec<_>>().join(", "),
-        intents.join(", ")
-    )
+    let intents = intents.map(|(name, _)| format!("__{name}__"));
+    let names = direct_states(of).map(str::to_owned).chain(intents);
+    let names: Vec<String> = names.collect();
+    let again = Action::again(&[]);
+    let again = match suggest::near(said, names.iter().map(String::as_str)).first() {
+        Some(meant) => again.with(Param::State, *meant),
+        None => again.choose(Param::State),
+    };
+    Hint::from(format!("retry with one of: {}", names.join(", "))).with_action(again)
 }
 
 #[cfg(test)]
@@ -450,6 +461,39 @@ mod tests {
         }
         let direct = resolve(&ralph(), "Research in Progress", "research").map(|r| r.was_intent);
         assert!(!direct.unwrap());
+    }
+
+    #[test]
+    fn refusal_has_the_retry_as_an_action() {
+        for (said, command, again) in [
+            (
+                "Done",
+                "reserch",
+                Action::again(&[]).with(Param::Command, "ralph_research"),
+            ),
+            ("Done", "zzz", Action::again(&[]).choose(Param::Command)),
+            (
+                "Reserch Needed",
+                "triage",
+                Action::again(&[]).with(Param::State, "Research Needed"),
+            ),
+            (
+                "CLOSE",
+                "pr",
+                Action::again(&[]).with(Param::State, "__CLOSE__"),
+            ),
+            (
+                "__COMPLET__",
+                "impl",
+                Action::again(&[]).with(Param::State, "__COMPLETE__"),
+            ),
+            // A state that exists is not replaced by a similar one.
+            ("In Review", "plan", Action::again(&[]).choose(Param::State)),
+        ] {
+            let e = resolve(&ralph(), said, command).unwrap_err();
+            let action = e.hint().and_then(Hint::action);
+            assert_eq!(action, Some(&again), "{said} as {command}");
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::{fs, io::Read as _, path::Path};
 
-use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::BoardId};
+use forge_core::{Capability, Error, ErrorKind, Repo, Result, Trust, model::BoardId};
+use forge_git::WorkingDir;
 use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
-use crate::{Config, Forges};
+use crate::{Config, Forges, resolve};
 
 /// Maximum size of a definition, in bytes.
 const MAX_DEFINITION: u64 = 1 << 20;
@@ -19,9 +20,10 @@ impl Forges {
     /// `ralph`, stored in fields on forges that have them without setup, else in labels.
     ///
     /// # Errors
-    /// `config` for an unusable definition or board.
+    /// `config` for an unusable definition or board, and for a definition in a work tree of `repo`.
     pub async fn workflow(&self, repo: &Repo) -> Result<Workflow> {
         let config = self.config();
+        self.check_definition_place(repo).await?;
         let text = definition_text(config, Some(repo)).await?;
         let store = store(config, repo)?;
         Ok(Workflow::new(
@@ -47,6 +49,44 @@ impl Forges {
             false => Ok(None),
         }
     }
+
+    /// Refuses a definition in a work tree of `repo`, where a head under review may be checked out.
+    async fn check_definition_place(&self, repo: &Repo) -> Result<()> {
+        let named = self.config().workflow_definition().unwrap_or_default();
+        let path = Path::new(&named);
+        if path.is_relative() {
+            return Ok(());
+        }
+        // A link can be in a work tree, or lead into one.
+        let target = fs::canonicalize(path).ok();
+        for path in [Some(path), target.as_deref()].into_iter().flatten() {
+            let has_git = |dir: &&Path| dir.join(".git").exists();
+            let Some(root) = path.ancestors().find(has_git) else {
+                continue;
+            };
+            let place = WorkingDir::at(root, Trust::Guarded);
+            if !resolve::is_of(self, &place, repo).await {
+                continue;
+            }
+            let inside = path.strip_prefix(root).unwrap_or(path).display();
+            let why = "it is in a work tree of the repository, where a head under review may be \
+                       checked out";
+            return Err(unreadable(&named, why).with_hint(format!(
+                "set `workflow.definition` to {DEFINITION_IN_REPO}{inside} for the default branch's \
+                 file"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error for a definition that is not used.
+fn unreadable(named: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Config,
+        format!("the definition of the workflow, {named}, cannot be read: {why}"),
+    )
+    .with_hint("correct `workflow.definition`, or write the file")
 }
 
 /// Returns the text of the definition in the user's configuration. `repo` is used for a definition
@@ -59,13 +99,7 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
         let preset = config.workflow_preset().unwrap_or_default();
         return Ok(Definition::preset_text(&preset)?.to_owned());
     };
-    let wrong = |why: String| {
-        Error::new(
-            ErrorKind::Config,
-            format!("the definition of the workflow, {named}, cannot be read: {why}"),
-        )
-        .with_hint("correct `workflow.definition`, or write the file")
-    };
+    let wrong = |why: String| unreadable(&named, &why);
     let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
         if Path::new(&named).is_relative() {
             let why =

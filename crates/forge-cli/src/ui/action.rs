@@ -82,6 +82,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Base, &["base"]),
     (Param::Body, &["body", "comment"]),
     (Param::Claim, &["claim"]),
+    (Param::Command, &["command"]),
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),
     (Param::Draft, &["draft", "undo"]),

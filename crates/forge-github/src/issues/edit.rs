@@ -1,15 +1,17 @@
 //! Edits issues: one query for all issues, then one document for every twenty. GitHub runs the
 //! mutations of a document in order, and each mutation succeeds or fails on its own.
 
+use std::sync::Arc;
+
 use forge_core::{
     Error, ErrorKind, Outcome, Result, Retry, Warning,
-    model::{EditIssue, Issue, IssueFields, IssueId},
+    model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    plan::{EditPart, EditPlan, PlanNames},
+    plan::{EditPart, EditPlan, PlanNames, value_input},
     prepare::{EditedIssue, IndexedEdit},
     related::copy,
     state::mine_since,
@@ -18,6 +20,7 @@ use super::{
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
+    boards::Board,
     caps::LIMITS,
     error::{ambiguous, partial_failure},
     gql::{
@@ -76,6 +79,10 @@ struct RunningEdit<'a> {
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
     lost: Option<Error>,
+    /// Refused values, by their index in the plan: their cached ids may be outdated.
+    stale: Vec<(usize, Error)>,
+    /// Values that are sent once more, by their index in the plan.
+    resent: Vec<usize>,
 }
 
 impl GitHub {
@@ -167,6 +174,9 @@ impl GitHub {
             if stopped.is_none() {
                 stopped = self.run_pass(chunk, *access).await;
             }
+            if stopped.is_none() {
+                stopped = self.resend_values(chunk).await;
+            }
         }
         self.read_back(chunk).await;
         stopped
@@ -226,11 +236,7 @@ impl GitHub {
         let is_in = |part: &EditPart| access.is_none_or(|access| part.access == access);
         for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.goes_on()) {
             for (k, part) in edit.plan.parts.iter().enumerate().filter(|(_, p)| is_in(p)) {
-                let mut input = part.input.clone();
-                if let (true, Some(map)) = (part.on_board, input.as_object_mut()) {
-                    map.insert("itemId".to_owned(), json!(edit.plan.item));
-                }
-                batch.push(&alias(n, k), part.mutation, input);
+                batch.push(&alias(n, k), part.mutation, edit.input(part));
             }
         }
         if batch.is_empty() {
@@ -255,6 +261,59 @@ impl GitHub {
         None
     }
 
+    /// Sends refused values once more, with the ids that their board has now: an option that was
+    /// created again has another id. A refused mutation has written nothing, and other parts of the
+    /// edit are not repeated. Returns the error if GitHub refused the whole document.
+    async fn resend_values(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
+        let mut batch = Batch::default();
+        for (n, edit) in chunk.iter_mut().enumerate() {
+            let wanted = edit.edit.edit;
+            for (k, refusal) in std::mem::take(&mut edit.stale) {
+                let board = match &wanted.board {
+                    Some(id) if edit.goes_on() && is_about_ids(&refusal) => {
+                        self.current_board(id).await.ok().map(|board| (id, board))
+                    }
+                    _ => None,
+                };
+                let differs = board.is_some_and(|(id, board)| edit.refresh_ids(k, id, &board));
+                match edit.plan.parts.get(k).filter(|_| differs) {
+                    Some(part) => {
+                        batch.push(&alias(n, k), part.mutation, edit.input(part));
+                        edit.resent.push(k);
+                    }
+                    None => edit.refuse(refusal),
+                }
+            }
+        }
+        if batch.is_empty() {
+            return None;
+        }
+        let sent = self
+            .send_as::<EditPayload>(TokenChoice::Board, &batch)
+            .await;
+        let mut answer = match sent {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(chunk, error, |e| !e.resent.is_empty()),
+        };
+        for (n, edit) in chunk.iter_mut().enumerate() {
+            for k in std::mem::take(&mut edit.resent) {
+                self.note(edit, &alias(n, k), k, &mut answer);
+            }
+            for (_, refusal) in std::mem::take(&mut edit.stale) {
+                edit.refuse(refusal);
+            }
+        }
+        None
+    }
+
+    /// Returns the cached board, or reads the board if the cache has forgotten it.
+    async fn current_board(&self, id: &BoardId) -> Result<Arc<Board>> {
+        match self.boards.get(id) {
+            Some(board) => Ok(board),
+            None => self.read_board(id).await,
+        }
+    }
+
     /// Records the result of one mutation.
     fn note(
         &self,
@@ -273,11 +332,12 @@ impl GitHub {
                 // The cached option ids may be outdated.
                 self.boards.forget(board);
             }
+            let on_board = part.on_board;
             let error = self.api.error(answer, error);
             match error.retry() {
                 Retry::Ambiguous => edit.lost = Some(error),
-                _ if edit.refused.is_none() => edit.refused = Some(error),
-                _ => {}
+                _ if on_board => edit.stale.push((k, error)),
+                _ => edit.refuse(error),
             }
             return;
         }
@@ -430,12 +490,44 @@ fn start<'a>(
         settled: None,
         refused: None,
         lost: None,
+        stale: Vec::new(),
+        resent: Vec::new(),
     })))
 }
 
 impl RunningEdit<'_> {
     fn goes_on(&self) -> bool {
         self.refused.is_none() && self.lost.is_none()
+    }
+
+    /// Records a refusal. The first one is reported.
+    fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
+    }
+
+    /// Returns the input of a part, with the id of the board item if the part needs it.
+    fn input(&self, part: &EditPart) -> Value {
+        let mut input = part.input.clone();
+        if let (true, Some(map)) = (part.on_board, input.as_object_mut()) {
+            map.insert("itemId".to_owned(), json!(self.plan.item));
+        }
+        input
+    }
+
+    /// Puts the ids of `board` into a value's input. Returns true if they differ from those that
+    /// were sent.
+    fn refresh_ids(&mut self, k: usize, id: &BoardId, board: &Board) -> bool {
+        let Some(part) = self.plan.parts.get_mut(k) else {
+            return false;
+        };
+        let value = self.plan.values.get(&part.title).map(String::as_str);
+        let Ok(ids) = board.ids(id, &part.title, value) else {
+            return false;
+        };
+        let input = value_input(board, &ids);
+        let differs = input != part.input;
+        part.input = input;
+        differs
     }
 
     /// Resolves a lost answer; `left` contains the changes that `now` still lacks.
@@ -471,6 +563,14 @@ impl RunningEdit<'_> {
             false => error,
         });
     }
+}
+
+/// Returns whether a refusal may be about an unknown id.
+fn is_about_ids(refusal: &Error) -> bool {
+    matches!(
+        refusal.kind(),
+        ErrorKind::NotFound { .. } | ErrorKind::InvalidInput { .. } | ErrorKind::Precondition(_)
+    )
 }
 
 fn alias(n: usize, k: usize) -> String {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::sections::{id_of, related, same_issue};
 use crate::{
     api::TokenChoice,
-    boards::{Board, archived, item_on, no_board},
+    boards::{Board, FieldChoice, archived, item_on, no_board},
     decorate::unique,
     gql::{
         lookups::{Lookups, milestone_id},
@@ -366,13 +366,9 @@ impl FoundIssue {
             if item.is_some_and(|item| item.is_archived) {
                 return Err(archived(id, &self.issue.id));
             }
-            let mut input = json!({ "projectId": board.id, "fieldId": ids.field });
+            let input = value_input(board, &ids);
             let mutation = match ids.option {
-                Some((option, name)) => {
-                    if let Some(map) = input.as_object_mut() {
-                        let value = json!({ "singleSelectOptionId": option });
-                        map.insert("value".to_owned(), value);
-                    }
+                Some((_, name)) => {
                     plan.values
                         .insert(ids.field_name.to_owned(), name.to_owned());
                     plan.add_to = item.is_none().then(|| board.id.clone());
@@ -421,6 +417,16 @@ impl EditPlan {
             access: TokenChoice::Board,
         });
     }
+}
+
+/// Returns the input that sets or clears a value, without the id of the board item.
+pub(super) fn value_input(board: &Board, ids: &FieldChoice<'_>) -> Value {
+    let mut input = json!({ "projectId": board.id, "fieldId": ids.field });
+    if let (Some((option, _)), Some(map)) = (ids.option, input.as_object_mut()) {
+        let value = json!({ "singleSelectOptionId": option });
+        map.insert("value".to_owned(), value);
+    }
+    input
 }
 
 fn is_named(label: &Label, name: &str) -> bool {

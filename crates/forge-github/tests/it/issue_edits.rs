@@ -7,7 +7,7 @@ use forge_core::{
         IssueReason, IssueState, NewIssue, SetChange,
     },
 };
-use forge_github_double::Fault;
+use forge_github_double::{Fault, state::FieldOption};
 use serde_json::json;
 
 use crate::double::{World, handle};
@@ -274,6 +274,37 @@ async fn unknown_field_or_value_lists_valid_ones() {
         (e.code(), e.message()),
         ("not_found", "there is no board octo/9")
     );
+}
+
+#[tokio::test]
+async fn redefined_option_is_sent_once_more_with_its_new_id() {
+    let b = Board::new(1);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    // The ids are looked up and cached.
+    let doing = values([("Status", Some("Doing"))]);
+    repo.edit_issue(&id(repo, 1), &doing).await.unwrap();
+    let change_options = |change: fn(&mut Vec<FieldOption>)| {
+        let mut seed = b.world.double.seed();
+        let project = seed.projects.get_mut(&b.project).unwrap();
+        let fields = project.fields.iter_mut();
+        fields.for_each(|field| change(&mut field.options));
+    };
+    change_options(|options| options.iter_mut().for_each(|o| o.id.push('0')));
+    let mut done = values([("Status", Some("Done"))]);
+    done.comment = Some("Moved.".into());
+    let (edited, sent) = b.sent(repo.edit_issue(&id(repo, 1), &done)).await;
+    assert_eq!(pairs(&edited.unwrap().value), [("Status", "Done")]);
+    let update = "updateProjectV2ItemFieldValue";
+    assert_eq!(sent, ["IssueEdit", update, "Board", update]);
+    assert_eq!(b.values(1), [("Status".to_owned(), "Done".to_owned())]);
+    assert_eq!(b.world.double.seed().comments_of(REPO, 1).len(), 1);
+    // A deleted option is not sent again.
+    change_options(|options| options.retain(|o| o.name != "Doing"));
+    let (refused, sent) = b.sent(repo.edit_issue(&id(repo, 1), &doing)).await;
+    let e = refused.unwrap_err();
+    assert!(e.message().contains("does not belong to the field"), "{e}");
+    assert_eq!(sent, ["IssueEdit", update, "Board"]);
 }
 
 #[tokio::test]

@@ -121,6 +121,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Base, &["base"]),
     (Param::Body, &["body", "comment"]),
     (Param::Claim, &["claim"]),
+    (Param::Command, &["command"]),
     (Param::Cursor, &["cursor"]),
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),
@@ -579,13 +580,15 @@ mod tests {
                 }
             }
         }
-        // Only tools that move issues in a workflow have claim arguments.
+        // Only tools that move issues in a workflow have these arguments.
         let args = json!({ "issue": "7", "state": "Done", "command": "impl" });
         let moves = about("workflow_set_state", args);
-        let again = Action::new(Call::Again).with(Param::Claim, "x");
-        let call = moves.call_of(&again, MOST).expect("the move with a claim");
-        assert_fits(&call, &moves);
-        rendered.push(Param::Claim);
+        for param in [Param::Claim, Param::Command] {
+            let again = Action::new(Call::Again).with(param, "x");
+            let call = moves.call_of(&again, MOST).expect("the move");
+            assert_fits(&call, &moves);
+            rendered.push(param);
+        }
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
         assert_eq!(unused, None, "a parameter that no tool takes");
         // Every tool of the table exists, and its fixed arguments match the schema.

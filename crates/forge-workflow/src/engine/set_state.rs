@@ -1,7 +1,7 @@
 //! Moves one issue.
 
 use forge_core::{
-    Error, Outcome, Precondition, Result, Warning,
+    Action, Error, Outcome, Param, Precondition, Result, Warning,
     model::{Issue, IssueId, IssueState},
     text::one_line,
 };
@@ -111,7 +111,8 @@ impl Workflow {
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
-            self.check_way(&sheet.issue, &resolved)?;
+            self.check_way(&sheet.issue, &resolved)
+                .map_err(name_state)?;
             // In the lock state of this command, the claim continues.
             let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
@@ -171,7 +172,7 @@ impl Workflow {
             let to = strict.state(&resolved.state.name);
             if let Some(state) = to {
                 let resolved = ResolvedState { state, ..resolved };
-                check_transition(&strict, from, &resolved)?;
+                check_transition(&strict, from, &resolved).map_err(name_state)?;
             }
         }
         self.set_state(id, req).await
@@ -286,6 +287,14 @@ impl Workflow {
             ))),
             _ => Ok(Some(Warning::new(why))),
         }
+    }
+}
+
+/// Adds to the hint that the state is the argument to change.
+fn name_state(error: Error) -> Error {
+    match error.hint().cloned() {
+        Some(hint) => error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
+        None => error,
     }
 }
 

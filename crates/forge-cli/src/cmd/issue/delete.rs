@@ -12,8 +12,9 @@ pub struct IssueDeleteArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
+    // gh's older name of the flag is accepted, too.
     /// Do not ask
-    #[arg(long)]
+    #[arg(long, alias = "confirm")]
     pub yes: bool,
     /// How long to wait.
     #[command(flatten)]

@@ -58,9 +58,9 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     }
     merged_issues::warn_of_unread(ctx, &pull);
     let forges = ctx.forges()?;
-    let workflow = forges.workflow(&selected.repo).await?;
+    let workflow = forges.merge_workflow(&selected.repo).await?;
     let hosts = forges.hosts().clone();
-    let effects = MergeEffects::new(selected.repo.clone(), Some(&workflow), hosts);
+    let effects = MergeEffects::new(selected.repo.clone(), workflow.as_ref(), hosts);
     let plan = effects.plan(&pull).await?;
     let report = match args.dry_run {
         true => as_report(plan),
