@@ -167,6 +167,7 @@ impl Running {
             thread::sleep(Duration::from_millis(2));
         }
         let took = self.begun.elapsed();
+        self.kill_group();
         let stderr = self.stderr.take().unwrap().join().unwrap_or_default();
         let written = std::fs::read_to_string(&self.result).unwrap_or_default();
         let mut numbers = written.split_whitespace().skip(2);
@@ -182,10 +183,15 @@ impl Running {
         })
     }
 
-    fn kill(&mut self) -> String {
-        // Kills the process group, because killing only the probe would leave `forge` running.
-        let kill = format!("kill -9 -{}", self.child.id());
+    /// Kills the processes that are left of the process group: killing only the probe would leave
+    /// `forge` running, and helpers of a killed git would start programs during the next case.
+    fn kill_group(&self) {
+        let kill = format!("kill -9 -{} 2>/dev/null", self.child.id());
         let _ = Command::new("sh").args(["-c", &kill]).status();
+    }
+
+    fn kill(&mut self) -> String {
+        self.kill_group();
         let _ = self.child.wait();
         let stderr = self.stderr.take().map(|it| it.join().unwrap_or_default());
         format!(
