@@ -186,18 +186,6 @@ fn comment_is_made_replaced_and_deleted() {
 }
 
 #[test]
-fn reason_of_reopened_issue_is_reported_as_ignored() {
-    let world = World::new();
-    let mut wire = wire(&world, &["--write"]);
-    let edit = |state: &str| json!({"issue": 1, "state": state, "reason": "duplicate"});
-    let closed = wire.call("issue_edit", edit("closed")).ok();
-    assert!(!closed.text().contains("ignored"), "{}", closed.text());
-    let reopened = wire.call("issue_edit", edit("open")).ok();
-    assert_eq!(reopened.data()["state"], "open");
-    let _ = reopened.says("the reason was ignored: only state=closed takes one");
-}
-
-#[test]
 fn edit_of_stale_version_is_refused() {
     let world = World::new();
     let mut grace = wire(&world, &["--write"]);
