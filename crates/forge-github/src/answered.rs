@@ -162,7 +162,9 @@ fn differs<'a>(
             "headRefName" => asked.rsplit(':').next().unwrap_or_default(),
             _ => asked.as_str(),
         };
-        let is_same = (is_new && asked.is_empty()) || same(asked, told);
+        // Unless a query asks otherwise, GitHub answers a duplicate as not planned.
+        let is_duplicate = field == "stateReason" && (asked, told) == ("DUPLICATE", "NOT_PLANNED");
+        let is_same = is_duplicate || (is_new && asked.is_empty()) || same(asked, told);
         (!is_same).then_some((field, told))
     })
 }
