@@ -34,7 +34,7 @@ pub struct IssueArgs {
 pub enum IssueCommand {
     /// Open an issue
     #[command(alias = "new")]
-    Create(create::IssueCreateArgs),
+    Create(Box<create::IssueCreateArgs>),
     /// List issues
     #[command(alias = "ls")]
     List(list::IssueListArgs),
@@ -48,7 +48,7 @@ pub enum IssueCommand {
     #[command(alias = "rm")]
     Delete(delete::IssueDeleteArgs),
     /// Edit one or more issues
-    Edit(edit::IssueEditArgs),
+    Edit(Box<edit::IssueEditArgs>),
     /// Show what happened to an issue, and when
     History(history::IssueHistoryArgs),
     /// Reopen an issue
