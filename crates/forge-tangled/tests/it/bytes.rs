@@ -41,7 +41,7 @@ async fn replace_round(stage: &Stage, made: &PullRequest) {
     let forge = stage.tangled(&stage.alice);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
     assert!(patch.contains("+one\n"));
-    put_round(stage, made, &packed(&patch.replace("+one\n", "+two\n")));
+    put_round(stage, made, &packed(patch.replace("+one\n", "+two\n")));
 }
 
 fn put_round(stage: &Stage, made: &PullRequest, blob: &[u8]) {
@@ -143,7 +143,7 @@ async fn round_with_change_after_signature_is_not_merged() {
     let forge = stage.tangled(&stage.bob);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
     let evil = "--- /dev/null\n+++ b/evil.sh\n@@ -0,0 +1 @@\n+evil\n";
-    put_round(&stage, &made, &packed(&format!("{patch}{evil}")));
+    put_round(&stage, &made, &packed(format!("{patch}{evil}")));
     let forge = stage.tangled(&stage.bob);
     let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();
     let [warning] = &diff.warnings[..] else {
