@@ -238,7 +238,7 @@ impl Readiness {
         dependency: Option<&Dependency>,
         checked_at: Timestamp,
     ) -> Self {
-        let mut requirements = Judge::new(pull, forge, checked_at).requirements(dependency);
+        let mut requirements = Judge::new(pull, forge).requirements(dependency);
         let is_own =
             |r: &Requirement| r.rule == Rule::Approved && r.source == RequirementSource::Own;
         requirements.retain(|r| forge.approval || !is_own(r) || r.status == RequirementStatus::Met);

@@ -8,10 +8,6 @@ use super::{
     listed, requirement,
 };
 
-/// Time within which a new commit can still get its first check, in seconds. GitHub registers
-/// checks within seconds.
-const REGISTERS_WITHIN_SECS: i64 = 120;
-
 /// A check that the base branch requires.
 struct WantedCheck<'a> {
     name: &'a str,
@@ -37,7 +33,7 @@ struct Finding<'a> {
     rule: Rule,
     names: Vec<String>,
     source: WantedBy,
-    /// What the named checks have in common, such as `failed`.
+    /// State of the named checks, such as `failed`.
     what: &'a str,
     /// The evidence if no check is named.
     met: String,
@@ -170,7 +166,9 @@ impl Judge<'_> {
             let sha = report.commit.get(..7).unwrap_or(&report.commit);
             let why = match (report.truncated, report.checks.is_empty()) {
                 (true, _) => Some(format!("not all checks of {sha} could be read")),
-                (false, true) => self.unreported(sha, &mut reported.evidence),
+                (false, true) => Some(format!(
+                    "no check has reported on {sha}: either there is no check, or none has begun"
+                )),
                 (false, false) => None,
             };
             if let Some(why) = why {
@@ -180,29 +178,6 @@ impl Judge<'_> {
             }
         }
         reported
-    }
-
-    /// Returns why more checks may still report on `sha`. If none will, sets `evidence` and returns
-    /// `None`.
-    fn unreported(&self, sha: &str, evidence: &mut String) -> Option<String> {
-        let is_known = self.rules().is_some_and(|rules| rules.knows_every_check());
-        // Rules about workflows and code scanning also report as checks.
-        let mut others =
-            self.wanting(|kind| matches!(kind, BaseRuleKind::Other { .. }).then_some(()));
-        if !is_known || others.next().is_some() {
-            return Some(format!(
-                "no check has reported on {sha}: either there is no check, or none has begun"
-            ));
-        }
-        let age = self.checked_at.unix() - self.pull.updated_at.unix();
-        if age < REGISTERS_WITHIN_SECS {
-            return Some(format!(
-                "no check is required and none has reported on {sha}, but that commit may have \
-                 been pushed within the last {REGISTERS_WITHIN_SECS} seconds"
-            ));
-        }
-        *evidence = "no check is required and none has reported".to_owned();
-        None
     }
 
     fn judge(&self, finding: Finding<'_>) -> Requirement {

@@ -1,7 +1,7 @@
 //! Judges a pull request by all rules.
 
 use forge_core::{
-    PrKey, Timestamp,
+    PrKey,
     model::{BaseRule, BaseRuleKind, BaseRules, MergeState, PrState, PullRequest, RuleSource},
 };
 
@@ -12,7 +12,6 @@ use super::{
 
 pub(super) struct Judge<'a> {
     pub pull: &'a PullRequest,
-    pub checked_at: Timestamp,
     forge: ForgeRules,
 }
 
@@ -42,12 +41,8 @@ impl From<RequirementSource> for WantedBy {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(pull: &'a PullRequest, forge: ForgeRules, checked_at: Timestamp) -> Self {
-        Self {
-            pull,
-            checked_at,
-            forge,
-        }
+    pub fn new(pull: &'a PullRequest, forge: ForgeRules) -> Self {
+        Self { pull, forge }
     }
 
     pub fn requirements(&self, dependency: Option<&Dependency>) -> Vec<Requirement> {

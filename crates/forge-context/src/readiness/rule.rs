@@ -236,11 +236,10 @@ pub const RULES: &[RuleInfo] = &[
         Rule::ChecksReported,
         "checks_reported",
         "every check that the forge expects or the base branch requires has reported, from the \
-         required app; if none is required and none has reported, the pull request has not changed \
-         for 120 seconds; listed on forges with checks",
-        "no check has reported, and some rules are unknown or the last push is less than 120 \
-         seconds ago; or some checks could not be read (an unread check is not a green one); or a \
-         check that an app must report is a commit status, which names no app",
+         required app, and at least one check has reported; listed on forges with checks",
+        "no check has reported, also if none is required (no check is not a green one); or some \
+         checks could not be read; or a check that an app must report is a commit status, which \
+         names no app",
         (8, "Expected checks have not reported: a, b"),
     ),
     info(

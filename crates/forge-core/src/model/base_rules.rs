@@ -162,14 +162,6 @@ impl QueuePlace {
 }
 
 impl BaseRules {
-    /// Returns true if nothing is unread except details that only administrators may see. All
-    /// required checks, approvals, threads and history rules are then known.
-    #[must_use]
-    pub fn knows_every_check(&self) -> bool {
-        let hides = |unread: &UnreadRules| *unread != UnreadRules::ProtectionDetails;
-        !self.unread.iter().any(hides)
-    }
-
     /// Records that rules of the kind `what` are unread, once for each kind.
     pub fn mark_unread(&mut self, what: UnreadRules) {
         if !self.unread.contains(&what) {

@@ -250,33 +250,17 @@ fn check_with_two_triggers_is_named_once() {
 }
 
 #[test]
-fn check_rule_is_met_without_checks_or_required_checks() {
+fn check_rule_is_unknown_without_checks() {
     let mut pull = under("CLEAN", []);
     pull.checks = Some(checks(&[]));
-    let at = |pull: &PullRequest, secs| {
-        let now = Timestamp::from_unix(pull.updated_at.unix() + secs);
-        let ready = Readiness::of(pull, ALL, None, now);
-        let found = found(&ready, Rule::ChecksReported);
-        (found.status, found.evidence.clone())
-    };
-    let (met, evidence) = at(&pull, 120);
-    assert_eq!(met, Met);
-    assert_eq!(evidence, "no check is required and none has reported");
-    assert_eq!(at(&pull, 119).0, Unknown);
-    // Branch protection that only administrators can read may require checks.
-    let rules = pull.base_rules.as_mut().unwrap();
-    rules.mark_unread(UnreadRules::ProtectionDetails);
-    assert_eq!(at(&pull, 120).0, Met);
-    for unread in [UnreadRules::Rulesets, UnreadRules::Protection] {
-        let mut pull = pull.clone();
-        pull.base_rules.as_mut().unwrap().mark_unread(unread);
-        assert_eq!(at(&pull, 120).0, Unknown, "{unread:?}");
-    }
-    let name = "workflows".to_owned();
-    pull.base_rules = Some(wants([BaseRuleKind::Other { name }]));
-    assert_eq!(at(&pull, 120).0, Unknown);
-    pull.base_rules = None;
-    assert_eq!(at(&pull, 120).0, Unknown);
+    let ready = judge(&pull);
+    let found = found(&ready, Rule::ChecksReported);
+    assert_eq!(found.status, Unknown);
+    let (none, _) = found.evidence.split_once(" on ").unwrap();
+    assert_eq!(none, "no check has reported");
+    assert_eq!(ready.ready_to_merge, None);
+    pull.checks = Some(checks(&[("build", CheckStatus::Success)]));
+    assert_eq!(status(&pull, Rule::ChecksReported).0, Met);
 }
 
 #[test]
