@@ -828,6 +828,13 @@ fn r_002_10_file_missing_from_whole_diff_has_recovery() {
     let line = format!("  [not shown: too_large; {recovery}]\n");
     assert!(text.contains(&line), "{text}");
     assert!(!text.contains("read the whole diff"), "{text}");
+    let page = [
+        "pr", "context", "1", "-R", REPO, "-i", "diff", "--html", "-",
+    ];
+    let page = hub.forge(&page).text();
+    let line = format!("Not shown: a binary file; {recovery}</p>");
+    assert!(page.contains(&line), "{page}");
+    assert!(!page.contains("read the whole diff"), "{page}");
 }
 
 #[test]
