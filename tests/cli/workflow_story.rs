@@ -527,3 +527,72 @@ fn merge_on_tangled_closes_issues_without_a_workflow() {
     let view = on(&["issue", "view", &issue, "--json", "state"]).output();
     assert_eq!(view.success().json()["state"], "OPEN");
 }
+
+/// Appends the `references` to the record `uri` of Alice's, as another program would.
+fn refer(tangled: &Tangled, uri: &str, references: &[&str]) {
+    let pds = tangled.world.pds();
+    let (_, mut record) = pds.record(uri).unwrap();
+    record["references"] = json!(references);
+    let mut parts = uri.rsplit('/');
+    let (rkey, collection) = (parts.next().unwrap(), parts.next().unwrap());
+    pds.put(&tangled.alice.did, collection, rkey, record);
+}
+
+#[test]
+fn merge_on_tangled_moves_issues_in_references() {
+    const ISSUE: &str = "sh.tangled.repo.issue";
+    let tangled = Tangled::new();
+    let file = "[workflow]\nstore = \"fields\"\n";
+    tangled
+        .scratch
+        .write("home/.config/forge/config.toml", file);
+    let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());
+    on(&["workflow", "init"]).ok();
+    let create = ["issue", "create", "-t", "It breaks", "-b", ""];
+    let [issue, commented] = [(); 2].map(|()| on(&create).text().trim().to_owned());
+    let other = tangled.world.repository(&tangled.alice, "other");
+    let elsewhere = json!({
+        "repo": other.did, "title": "Elsewhere", "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let pds = tangled.world.pds();
+    let (elsewhere, _) = pds.add(&tangled.alice.did, ISSUE, elsewhere);
+    let pull = tangled.open("work");
+    refer(&tangled, &pull, &[&issue, &elsewhere]);
+    on(&["pr", "comment", &pull, "-b", "Look there."]).ok();
+    let comments = pds.records(&tangled.alice.did, "sh.tangled.feed.comment");
+    let comment = comments
+        .iter()
+        .find(|(_, _, it)| it.to_string().contains("Look there."));
+    refer(&tangled, &comment.unwrap().0, &[&commented]);
+
+    let context = on(&["pr", "context", &pull, "--json", "linkedIssues"]);
+    let context = context.output().success().json();
+    let linked = context["linkedIssues"].as_array().unwrap();
+    let closes = linked.iter().filter(|it| it["relationship"] == "closes");
+    let closes: Vec<&Value> = closes.map(|it| &it["key"]).collect();
+    assert_eq!(closes, [issue.as_str()], "{context}");
+
+    let merged = on(&["pr", "merge", &pull, "--rebase"]).output().success();
+    let said = merged.stderr_text();
+    let moved = format!("moved: {issue}: no state -> Done (closed)\n");
+    assert!(said.contains(&moved), "{said}");
+    let left = format!(
+        "not moved: {elsewhere} ({elsewhere} is an issue of {}",
+        other.did
+    );
+    assert!(said.contains(&left), "{said}");
+    assert!(!said.contains(&commented), "{said}");
+    let elsewhere_on = "tangled:alice.test/other";
+    for (uri, repo, state) in [
+        (&issue, WIDGET, "CLOSED"),
+        (&commented, WIDGET, "OPEN"),
+        (&elsewhere, elsewhere_on, "OPEN"),
+    ] {
+        let view = ["issue", "view", uri, "--json", "state", "-R", repo];
+        let view = tangled.forge(&tangled.alice, &view).output().success();
+        assert_eq!(view.json()["state"], state, "{uri}");
+    }
+    let again = on(&["workflow", "reconcile", &pull, "--json"]);
+    let again = again.output().success().json();
+    assert_eq!(again["transitioned"], json!([]), "{again}");
+}
