@@ -485,6 +485,20 @@ fn group_across_repositories_has_full_names() {
     assert_eq!(ids, full.each_ref(), "{found}");
     assert_eq!(found["primary"]["id"], full[0].as_str());
     assert_eq!(group(OTHER), found);
+    for reads in [
+        &["group", "1"][..],
+        &["convergence", "1", "--to", "Backlog"],
+    ] {
+        let args = [&["workflow"], reads, &["-R", REPO]].concat();
+        let shown = hub.forge(&args).output().stdout_text();
+        let words = shown.split([':', '\t', ' ', '\n']);
+        let names: Vec<&str> = words.filter(|word| word.contains("#1")).collect();
+        assert_eq!(names, ["octo/other#1", "#1"], "{shown}");
+    }
+    let position = hub.forge(&["workflow", "position", "1", "-R", REPO]);
+    let shown = position.text();
+    assert!(shown.contains("octo/other#1"), "{shown}");
+    assert!(!shown.contains("Issues #1, #1"), "{shown}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use clap::Args;
 use forge::workflow::{Claim, took_effect};
 use forge_core::{Result, text};
 
-use super::shared::{IssueArg, fields, json_or_null, selection, short};
+use super::shared::{IssueArg, fields, issue_name, json_or_null, selection};
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -56,7 +56,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) ->
         Some(selection) => selection.print(&ctx.ui, &selection.object(&claim))?,
         None => ctx.ui.line(&text::one_line(&format!(
             "{}: claim {} of {} until {}",
-            short(&id),
+            issue_name(&id, &id.repo),
             claim.id,
             claim.holder,
             claim.expires_at()
