@@ -408,8 +408,25 @@ fn missing_board_field_and_option_are_named() {
         &["pick", "-c", "research"],
         &to,
     ] {
-        stage.fails(reads, 1, "there is no board octo/9");
+        let all = [&["workflow"], reads].concat();
+        let out = stage.run(&all).output().exits(1);
+        let _ = out
+            .says("there is no board octo/9")
+            .says("the open boards of octo are octo/1 'Roadmap'; name one of them")
+            .says("forge config set workflow.board octo/1\n");
     }
+    // One of several boards is the caller's choice. A closed board is not listed.
+    let (second, closed) = {
+        let mut seed = hub.double.seed();
+        let [second, closed] = ["Second", "Closed"].map(|it| seed.project("octo", it, &["Todo"]));
+        seed.projects.get_mut(&closed).unwrap().closed = true;
+        (seed.projects[&second].number, seed.projects[&closed].number)
+    };
+    let said = stage.run(&["workflow", "position", "1"]).output().exits(1);
+    assert!(!said.stderr_text().contains(&format!("octo/{closed}")));
+    let _ = said
+        .says(&format!("are octo/{second} 'Second', octo/1 'Roadmap'"))
+        .says("forge config set workflow.board VALUE\n");
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");
