@@ -41,7 +41,8 @@ fields! {
         "since", |c| Json::text(c.since.to_string());
 }
 
-/// Renews the lease. A renewal without effect is a failure.
+/// Renews the lease. A renewal without effect is a failure: the line of the claim would read as a
+/// success, so only JSON has the claim then.
 ///
 /// # Errors
 ///
@@ -54,6 +55,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) ->
     let claim = ctx.ui.outcome(outcome)?;
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&claim))?,
+        None if !is_renewed => {}
         None => ctx.ui.line(&text::one_line(&format!(
             "{}: claim {} of {} until {}",
             issue_name(&id, &id.repo),
