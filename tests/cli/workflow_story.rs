@@ -597,7 +597,7 @@ fn merge_on_tangled_moves_issues_in_references() {
     refer(&tangled, &comment.unwrap().0, &[&commented]);
 
     let context = on(&["pr", "context", &pull, "--json", "linkedIssues"]);
-    let context = context.output().success().json();
+    let context = context.output().json();
     let linked = context["linkedIssues"].as_array().unwrap();
     let closes = linked.iter().filter(|it| it["relationship"] == "closes");
     let closes: Vec<&Value> = closes.map(|it| &it["key"]).collect();
