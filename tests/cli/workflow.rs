@@ -212,6 +212,32 @@ fn definition_on_head_branch_does_not_affect_merge() {
     assert!(shown.to_string().contains("Mine"), "{shown}");
 }
 
+/// Without a name for the default branch, only `HEAD` is left, which may be under review.
+#[test]
+fn definition_is_not_read_from_checked_out_branch() {
+    let world = World::with_issues(1);
+    definition_in(&world, "main", |text| text);
+    world.set("workflow.definition", "repo:workflow.toml");
+    world.git.run(["branch", "-m", "main", "release"]).ok();
+    definition_in(&world, "work", |text| {
+        text.replace("name = \"Done\"", "name = \"Mine\"")
+            .replace("\"Done\"", "\"Mine\"")
+    });
+    world.switch("work");
+    for reads in [&["position", "1"][..], &["show"], &["lint"]] {
+        let out = world.workflow_fails(reads, 1).stderr_text();
+        assert!(
+            out.contains("the checked-out branch, work, may be"),
+            "{out}"
+        );
+        assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
+    }
+    let named = ["config", "forge.defaultBranch", "release"];
+    world.git.run(named).ok();
+    let shown = world.workflow(&["show"]).to_string();
+    assert!(shown.contains("Done") && !shown.contains("Mine"), "{shown}");
+}
+
 #[test]
 fn definition_missing_on_default_branch_is_named() {
     let world = World::with_issues(1);

@@ -81,8 +81,9 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             PrCreateCloses,
             Support::ClientSide {
-                how: "a line of the description says `Closes` and the at-uri of the issue; a merge \
-                      made by forge closes the issue, and `references` close nothing",
+                how: "a line of the description says `Closes` and the at-uri of the issue, or the \
+                      pull request's own record lists the issue in `references`; a merge made by \
+                      forge closes the issue",
             },
         ),
         yes(PrList),

@@ -261,6 +261,9 @@ struct Unread {
     why: String,
     /// Definitions for which the same warning stands.
     others: BTreeSet<String>,
+    /// True if the repository has more definitions than are read, so that reading again would not
+    /// help.
+    is_beyond_limit: bool,
 }
 
 impl Deref for Definitions {
@@ -305,6 +308,11 @@ impl Definitions {
         applied(operations, subject, writers, fields, many)
     }
 
+    /// Whether a definition could not be read, and perhaps can be later.
+    pub fn has_failed(&self) -> bool {
+        self.unread.iter().any(|it| !it.is_beyond_limit)
+    }
+
     /// As [`Self::missing`], for all of them.
     pub fn warnings(&self) -> Vec<Warning> {
         self.unread.iter().map(Unread::warning).collect()
@@ -321,13 +329,18 @@ impl Definitions {
             return Ok(uri);
         }
         let name = one_line(name);
-        if self.unread.is_empty() {
+        let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
+        if !self.has_failed() {
             let names = self.read.iter().map(|d| d.name.as_str());
-            let none = Error::not_found(Noun::Label, format!("there is no label '{name}'"));
-            return Err(none.with_hint(suggest::hint(&name, names, "labels")));
+            let mut why = format!("there is no label '{name}'");
+            let mut hint = suggest::hint(&name, names, "labels");
+            if !told.is_empty() {
+                why.push_str(&format!(" among those that were read: {}", told.join("; ")));
+                hint.push_str("; name another one by its at-uri");
+            }
+            return Err(Error::not_found(Noun::Label, why).with_hint(hint));
         }
         // It may be one of those.
-        let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
         let why = format!(
             "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
@@ -586,6 +599,7 @@ impl Tangled {
                         uri,
                         why: e.message().to_owned(),
                         others: BTreeSet::new(),
+                        is_beyond_limit: false,
                     }),
                 }
             }
@@ -598,6 +612,7 @@ impl Tangled {
                          more are not"
                     ),
                     others: others.iter().skip(1).map(AtUri::to_string).collect(),
+                    is_beyond_limit: true,
                 });
             }
             Ok::<_, Error>(Arc::new(definitions))
@@ -884,9 +899,15 @@ mod tests {
                 uri: "at://did:plc:a/l/500".to_owned(),
                 why: "there are more".to_owned(),
                 others: BTreeSet::from(["at://did:plc:a/l/501".to_owned()]),
+                is_beyond_limit: true,
             }],
             ..Definitions::default()
         };
+        // Reading again would not help, so the error is none of the network.
+        assert!(!definitions.has_failed());
+        let e = definitions.uri_of("bgu").unwrap_err();
+        assert_eq!(e.code(), "not_found");
+        assert!(e.message().contains("no label 'bgu' among those"), "{e}");
         for uri in ["at://did:plc:a/l/500", "at://did:plc:a/l/501"] {
             assert_eq!(definitions.uri_of(uri).unwrap(), uri);
             assert!(definitions.missing(uri).is_some());

@@ -146,7 +146,7 @@ impl Tangled {
             collaborators: Cache::weighed(kept, most, sources::Pushers::weight)
                 .retrying(|it| it.doubt.is_some()),
             definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
-                .retrying(|it| !it.warnings().is_empty()),
+                .retrying(|it| it.has_failed()),
             patches: Cache::weighed(kept, most, |it| it.weight()),
             listed: pulls::rest::Kept::default(),
             listed_issues: pulls::rest::Kept::default(),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     Blocking, Definition, Member, MemberState, PhaseRule, Quantifier, Recommendation,
     convergence::{is_behind, recommend},
+    member::qualified,
 };
 
 /// Phase of a group, with the members that block it.
@@ -152,7 +153,15 @@ fn blocking(
 /// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, and `{states}` becomes the
 /// number of members in each state.
 fn reason(text: &str, members: &[&Member]) -> String {
-    let named: Vec<String> = members.iter().map(|m| m.short()).collect();
+    let mut repos = members.iter().map(|m| m.id.repo.comparison_key());
+    let first = repos.next();
+    // Both repositories of a group may have an issue 1.
+    let is_mixed = repos.any(|repo| Some(repo) != first);
+    let name = |m: &&Member| match is_mixed {
+        true => qualified(&m.id),
+        false => m.short(),
+    };
+    let named: Vec<String> = members.iter().map(name).collect();
     let issues = match named.as_slice() {
         [one] => format!("Issue {one}"),
         _ => format!("Issues {}", named.join(", ")),

@@ -10,8 +10,10 @@ use serde::Serialize;
 
 use super::Workflow;
 use crate::{
-    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence, group::MAX_GROUP,
-    member::order, position,
+    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence,
+    group::MAX_GROUP,
+    member::{name_in, order},
+    position,
 };
 
 /// Maximum number of links between `seed` and a member. A longer chain is cut, with a warning.
@@ -64,7 +66,7 @@ impl Workflow {
                 if layer == 0 {
                     return Err(why);
                 }
-                let id = failed.insert(order(&id)).then(|| crate::member::short(&id));
+                let id = failed.insert(order(&id)).then(|| name_in(&id, &seed.repo));
                 warnings.extend(id.map(|id| {
                     Warning::new(format!(
                         "{id} of the group could not be read: {}",
