@@ -315,7 +315,7 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&record, record.author(), &writers).await;
         let warning = Warning::new(format!(
-            "the comment was there already, and was not repeated: {}",
+            "the comment already exists, and was not repeated: {}",
             record.uri
         ));
         let mut outcome = Outcome::unchanged(comment, warning);

@@ -85,7 +85,7 @@ fn more_options(known: &Definition, wanted: &[String]) -> Option<Vec<String>> {
 }
 
 fn of_another_kind(field: &'static str, known: &Definition, what: &str) -> Error {
-    let message = format!("the label '{}' is there already, and {what}", known.name);
+    let message = format!("the label '{}' already exists, and {what}", known.name);
     Error::invalid(field, message).with_hint("choose another name")
 }
 

@@ -103,7 +103,7 @@ impl Tangled {
         if let Some(there) = all.records.iter().find(same) {
             let comment = self.model_of(repository, there).await?;
             let warning = Warning::new(format!(
-                "the comment was there already, and was not repeated: {}",
+                "the comment already exists, and was not repeated: {}",
                 there.uri
             ));
             return Ok(Outcome::unchanged(comment, warning).with_warning(experimental()));

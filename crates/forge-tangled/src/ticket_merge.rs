@@ -594,8 +594,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
         .with_retry(Retry::Ambiguous)
         .with_hint(
             Hint::from(format!(
-                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again; what \
-                 is there already is recorded, and not pushed once more",
+                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again: a \
+                 pushed merge is recorded, and not pushed once more",
                 clone.remote,
                 clone.dir.display()
             ))

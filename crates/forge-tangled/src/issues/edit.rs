@@ -184,8 +184,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// A comment that goes with changes which are there already is not repeated where the viewer has
-    /// said the very same since the state was last set: the command was cut off behind it.
+    /// If the changes are already in effect, a comment is not repeated that the viewer has written
+    /// with the same text since the last state change: an earlier command wrote the comment and was
+    /// interrupted.
     async fn write_beside(
         &self,
         located: &Located,
@@ -211,7 +212,7 @@ impl Tangled {
             };
             match said {
                 Some(said) => warnings.push(Warning::new(format!(
-                    "the comment was there already, and was not repeated: {}",
+                    "the comment already exists, and was not repeated: {}",
                     said.uri
                 ))),
                 None => {

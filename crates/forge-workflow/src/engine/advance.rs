@@ -238,7 +238,7 @@ impl Workflow {
                     Some(at) if place(at) >= place(gate) => {
                         report
                             .skipped
-                            .push(skip("it is already there, or past the gate".to_owned()));
+                            .push(skip("it is already at the gate, or past it".to_owned()));
                     }
                     _ => {
                         self.carry_out(vec![sheet], gate, false, &mut report)
