@@ -27,9 +27,9 @@ pub const MAX_CANDIDATES: usize = 50;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RelatedBy {
-    /// This pull request builds on the other one.
+    /// The pull request builds on the related one.
     Dependency,
-    /// The other one builds on this pull request.
+    /// The related pull request builds on this one.
     Dependent,
     /// Both change the same files. Derived files are ignored.
     SameFiles,
