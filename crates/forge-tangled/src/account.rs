@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_must_be_there_and_more_may_be() {
+    fn written_fields_are_required_and_added_fields_allowed() {
         let sent = json!({
             "$type": "x", "title": {"$type": "t", "text": "T", "facets": [{"at": [0, 1]}]},
             "tangledLabels": [{"key": "a"}],
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_must_be_out() {
+    fn removed_field_in_stored_record_is_an_error() {
         let old = json!({"body": {"text": "B"}, "x-tngl-editor": "did:plc:a"});
         let gone = read(json!({"x-tngl-editor": "did:plc:b"}));
         assert!(stayed_out(&old, &json!({}), &gone, "x-tngl-").is_ok());

@@ -145,7 +145,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_names_can_change_places() {
+    fn swapped_field_names_are_read_crosswise() {
         let mut names = Dialects::default();
         names.set("spindle_answer_commit", "trigger").unwrap();
         names.set("spindle_answer_trigger", "commit").unwrap();

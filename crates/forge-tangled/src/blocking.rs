@@ -23,7 +23,7 @@ mod tests {
     use super::run;
 
     #[tokio::test]
-    async fn work_is_done_on_another_thread() {
+    async fn blocking_work_runs_on_another_thread() {
         let other = run(|| Ok(thread::current().id())).await.unwrap();
         assert_ne!(other, thread::current().id());
     }

@@ -1021,7 +1021,7 @@ mod tests {
     }
 
     #[test]
-    fn records_with_other_names_are_not_held_against_our_lexicons() {
+    fn records_with_configured_names_are_not_validated_by_lexicons() {
         let mut names = Dialects::default();
         assert!(names.is_described("sh.tangled.repo.pull"));
         names.set("field_title", "heading").unwrap();
@@ -1035,7 +1035,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_same_table() {
+    fn documented_name_table_matches_default_dialect() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/tangled.md"

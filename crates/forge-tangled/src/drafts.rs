@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_put_and_taken_away_once_and_is_no_part_of_a_word() {
+    fn draft_marker_is_added_once_and_stripped_completely() {
         let draft = DraftMarker::new(" [draft] ").unwrap();
         assert_eq!(draft.put("Add a"), "[draft] Add a");
         assert_eq!(draft.put("[Draft] Add a"), "[Draft] Add a");

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_of_another_form_is_told_by_names_alone() {
+    fn unexpected_answer_is_described_by_field_names_only() {
         let answer = br#"{"entries": [{"secret": "x"}], "cursor": "y"}"#;
         let (verdict, detail) = compare_fields(answer, &["items"]);
         assert_eq!(verdict, Verdict::Differs);

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusal_of_many_parts_names_host_and_limit() {
+    fn patch_part_limit_error_names_host_and_limit() {
         let origin = Origin::configured("https://knot.example").unwrap();
         let e = too_many_parts(&origin);
         assert_eq!(
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_audience_is_read_from_the_answer_alone() {
+    fn wrong_audience_is_recognized_in_error_answer() {
         let origin = Origin::configured("https://audio.example").unwrap();
         for (status, error, message, wrong) in [
             (401, "BadJwtAudience", "", true),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_is_not_known_says_nothing_about_a_record() {
+    fn unknown_method_answer_is_not_a_missing_record() {
         let origin = Origin::configured("https://index.example").unwrap();
         let says = |status: u16, error: &str, message: &str| {
             let failure = Failure {

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_put_again_with_other_bytes_and_the_same_meaning() {
+    fn repeated_put_changes_bytes_and_keeps_meaning() {
         for (before, after) in [
             (json!({}), json!({"mentions": []})),
             (json!({"mentions": []}), json!({})),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_index_takes_in_less() {
+    fn older_index_ingests_fewer_collections() {
         let names = Dialects::default();
         let counts: Vec<usize> = INDEX_DATES
             .iter()
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_same_table() {
+    fn documented_ingestion_table_matches_rows() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/tangled-ingestion.md"

@@ -380,7 +380,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn what_a_knot_answers_is_read_by_the_names_that_are_configured() {
+    fn knot_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let at = "2026-11-01T00:00:00Z";
         let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });

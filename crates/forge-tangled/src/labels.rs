@@ -896,7 +896,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_add_up_as_tangled_adds_them() {
+    fn label_operations_are_applied_in_tangled_order() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
@@ -963,7 +963,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_operation_is_later_than_those_that_count() {
+    fn label_operation_is_later_than_counted_operations() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::new(),
@@ -1008,7 +1008,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_operands_or_say_why_not() {
+    fn label_names_become_operands_or_are_refused() {
         let mut priority = definition("priority", ValueType::Text);
         priority.allowed = vec!["high".into(), "low".into()];
         let mut issues = definition("issue-only", ValueType::Null);

@@ -730,7 +730,7 @@ literal 1
 ";
 
     #[test]
-    fn a_series_is_read() {
+    fn mail_series_is_parsed() {
         let patch = Patch::parse(SERIES.into());
         assert_eq!(patch.mails.len(), 2, "{patch:?}");
         let first = &patch.mails[0];
@@ -753,7 +753,7 @@ literal 1
     }
 
     #[test]
-    fn files_are_counted() {
+    fn patch_files_have_status_and_line_counts() {
         let patch = Patch::parse(SERIES.into());
         let files = files(&patch.diff());
         let row = |f: &FileChange| (f.path.clone(), f.status, f.additions, f.deletions);
@@ -771,7 +771,7 @@ literal 1
     }
 
     #[test]
-    fn a_plain_diff_has_no_commits() {
+    fn plain_diff_has_no_commits() {
         let raw = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
         let patch = Patch::parse(raw.clone());
         assert!(patch.mails.is_empty() && patch.head().is_none());
@@ -794,7 +794,7 @@ literal 1
 
     /// All but the first two as `git mailinfo` 2.47 has them; git takes no author from those.
     #[test]
-    fn author_is_the_word_around_the_first_at() {
+    fn author_address_is_word_around_first_at_sign() {
         let evil = "v@x.example";
         for (from, name, email) in [
             ("", "", ""),
@@ -811,7 +811,7 @@ literal 1
     }
 
     #[test]
-    fn headers_of_message_precede_those_of_mail() {
+    fn headers_in_mail_body_override_mail_headers() {
         let mail = |inner: &str| {
             let raw = format!(
                 "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n\
@@ -858,7 +858,7 @@ literal 1
     }
 
     #[test]
-    fn a_removed_line_is_no_signature() {
+    fn removed_line_of_dashes_is_not_a_signature() {
         let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-- \n+- x\n b\n";
         let (header, _) = SERIES.split_once("\n\n").unwrap();
         for signature in ["", "-- \n2.47.0\n\n", "-- \n2.47.0 (@x)\n\n"] {
@@ -871,7 +871,7 @@ literal 1
     }
 
     #[test]
-    fn the_line_ends_of_mail_are_no_part_of_it() {
+    fn crlf_of_mail_is_not_part_of_patch() {
         // A line of a file that ends in CR itself keeps it.
         let series = SERIES.replace("+one\n", "+one\r\n");
         let plain = &series[series.find("diff --git").unwrap()..series.find("-- \n2.47").unwrap()];
@@ -888,7 +888,7 @@ literal 1
     }
 
     #[test]
-    fn changes_are_the_same_whatever_is_around_them() {
+    fn changes_with_other_context_are_the_same() {
         let ours = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+--- a/y\n";
         let theirs = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n\
             @@ -4,3 +4,4 @@ fn f\n c\n-a\n+b\n+--- a/y\n d\n";
@@ -926,7 +926,7 @@ literal 1
     }
 
     #[test]
-    fn what_is_not_text_is_named() {
+    fn non_utf8_patch_error_names_the_file() {
         let file = |raw: &[u8]| text(raw).map(str::len).map_err(|not| not.file);
         assert_eq!(file(SERIES.as_bytes()), Ok(SERIES.len()));
         let spoilt = |good: &str| {
@@ -946,7 +946,7 @@ literal 1
     }
 
     #[test]
-    fn packing_is_undone_and_bombs_are_refused() {
+    fn gzip_round_trips_and_bomb_is_refused() {
         let packed = pack(SERIES.as_bytes()).unwrap();
         assert_eq!(unpack(&packed).unwrap(), SERIES.as_bytes());
         assert_eq!(pack(SERIES.as_bytes()).unwrap(), packed);
@@ -981,7 +981,7 @@ literal 1
     }
 
     #[test]
-    fn junk_never_panics() {
+    fn malformed_patch_does_not_panic() {
         for cut in 0..SERIES.len() {
             let bytes = &SERIES.as_bytes()[..cut];
             let patch = Patch::parse(bytes.to_vec());
@@ -1003,7 +1003,7 @@ literal 1
 
     /// As Go's `gzip.Reader`: each case was read with it.
     #[test]
-    fn gzip_members_are_all_read_and_nothing_else() {
+    fn gzip_with_bytes_after_last_member_is_refused() {
         let member = |text: &[u8]| pack(text).unwrap();
         let two = [member(b"one\n"), member(b""), member(b"two\n")].concat();
         assert_eq!(unpack(&two).unwrap(), b"one\ntwo\n");
@@ -1027,7 +1027,7 @@ literal 1
     }
 
     #[test]
-    fn rounds_are_bounded_before_and_after_they_are_unpacked() {
+    fn round_size_is_limited_packed_and_unpacked() {
         let empty = pack(b"").unwrap();
         let members = empty.repeat(PACKED_MAX / empty.len() + 1);
         let e = unpack(&members).unwrap_err();

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_the_index_takes_has_no_fault() {
+    fn record_that_index_ingests_has_no_fault() {
         let fields = ShFields::default();
         assert_eq!(fault_of_pull(&pull(), &fields), None);
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_of_the_ingester_is_named_with_the_value() {
+    fn ingestion_fault_names_rule_and_value() {
         for (pointer, bad, said) in [
             (
                 "/createdAt",

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_taken_once() {
+    fn byte_budget_refuses_more_than_remains() {
         let budget = Budget::new(10);
         assert_eq!(
             [6, 6, 4, 1].map(|n| budget.take(n)),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_many_small_values_weighs_what_it_takes() {
+    fn json_weight_covers_memory_of_small_values() {
         let json = format!("[{}0]", "0,".repeat(1_000));
         let value: Value = serde_json::from_str(&json).unwrap();
         assert!(weight(&value) > 1_000 * size_of::<Value>());

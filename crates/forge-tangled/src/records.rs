@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_record_is_its_word_or_its_key() {
+    fn record_time_falls_back_to_record_key() {
         let record = |value| Record {
             uri: "at://did:plc:a/sh.tangled.repo.pull.status/3mkuuamwfj322".into(),
             cid: None,

@@ -643,7 +643,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn whose_a_repository_is_is_read_by_the_names_that_are_configured() {
+    fn repository_owner_is_read_by_configured_names() {
         let described = json!({ "ownerDid": "did:plc:a", "rkey": "r" });
         goes_by_its_names::<Described>(&other_names().knot, &described);
     }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_named_and_a_flood_is_counted() {
+    fn skipped_records_are_named_then_counted() {
         let mut skipped = Skipped::default();
         for n in 0..NAMED + 3 {
             skipped.add(&format!("at://a/b/{n}\n"), "it has no text");

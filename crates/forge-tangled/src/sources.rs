@@ -980,7 +980,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_was_read_as_a_whole_has_the_last_word_on_what_is_in_it() {
+    fn records_read_from_account_replace_indexed_records() {
         let indexed = || {
             vec![
                 record("a", "1", "old"),

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_word_wins_then_the_one_that_most_have_and_the_rest_is_a_guess() {
+    fn state_word_is_usual_then_most_frequent_then_guessed() {
         use PrState::{Closed, Merged};
         let mut names = Dialects::default();
         for (seen, state, wanted, told) in [
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_guesses_that_went_into_it() {
+    fn refused_write_names_its_guesses() {
         let mut told = Vec::new();
         let key = of_submitted_repository(&Dialects::default()).tell(&mut told);
         assert_eq!((key.as_str(), told.len()), ("repo", 1));

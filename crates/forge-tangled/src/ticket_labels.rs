@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_those_that_tickets_carry_as_they_are_spelled_there() {
+    fn labels_are_collected_from_tickets_as_written() {
         let names = Dialects::default();
         let high = json!({"$type": "a.b.c#valued", "key": "priority", "value": "high"});
         let mut noted = high.clone();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_no_list_are_not_written_over() {
+    fn malformed_label_list_is_not_overwritten() {
         let names = Dialects::default();
         for fine in [Value::Null, json!([])] {
             check_list(&ticket(fine), &names).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_labels_leaves_the_others_and_what_is_in_them() {
+    fn label_change_keeps_other_labels_and_unknown_fields() {
         let names = Dialects::default();
         let token = |key: &str| json!({ "key": key });
         let high = json!({"key": "priority", "value": "high", "more": {"deep": [1]}});

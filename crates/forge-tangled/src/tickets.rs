@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_and_its_patches_are_a_pull_request() {
+    fn ticket_with_patches_becomes_a_pull_request() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         let patch = |rkey: &str, ticket: &str, at: &str, who: &str| {
             let value = json!({
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_label_or_assignee_is_told() {
+    fn malformed_labels_and_assignees_are_warnings() {
         let value = json!({
             "state": 7, "body": {"text": []}, "assignees": "did:plc:a",
             "tangledLabels": [{"key": "bug"}, {"key": 1}, "docs"],
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn that_the_field_of_assignees_is_a_guess_is_told_where_none_has_it() {
+    fn missing_assignee_field_warns_about_guessed_name() {
         let ticket = |value| record("track.ticket", "t", value);
         let names = Dialects::default();
         let mut all = vec![ticket(json!({"state": "open"}))];
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_nobody_has_seen_is_told() {
+    fn unknown_state_word_is_a_warning() {
         let mut names = Dialects::default();
         assert_eq!(state("open", &names), (PrState::Open, None));
         let (merged, told) = state("was-merged", &names);
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_their_configured_names() {
+    fn ticket_is_read_by_configured_names() {
         let mut names = Dialects::default();
         for (key, name) in [
             ("field_title", "heading"),

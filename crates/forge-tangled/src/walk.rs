@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_round_trips_and_junk_is_none() {
+    fn cursor_position_round_trips_and_junk_is_refused() {
         let p = Position {
             size: 30,
             skip: 2,

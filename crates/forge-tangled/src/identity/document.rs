@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_has_its_first_handle_alone() {
+    fn did_document_has_only_its_first_handle() {
         for (aliases, handle) in [
             (
                 json!(["at://alice.test", "at://bob.test"]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_are_read_and_junk_is_passed_over() {
+    fn relative_and_absolute_service_ids_are_read() {
         for id in ["#atproto_pds", "did:plc:abc#atproto_pds"] {
             let doc = json!({
                 "@context": "https://www.w3.org/ns/did/v1",
@@ -168,7 +168,7 @@ mod tests {
     }
     /// A thousand accounts may be kept at the same time.
     #[test]
-    fn large_document_is_kept_in_little_memory() {
+    fn large_did_document_is_stored_in_little_memory() {
         let service = |id: &str, at: &str| json!({"id": id, "serviceEndpoint": at});
         let mut services = vec![service("#other", "https://other.example"); 1_000];
         services.push(service("#tangled_knot", &"x".repeat(30_000)));

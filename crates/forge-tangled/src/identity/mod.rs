@@ -416,7 +416,7 @@ mod tests {
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
 
     #[test]
-    fn did_web_has_a_port_on_this_machine_alone() {
+    fn did_web_port_is_allowed_for_loopback_only() {
         for (identifier, host) in [
             ("alice.example", Some("alice.example")),
             ("localhost%3A2583", Some("localhost:2583")),
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_a_handle_name_one_did_or_none() {
+    fn handle_with_records_of_two_dids_is_unresolved() {
         let of = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
             did_of(&texts)
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_a_handle_is_a_did_and_nothing_else() {
+    fn well_known_page_with_more_than_did_is_refused() {
         for page in [DID.to_owned(), format!("{DID}\n"), format!(" {DID}\r\n")] {
             assert_eq!(did_on(page.as_bytes()).as_deref(), Some(DID), "{page:?}");
         }

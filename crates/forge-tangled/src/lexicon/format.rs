@@ -246,7 +246,7 @@ mod tests {
     ];
 
     #[test]
-    fn formats_take_what_they_should() {
+    fn string_formats_accept_only_valid_texts() {
         for (format, good, bad) in TABLE {
             for text in *good {
                 assert_eq!(complaint(format, text), None, "{format} {text:?}");

@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_there_when_each_commit_is_and_none_was_reverted() {
+    fn series_is_merged_if_every_commit_is_unreverted() {
         let two = mails(&["[core] One", "Two"]);
         assert_eq!(two.len(), 2);
         let holds = |log: &[Made], mails: &[Mail]| !of_series(log, mails).is_empty();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_is_the_same_with_its_author_time_subject_and_lines() {
+    fn mails_match_by_author_time_subject_and_lines() {
         let mail = |subject: &str, line: &str| {
             let diff = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n{line}\n");
             let mut mail = mails(&[subject]).remove(0);
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_of_a_name_are_those_since_then_that_stand() {
+    fn commits_with_subject_exclude_reverted_and_older() {
         let names = ["One".to_owned()];
         let log = [made("One"), made("Revert \"One\""), made("One")];
         let count = |until| called(&log, &names, until).len();
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_in_go_s_form_and_in_others() {
+    fn commit_log_is_read_in_go_and_other_forms() {
         let usual = KnotAnswers::usual();
         let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
         let go = json!({"commits": [{
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_by_the_names_that_are_configured() {
+    fn commit_log_is_read_by_configured_names() {
         let who = |at: &str| json!({ "XKnotAnswerPersonEmail": "a@x.example", "XKnotAnswerPersonWhen": at });
         for parents in ["XKnotAnswerCommitParents", "xknotanswercommitparentstoo"] {
             let commit = json!({
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_cannot_be_read_is_listed_all_the_same() {
+    fn malformed_commit_in_log_is_still_listed() {
         let usual = KnotAnswers::usual();
         let whole = json!({
             "hash": "00", "message": "One",

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_the_record() {
+    fn pull_page_names_the_record() {
         let own = "at://did:plc:b/sh.tangled.repo.pull/3k";
         let names = format!(
             "<a data-aturi=\"at://did:plc:a/sh.tangled.repo/r\"></a>
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_records_none_is_taken() {
+    fn pull_page_with_several_records_is_ambiguous() {
         let (one, other) = (
             format!("at://did:plc:a/{PULL}/3k"),
             format!("at://did:plc:b/{PULL}/3m"),

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_the_record_is_read() {
+    fn pull_record_of_every_form_is_read() {
         let target = json!({"repo": "did:plc:r", "branch": "main"});
         let now = parse(json!({
             "title": "T", "body": "B", "createdAt": "2026-11-01T00:00:00Z", "target": target,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_their_configured_names() {
+    fn pull_record_is_read_by_configured_names() {
         let mut names = crate::Dialects::default();
         for (key, name) in [
             ("sh_field_title", "heading"),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pull_request_says_why() {
+    fn malformed_pull_record_error_has_reason() {
         for (value, why) in [
             (json!(null), "no title"),
             (json!({"title": 7}), "no title"),

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn session_pins_the_account_of_a_name() {
+    fn stored_session_pins_did_of_handle() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(Some(dir.path().to_owned()));
         let pds = server("https://a.example");
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_of_the_password_that_opened_it() {
+    fn session_needs_the_password_that_opened_it() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));
@@ -432,7 +432,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_the_owners_alone_and_one_that_is_not_is_passed_over() {
+    fn session_file_readable_by_others_is_ignored() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
