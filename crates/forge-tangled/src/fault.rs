@@ -1,9 +1,11 @@
 //! Failures of XRPC, as the workspace's error.
 
-use forge_core::{Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, text::one_line};
+use forge_core::{
+    Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, diff::MAX_PARTS, text::one_line,
+};
 use http::StatusCode;
 
-use crate::{Origin, patch::MAX_PARTS, read_limits::human, xrpc::Failure};
+use crate::{Origin, read_limits::human, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";

@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, bufread::MultiGzDecoder, write::GzEncoder};
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
-    diff::{self, DiffLine, HeaderKey, LineReader, mail_commit},
+    diff::{self, DiffLine, HeaderKey, LineReader, MAX_PARTS, mail_commit},
     model::{Commit, FileChange, FileStatus, Signature},
     text::one_line,
 };
@@ -20,10 +20,6 @@ use crate::printed;
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
-
-/// The most files, hunks and mails of a patch together. Each takes hundreds of bytes of memory, and a
-/// line of a dozen begins one.
-pub(crate) const MAX_PARTS: usize = 65_536;
 
 /// Returns true if a patch has more than [`MAX_PARTS`] files, hunks and mails.
 pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
