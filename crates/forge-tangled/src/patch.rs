@@ -307,18 +307,19 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     };
     let (own, message) = headers_of_message(message);
     let headers = unfold(&String::from_utf8_lossy(header));
-    // git takes the first of the message, else the last of the mail.
-    let value = |name: &str| {
-        let mut headers = own.iter().chain(headers.iter().rev());
-        let (_, value) = headers.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
-        Some(decode_words(value))
+    // Git takes the first header of the message, else the last one of the mail.
+    let values = |name: &'static str| {
+        let headers = own.iter().chain(headers.iter().rev());
+        let named = headers.filter(move |(n, _)| n.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| decode_words(value))
     };
-    let from = value("From").unwrap_or_default();
+    let from = values("From").next().unwrap_or_default();
     let (name, email) = address(&from);
-    let at = value("Date")
-        .and_then(|d| date(&d))
+    // A message can begin with prose such as `Date: wrong in May`, which is not a date.
+    let at = values("Date")
+        .find_map(|text| date(&text))
         .unwrap_or_else(|| Timestamp::from_unix(0));
-    let subject = value("Subject").unwrap_or_default();
+    let subject = values("Subject").next().unwrap_or_default();
     let subject = strip_prefix(&subject).to_owned();
     Some(Mail {
         oid,
@@ -824,6 +825,7 @@ literal 1
             ("", "s@x.example", "Outer"),
             ("From: Ada\n <ada@x.example>\n", "ada@x.example", "Outer"),
             ("subject: [PATCH 1/2] Inner\n", "s@x.example", "Inner"),
+            ("Date: wrong in May\n", "s@x.example", "Outer"),
             (
                 "[PATCH] Inner\nFrom: Ada <ada@x.example>\n",
                 "ada@x.example",
