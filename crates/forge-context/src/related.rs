@@ -65,15 +65,15 @@ impl RelatedBy {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Dependency => "this pull request builds on it",
-            Self::Dependent => "it builds on this pull request",
+            Self::Dependency => "this pull request builds on the related one",
+            Self::Dependent => "the related pull request builds on this one",
             Self::SameFiles => {
                 "both change the same file; generated, lock and vendored files do not count"
             }
             Self::LinkedIssue => "both close, or relate to, the same issue or ticket",
             Self::SameBranchPrefix => {
-                "the branch names begin with the same ticket, or with the same path that is more \
-                 than a word such as `fix`"
+                "the branch names begin with the same ticket, or with the same path; a single word \
+                 such as `fix` does not count"
             }
         }
     }
