@@ -201,8 +201,8 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
     value
 }
 
-/// Whether every field that was sent is in what was read, those of the objects and lists in it too.
-/// A server may write out types, and add fields.
+/// Checks that every sent field is in the record that was read, also in nested objects and lists. A
+/// server may write out types, and add fields.
 ///
 /// # Errors
 /// `protocol`, which names those that are not, as `title.text` or `tangledLabels.0.key`.
@@ -240,7 +240,7 @@ fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
     }
 }
 
-/// Whether the fields that an edit took out are out.
+/// Checks that the fields that an edit removed are absent.
 fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
     let fields = old.as_object().into_iter().flatten();
     let mut removed = fields

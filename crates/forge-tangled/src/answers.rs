@@ -27,7 +27,7 @@ impl<'a> Field<'a> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
 
-    /// One with an object, or a list of them, that has these fields.
+    /// A field with an object, or a list of objects, that has the fields `inner`.
     pub fn of(name: &'a str, inner: Vec<Self>) -> Self {
         Self { name, inner }
     }

@@ -215,7 +215,7 @@ mod tests {
         }
         assert!(cache.cell_at("49", start).get().is_some());
         assert!(cache.cell_at("0", start).get().is_none());
-        // One that is too large by itself is forgotten when the next one comes.
+        // A value over the limit is evicted when the next key is looked up.
         cache.cell_at("huge", start).set("x".repeat(9_000)).unwrap();
         assert!(cache.cell_at("huge", start).get().is_some());
         cache.cell_at("small", start);

@@ -5,7 +5,7 @@ use forge_core::{Error, ErrorKind, Result};
 /// The longest marker, in characters: titles have to fit behind it.
 const LENGTH_MAX: usize = 32;
 
-/// What stands in front of the title of a draft.
+/// Marker at the start of the title of a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftMarker(String);
 
@@ -49,7 +49,7 @@ impl DraftMarker {
         marked.then_some(rest)
     }
 
-    /// Whether it is the title of a draft.
+    /// Returns true if the title has the marker.
     pub(crate) fn marks(&self, title: &str) -> bool {
         self.strip(title).is_some()
     }

@@ -35,8 +35,8 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
 
-/// Whether the service may be older than the requested method. The statuses are 404 and 501, and
-/// 400, with which a knot refuses a request that it cannot read.
+/// Returns true if the service may be older than the requested method. The statuses are 404 and
+/// 501, and 400, with which a knot refuses a request that it cannot read.
 pub(crate) fn is_unknown_method(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
@@ -45,8 +45,8 @@ pub(crate) fn is_unknown_method(error: &Error) -> bool {
         )
 }
 
-/// Whether a knot has the repository, but no such branch or revision. A missing page and an unknown
-/// method say nothing about the branch.
+/// Returns true if a knot has the repository, but no such branch or revision. A missing page and an
+/// unknown method say nothing about the branch.
 pub(crate) fn says_no_ref(error: &Error) -> bool {
     let is_other = |name: &str| matches!(name, "RepoNotFound" | "MethodNotFound");
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
@@ -57,15 +57,15 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")
 }
 
-/// Whether the service knows the method, and answers that there is no such record. A missing page
-/// and an unknown method (404 without a name, `XRPCNotSupported`, 501 `MethodNotImplemented`, 400
-/// `InvalidRequest`) say nothing about a record.
+/// Returns true if the service knows the method, and answers that there is no such record. A
+/// missing page and an unknown method (404 without a name, `XRPCNotSupported`, 501
+/// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
 pub(crate) fn says_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
-/// Whether a record or its account is missing according to the server that would have it. A 404
-/// that does not say what is missing may come from a service that does not know the method.
+/// Returns true if a record or its account is missing according to the server that would have it. A
+/// 404 that does not say what is missing may come from a service that does not know the method.
 pub(crate) fn is_gone(error: &Error) -> bool {
     let is_unclear = matches!(error.kind(), ErrorKind::NotFound { what: Noun::Other });
     error.is_not_found() && !is_unclear

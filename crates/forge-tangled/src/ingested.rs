@@ -1,4 +1,5 @@
-//! What tangled's own index took in, and when: the dated table of `docs/reference/tangled-ingestion.md`.
+//! Collections that tangled's own index ingested, by date: the table of
+//! `docs/reference/tangled-ingestion.md`.
 
 use crate::{Dialect, Dialects};
 

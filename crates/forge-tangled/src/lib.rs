@@ -155,8 +155,8 @@ impl Tangled {
         }
     }
 
-    /// What a login of `account`, a handle or a DID, is to be pinned to. Nothing is sent to the
-    /// server of the account.
+    /// Returns the DID and server to which a login of `account`, a handle or a DID, is pinned.
+    /// Nothing is sent to the server of the account.
     ///
     /// # Errors
     /// `invalid_input` for what is neither; `not_found` when nobody has it, or when the identity

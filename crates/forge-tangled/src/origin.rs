@@ -138,7 +138,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whether it is this machine, by a name or an address that no other has.
+/// Returns true if the URL names this machine, by a name or an address that no other machine has.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

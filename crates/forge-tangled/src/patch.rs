@@ -28,8 +28,8 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
     patch.split(|b| *b == b'\n').filter(begins).count() > MAX_PARTS
 }
 
-/// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
-/// other bytes.
+/// A part of a patch that is not UTF-8. A knot reads and prints patches as JSON strings, which
+/// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
     /// The file whose changes it is in, if it is no header or message.
@@ -37,7 +37,7 @@ pub(crate) struct NotText {
 }
 
 impl NotText {
-    /// What is wrong with a patch that is called `name`, as the end of a sentence.
+    /// Describes the problem of a patch with the name `name`, as the end of a sentence.
     pub fn why(&self, name: &str) -> String {
         let part = match &self.file {
             Some(file) => format!("what {name} changes in '{}'", one_line(file)),
@@ -64,7 +64,7 @@ impl NotText {
 /// A patch as the text that a knot takes.
 ///
 /// # Errors
-/// What of it is not UTF-8.
+/// The first part that is not UTF-8.
 pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
     std::str::from_utf8(raw).map_err(|e| {
         let before = raw.get(..e.valid_up_to()).unwrap_or_default();
@@ -166,7 +166,7 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// One mail of a series.
+/// A mail of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The commit that it was made from, full hex.
@@ -199,7 +199,7 @@ impl Patch {
         printed::fault(&as_printed(&self.raw))
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let mails = self.mails.iter();
         let mails = mails.map(|mail| mail.subject.len() + mail.body.len() + mail.diff.len());
@@ -550,7 +550,7 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     merged(files.collect())
 }
 
-/// Whether two diffs are one, whatever length the ids of their blobs are cut to.
+/// Returns true if two diffs are equal apart from the length to which blob ids are cut.
 pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
     let lines = |diff: &[u8]| -> Vec<Vec<u8>> {
         let lines = diff.split(|b| *b == b'\n');
@@ -560,9 +560,9 @@ pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
     lines(one) == lines(other)
 }
 
-/// Whether two diffs take the same lines out of the same files and put the same lines in, wherever
-/// in them and with whatever lines around. A binary file is compared as git packs it, and without
-/// that nothing can be said of it.
+/// Returns true if two diffs remove the same lines from the same files and add the same lines, at
+/// any place and with any context. A binary file is compared as git packs the file; without the
+/// packed content the result is false.
 pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     match (changed_lines(one), changed_lines(other)) {
         (Some(one), Some(other)) => !one.is_empty() && one == other,
@@ -581,10 +581,10 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     for line in diff.split(|b| *b == b'\n') {
         let kind = reader.read(line);
         let is_changed = match kind {
-            // That a line has no end is part of a change where the line is.
+            // A missing newline is part of a change if its line is.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // One content is packed in many ways, and git takes none that has another id.
+            // The same content can be packed in many ways, and git refuses content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
             DiffLine::File(names) => {
                 file = named(names);
@@ -629,7 +629,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     Some(changes)
 }
 
-/// Whether a line of a header changes something by itself.
+/// Returns true if a line of a header changes something by itself.
 fn changes_by_itself(key: HeaderKey) -> bool {
     matches!(
         key,

@@ -88,7 +88,7 @@ impl Refs {
     }
 }
 
-/// Whether a text is the full name of a git object.
+/// Returns true if a text is the full name of a git object.
 pub(crate) fn is_oid(text: &str) -> bool {
     matches!(text.len(), 40..=128) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

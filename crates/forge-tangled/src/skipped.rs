@@ -19,7 +19,7 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// One of them.
+    /// Adds a skipped record.
     pub fn add(&mut self, uri: &str, why: impl Display) {
         if self.named.len() < NAMED {
             let text = format!("{} was skipped: {why}", one_line(uri));
@@ -29,7 +29,7 @@ impl Skipped {
         }
     }
 
-    /// What was not even looked at.
+    /// Adds a warning about records that were not read.
     pub fn rest(&mut self, what: String) {
         self.rest = Some(what);
     }

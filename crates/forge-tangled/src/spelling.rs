@@ -87,7 +87,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     Spelling::with(word, guess(told, "knot_field_submit_repo"))
 }
 
-/// That a comment on a pull request is about its ticket, and not about a round.
+/// Warns that the subject of a comment on a pull request, its ticket instead of a round, is a
+/// guess.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
         "that a comment on a pull request names its ticket, and not its newest round, is a guess: \
@@ -186,7 +187,7 @@ mod tests {
             assert_eq!(said.is_empty(), told.is_empty(), "{seen:?}: {said}");
             assert!(said.contains(told), "{seen:?}: {said}");
         }
-        // Who has configured a word does not guess.
+        // A configured word is not a guess.
         names.set("org_state_closed", "shut").unwrap();
         assert_eq!(
             word(&[], Closed, &names),

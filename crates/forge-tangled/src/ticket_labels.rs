@@ -1,8 +1,8 @@
 //! Labels of Tangled 1.0, which stand in the tickets themselves.
 //!
-//! What a definition of a label is made of was not seen: labels are known by the tickets that carry
-//! them, and are written as they are spelled there. One without a value was seen; whether there are
-//! others, and where their value is, was not.
+//! The fields of a label definition have not been seen: labels are known by the tickets that carry
+//! them, and are written in the same form. Only a label without a value has been seen, so the place
+//! of a value is a guess.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ impl Carried {
         }
     }
 
-    /// Whether a user means it, by name or by key.
+    /// Returns true if the user's text names the label, by name or by key.
     fn is_meant(&self, typed: &str) -> bool {
         self.name().eq_ignore_ascii_case(typed) || self.with_value(&self.key) == typed
     }
@@ -145,8 +145,8 @@ fn put(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     }
 }
 
-/// What says which label one is, without what else is in it: that is about another ticket. The type
-/// of one without a value was seen.
+/// Returns only the fields that identify a label, because its other fields are about another
+/// ticket. The type of a label without a value has been seen.
 fn spelled(token: &Value, which: &Carried, names: &Dialects) -> Value {
     let fields = &names.fields;
     let parts = ["$type", &*fields.label_key, &*fields.label_value];

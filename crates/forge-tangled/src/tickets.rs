@@ -31,13 +31,12 @@ const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
 pub(crate) const MOST: usize = 20_000;
 
-/// Who wrote a record of a repository's account: the knot's stamp says whose write the last one
-/// was.
+/// Returns the last editor of a record in a repository's account, from the knot's stamp.
 pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
     record.text(&names.fields.editor)
 }
 
-/// What a ticket says of itself.
+/// Facts that are in the record of a ticket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
     /// Its state, and a warning where the word is not one that was seen.
@@ -81,7 +80,7 @@ pub(crate) fn state_in(field: Option<&Value>, names: &Dialects) -> (PrState, Opt
     state(word.unwrap_or(names.org.state(PrState::Open)), names)
 }
 
-/// What stands in a ticket beside title, body and branch.
+/// Reads the fields of a ticket apart from title, body and branch.
 pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let value = &record.value;
     let fields = &names.fields;
@@ -137,7 +136,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
-/// What a filter by assignees is worth where no ticket has a field of them: that was not seen.
+/// Builds the warning for a filter by assignees if no ticket has the field, whose name is a guess.
 pub(crate) fn unassigned<'a>(
     mut tickets: impl Iterator<Item = &'a Record>,
     names: &Dialects,
@@ -248,8 +247,8 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
         let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
-    // Who opened it is not in the ticket: its stamp names the last editor. A patch never changes, so
-    // the stamp of the first one names who submitted it, which is who opened the ticket.
+    // The ticket does not name its author: its stamp names the last editor. A patch never changes,
+    // so the stamp of the first patch names its submitter, who opened the ticket.
     let author = own
         .first()
         .and_then(|p| editor(p, names))
@@ -313,7 +312,7 @@ impl Tangled {
         Ok(all)
     }
 
-    /// One pull request, by the key of its ticket.
+    /// Reads a pull request by the key of its ticket.
     pub(crate) async fn ticket(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         let missing = || {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))

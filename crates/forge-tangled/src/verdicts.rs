@@ -26,7 +26,7 @@ use forge_core::{
 const APPROVED: &str = "Approved round ";
 const REQUESTED: &str = "Requested changes to round ";
 
-/// What the first line of a comment says, and the text behind it.
+/// Verdict in the first line of a comment, and the text after the line.
 #[derive(Debug, PartialEq, Eq)]
 struct Said<'a> {
     state: ReviewState,

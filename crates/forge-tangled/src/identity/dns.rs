@@ -72,8 +72,8 @@ async fn ask(server: SocketAddr, name: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether this is a complete answer to the question: the names exist, or they do not. A server
-/// that failed or refused says nothing about the names (RFC 1035, section 4.1.1).
+/// Returns true if this is a complete answer to the question: the names exist, or they do not. A
+/// server that failed or refused says nothing about the names (RFC 1035, section 4.1.1).
 fn is_whole(answer: &[u8]) -> bool {
     const RESPONSE: u8 = 0x80;
     const TRUNCATED: u8 = 0x02;

@@ -60,7 +60,7 @@ impl Document {
         })
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = [&self.handle, &self.pds, &self.knot].into_iter().flatten();
         size_of::<Self>() + self.did.len() + texts.map(String::len).sum::<usize>()
@@ -96,7 +96,7 @@ impl Document {
     }
 }
 
-/// Whether `name` has the form of a handle.
+/// Returns true if `name` has the form of a handle.
 pub(super) fn is_handle(name: &str) -> bool {
     !name.starts_with("did:") && AtUri::parse(&format!("at://{name}/x.y.z/self")).is_ok()
 }

@@ -428,7 +428,7 @@ fn record_is_checked_by_lexicons_of_its_protocol() {
     assert!(fits(&with(oldest, "/targetRepo", Some(json!("did:plc:a")))).is_err());
     assert!(check_in(Set::Sh2025, "sh.tangled.repo.pull", &pull()).is_err());
     assert!(check_in(Set::Org10, "sh.tangled.repo.pull", &pull()).is_err());
-    // What did not change is known to both.
+    // A lexicon that did not change is in both sets.
     let both = |set| collections(set).contains(&"sh.tangled.label.op");
     assert!(both(Set::Sh2025) && both(Set::Sh2026) && !both(Set::Org10));
 }

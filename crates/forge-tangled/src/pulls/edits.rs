@@ -210,7 +210,7 @@ impl Tangled {
         let mut above = BTreeMap::new();
         for path in missing {
             let (directory, name) = split(path);
-            // What is below a directory that is not there is not there either.
+            // A directory below a missing directory is missing too.
             if directory.is_empty() || above.contains_key(directory) {
                 let files = self.list_directory(repository, tip, directory).await?;
                 above.extend(mode_in(&files, name)?.map(|mode| (path, mode)));
@@ -220,7 +220,7 @@ impl Tangled {
         Ok(modes)
     }
 
-    /// What is in a directory; nothing when there is none.
+    /// Lists a directory; a missing directory is empty.
     async fn list_directory(
         &self,
         repository: &Repository,

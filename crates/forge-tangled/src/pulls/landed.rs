@@ -23,7 +23,7 @@ const CLOCKS_DIFFER: i64 = 900;
 /// request.
 const ALIKE_MOST: usize = 10;
 
-/// Whether a branch has a change.
+/// Result of the search for a change on a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Landed {
     Yes,
@@ -46,14 +46,14 @@ pub(super) enum Until<'a> {
 }
 
 impl Until<'_> {
-    /// What can have been merged since a round was submitted.
+    /// Limits the search to commits since the submission of the round.
     pub(super) fn submitted(located: &Located) -> Self {
         let pull = &located.pull;
         let round = pull.latest().and_then(|(_, round)| round.created_at);
         Self::since(round.unwrap_or(pull.created_at))
     }
 
-    /// What can have been merged since a time that somebody's clock had.
+    /// Limits the search to commits since a time by another account's clock.
     pub(super) fn since(at: Timestamp) -> Self {
         let at = at.unix();
         // A time that has not come yet says nothing.
@@ -64,8 +64,8 @@ impl Until<'_> {
         })
     }
 
-    /// Whether a commit was committed after that point: a merge creates the commits of a change
-    /// anew.
+    /// Returns true if a commit is within the limit: a merge creates new commits of a change, with
+    /// new commit times.
     fn leaves(self, made: &Made) -> bool {
         match self {
             Self::Commit(_) => true,
@@ -100,14 +100,14 @@ impl Made {
 /// Commits of a branch, newest first.
 struct Log {
     commits: Vec<Made>,
-    /// Whether the log goes back as far as requested.
+    /// True if the log goes back as far as requested.
     whole: bool,
     /// So many of them could not be read, and are not among the commits.
     unread: usize,
 }
 
 impl Tangled {
-    /// Whether the branch with the tip `tip` has the change of a patch, among the commits within
+    /// Searches the branch with the tip `tip` for the change of a patch, among the commits within
     /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
     /// that it would get now. An unproved commit with the first subject gives [`Landed::Perhaps`];
     /// an unproved commit with another subject does not count.
@@ -233,7 +233,7 @@ impl Tangled {
         })
     }
 
-    /// Whether these commits, newest first, are proved to make the changes of a series.
+    /// Returns true if these commits, newest first, provably make the changes of a series.
     async fn make_series(
         &self,
         repository: &Repository,
@@ -261,7 +261,7 @@ impl Tangled {
         Ok(false)
     }
 
-    /// Whether a commit is proved to make the changes of a plain diff.
+    /// Returns true if a commit provably makes the changes of a plain diff.
     async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> Result<bool> {
         let (Some(oid), Some(parent)) = (&made.oid, &made.parent) else {
             return Ok(false);
@@ -281,8 +281,8 @@ fn key_of(mail: &Mail) -> Key<'_> {
     (bare(&mail.subject), &author.email, author.at.unix())
 }
 
-/// Whether a mail that the knot prints is one of ours, as `git am` applies it and as the knot prints
-/// it: without CR at the ends of lines, and in UTF-8.
+/// Returns true if a mail that the knot prints equals a mail of the round, as `git am` applies the
+/// mail and the knot prints it: without CR at the ends of lines, and in UTF-8.
 pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
     let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)

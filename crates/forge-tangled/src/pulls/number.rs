@@ -13,14 +13,14 @@ const SHOWN: usize = 3;
 /// How many different records of a page are told apart; more are not counted.
 const MAX_FOUND: usize = 100;
 
-/// What the web counts.
+/// A kind of object that the web numbers.
 pub(crate) struct Numbered {
     /// Where its pages are, below the repository's.
     pub path: &'static str,
-    /// What it is called.
+    /// Name of the kind.
     pub title: &'static str,
     pub noun: Noun,
-    /// What lists it.
+    /// Operation that lists objects of the kind.
     pub list: Op,
 }
 
@@ -130,7 +130,8 @@ fn record_of(
     }
 }
 
-/// Whether a page has a number in its heading (`#7`) or in an address below its own (`/pulls/7`).
+/// Returns true if a page has a number in its heading (`#7`) or in an address below its own
+/// (`/pulls/7`).
 fn says(page: &str, path: &str, number: u64) -> bool {
     [format!("#{number}"), format!("/{path}/{number}")]
         .iter()

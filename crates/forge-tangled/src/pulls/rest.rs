@@ -68,7 +68,7 @@ pub(crate) fn page<T: Placed + Clone>(
 #[derive(Debug)]
 pub(crate) struct Whole<T> {
     pub rows: Vec<T>,
-    /// Who has answered.
+    /// Name of the service that answered.
     pub source: String,
     /// No source has failed that may know of more.
     pub is_all: bool,

@@ -54,7 +54,7 @@ pub(crate) struct Status {
     pub authority: Option<Authority>,
 }
 
-/// Who may say what about a repository's pull requests.
+/// Accounts that may set the state and labels of a repository's pull requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     pub owner: String,
@@ -82,7 +82,7 @@ impl Writers {
         Error::new(ErrorKind::PermissionDenied { missing, sso_url }, told)
     }
 
-    /// Whether an account may push, label and merge.
+    /// Returns true if an account may push, label and merge.
     pub fn may_write(&self, did: &str) -> bool {
         self.owner == did || self.collaborators.contains(did)
     }

@@ -37,7 +37,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Whether it goes with an account. One that does not say is of no use, and goes with any.
+    /// Returns true if the session belongs to an account. A session without an account is useless,
+    /// and matches every account.
     fn is_of(&self, account: &str) -> bool {
         let named = self.account.as_deref();
         named.is_none_or(|it| is_same_name(it, account)) || self.did == account

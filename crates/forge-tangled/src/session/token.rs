@@ -1,4 +1,4 @@
-//! What a session token says of itself. Nobody but its server can tell whether that is true.
+//! Reads the claims of a session token. Only its server can verify the claims.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use forge_core::Secret;
