@@ -204,7 +204,7 @@ impl Capability {
     /// capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
-        // These capabilities are options of a read operation, not operations themselves.
+        // The following capabilities are options of a read operation, not operations themselves.
         let part = matches!(
             self,
             Self::PrListSearch

@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(cache.cell_at("a", at(299)).get(), Some(&1));
         assert_eq!(cache.cell_at("b", at(299)).get(), None);
         cache.cell_at("b", at(299)).set(2).unwrap();
-        // Whoever has it already keeps it; who asks now gets an empty place.
+        // An expired cell keeps its value for its holders; a new lookup gets an empty cell.
         let held = cache.cell_at("a", at(299));
         assert_eq!(cache.cell_at("a", at(300)).get(), None);
         assert_eq!(held.get(), Some(&1));

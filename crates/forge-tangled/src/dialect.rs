@@ -698,8 +698,8 @@ pub struct Methods {
     pub spindle: SpindleMethods,
 }
 
-/// Whom a token for a write to a repository of 1.0 is for. Both were seen, so the other is tried
-/// where the first is refused.
+/// Audience of a token for a write to a repository of 1.0. Both audiences have been seen, so the
+/// other is tried if the first is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The knot.
@@ -732,11 +732,11 @@ pub struct Dialects {
     pub sh: Dialect,
     /// `org.tangled.*`.
     pub org: Dialect,
-    /// The fields of its records.
+    /// The fields of the records of 1.0.
     pub fields: Fields,
-    /// Those of `sh.tangled.*`.
+    /// The fields of `sh.tangled.*`.
     pub sh_fields: ShFields,
-    /// Those of the manifest of 1.0.
+    /// The fields of the manifest of 1.0.
     pub manifest: ManifestFields,
     /// The methods of all of them: some of `sh.tangled.*` are those of 1.0, too.
     pub methods: Methods,
@@ -746,7 +746,7 @@ pub struct Dialects {
     pub answers: Answers,
     /// The names in the web pages.
     pub web: WebNames,
-    /// Whom a token is for.
+    /// The first audience of tokens.
     pub audience: Audience,
 }
 

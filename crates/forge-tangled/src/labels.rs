@@ -66,8 +66,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Those of these values, by definition. A value that is no at-uri of an issue counts for
-    /// nothing.
+    /// Reads the relations from label values, by definition. A value that is not the at-uri of an
+    /// issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
         definitions: &[Definition],
@@ -383,9 +383,10 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
 
 /// The labels that operations leave on `subject`, by definition.
 ///
-/// Those of accounts that may not push do not count. Within one record removals come first; records
-/// are taken by the time they name, one of the future by the time of its key; an addition without a
-/// value is a removal (tangled's `models/label.go`). A repeated addition of a value changes nothing.
+/// Operations of accounts that may not push do not count. Within a record removals come first;
+/// records are taken by the time they name, one of the future by the time of its key; an addition
+/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has no
+/// effect.
 ///
 /// A label that takes one value has the last that was added, and loses it to any removal.
 fn applied(

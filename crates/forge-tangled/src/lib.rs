@@ -107,7 +107,7 @@ pub struct Tangled {
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,
     listed_issues: pulls::rest::Kept<issues::Row>,
-    /// Whom tokens for a knot of 1.0 are for, by knot.
+    /// The accepted audience of tokens for a repository of 1.0, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
 }

@@ -135,7 +135,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
-    /// Those that were read as a whole: what an index has of them besides is gone.
+    /// Accounts that were read as a whole: further records of theirs in an index are deleted ones.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }

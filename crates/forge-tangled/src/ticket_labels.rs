@@ -189,7 +189,7 @@ fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
         }
     }
     let mut all: Vec<Seen> = all.into_values().collect();
-    // Those that as many carry stay in the order of their keys.
+    // Labels with equal counts stay in the order of their keys.
     all.sort_by_key(|seen| std::cmp::Reverse(seen.tickets));
     all
 }

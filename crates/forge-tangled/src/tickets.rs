@@ -281,8 +281,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Those on a ticket, or on one of its patches: which of the two a comment names was not seen.
-    /// Also what could not be read.
+    /// Returns the comments on a ticket or on its patches, with warnings about unread ones. It has
+    /// not been seen whether a comment names the ticket or a patch.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());

@@ -9,7 +9,7 @@ use forge_core::{AtUri, Error, ErrorKind, Result, text::truncate_chars};
 /// (`did:plc:…#atproto_pds`), older ones fragments alone. Services are matched by the fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Whose it is.
+    /// The DID that the document describes.
     pub did: String,
     /// The handle that it claims, in lower case: the first that is one, and no other counts
     /// (atproto specification, "DID Documents"). A claim is not a proof.

@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(of(&[ours]).as_deref(), Some(DID));
         assert_eq!(of(&["v=spf1 -all", ours]).as_deref(), Some(DID));
         assert_eq!(of(&[ours, ours]).as_deref(), Some(DID));
-        // Whoever could add a record could otherwise take the handle over.
+        // Otherwise anybody who can add a DNS record could take over the handle.
         for none in [
             &[ours, other][..],
             &[other, ours],

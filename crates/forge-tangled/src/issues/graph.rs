@@ -88,8 +88,8 @@ impl Graph {
             .chain(blocking)
     }
 
-    /// These and all that relations lead to from them, nearest first; no more than [`MAX_RELATED`]
-    /// beside them.
+    /// Returns the issues `uris` and the issues that relations reach from them, nearest first; at
+    /// most [`MAX_RELATED`] in addition to `uris`.
     pub fn around(&mut self, uris: &[String]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let mut seen: BTreeSet<String> = uris.iter().cloned().collect();

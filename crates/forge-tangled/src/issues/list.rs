@@ -305,7 +305,7 @@ impl Tangled {
         })
     }
 
-    /// Those of the rows that the query wants, in the same order; a few are looked at at a time.
+    /// Returns the rows that match the query, in the same order. A few rows are checked at a time.
     async fn all_wanted(
         &self,
         repository: &Repository,

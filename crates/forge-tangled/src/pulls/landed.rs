@@ -240,7 +240,7 @@ impl Tangled {
         commits: &[&Made],
         mails: &[Mail],
     ) -> Result<bool> {
-        // Those that stand one on the other are had with one request.
+        // Commits that follow each other are read with a single request.
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
         let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(ALIKE_MOST).collect();

@@ -82,9 +82,9 @@ impl Filters {
 
 /// Words and qualifiers of a search, which forge applies because no service of tangled does.
 struct Search {
-    /// Whoever it names is named as accounts are shown.
+    /// The filter, with accounts under the names that are shown.
     filter: Filter,
-    /// The names of those, by their DIDs.
+    /// The names of these accounts, by DID.
     people: HashMap<String, String>,
     marker: Option<DraftMarker>,
 }
@@ -676,7 +676,7 @@ impl Tangled {
         Ok(items)
     }
 
-    /// Those of a branch, open ones first, and what could not be read.
+    /// Returns the pull requests of a head branch, open ones first.
     async fn page_of_head(
         &self,
         repo: &RepoId,

@@ -168,7 +168,7 @@ impl Tangled {
             _ => Vec::new(),
         };
         let mut view = self.view_with(&located, said, fields).await?;
-        // Whoever asks whether it can be merged is told whether it was.
+        // The view says whether a pull request with a merged status was really merged.
         if let Some(said) = said_merged(&statuses) {
             self.look_for_change(&located, said, &mut view).await;
         }

@@ -38,7 +38,7 @@ pub struct Login {
     pub account: String,
     /// An app password.
     pub password: Secret,
-    /// Whom the password was given for; `None` where nobody has looked that up yet.
+    /// The account and server of the password; `None` if they have not been looked up yet.
     pub pin: Option<Pin>,
 }
 
@@ -59,13 +59,13 @@ pub trait LoginSource: Send + Sync + std::fmt::Debug {
     /// The login for `host`; `None` when nobody is logged in.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Fails if the login cannot be read.
     async fn login(&self, host: &str) -> Result<Option<Login>>;
 
     /// Keeps the pin of a login that has none, where logins of this source are kept.
     ///
     /// # Errors
-    /// Whatever keeps it from being written.
+    /// Fails if the pin cannot be written.
     async fn keep_pin(&self, _host: &str, _login: &Login, _pin: &Pin) -> Result<()> {
         Ok(())
     }
@@ -168,8 +168,8 @@ impl Session {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose login it is. Without a pin the handle and the DID have to name each other; with one
-    /// the DID alone counts, and nothing is sent when the handle leads to another.
+    /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
+    /// a pin only the DID counts, and nothing is sent if the handle names another DID.
     async fn identify(&self, login: Login) -> Result<Viewer> {
         let account = login.account.trim_start_matches('@').to_ascii_lowercase();
         let is_did = account.starts_with("did:");
@@ -389,7 +389,7 @@ impl Session {
             tokens,
         };
         let mut held = self.tokens.lock().await;
-        // Those of whoever was logged in before are of no use.
+        // Tokens of the previous viewer are of no use.
         let own = held.take().filter(|it| it.of.is_same(viewer));
         let own = own.map(|it| it.tokens);
         if let Some(tokens) = own.as_ref().filter(|t| fits(t)) {

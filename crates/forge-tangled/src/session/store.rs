@@ -126,9 +126,9 @@ impl Store {
         })
     }
 
-    /// Whom the sessions that were opened under a name are of. More than one, where an older
-    /// version has followed the handle to another account. The server is the one that the same
-    /// password was sent to: another password may be for another server.
+    /// Returns the accounts of the sessions that were opened under a name. There are several if an
+    /// older version has followed the handle to another account. The server is the one to which the
+    /// same password was sent: another password may be for another server.
     pub fn pins(&self, login: &Login) -> Vec<Pin> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
