@@ -385,8 +385,8 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
 ///
 /// Operations of accounts that may not push do not count. Within a record removals come first;
 /// records are taken by the time they name, one of the future by the time of its key; an addition
-/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has no
-/// effect.
+/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has
+/// no effect.
 ///
 /// A label that takes one value has the last that was added, and loses it to any removal.
 fn applied(
