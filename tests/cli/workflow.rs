@@ -32,7 +32,7 @@ fn definition_is_written_linted_and_shown() {
     let world = World::new();
     world.forge(&["workflow", "new"]).ok();
     let out = world.forge(&["workflow", "new"]).output().exits(1);
-    assert!(out.stderr_text().contains("is there already"), "{out:?}");
+    assert!(out.stderr_text().contains("already exists"), "{out:?}");
     world
         .forge(&["workflow", "lint", "-f", "workflow.toml"])
         .ok();

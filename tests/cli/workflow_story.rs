@@ -387,7 +387,7 @@ fn story_runs_on_tangled() {
                 assert_eq!(made.filter(name).count(), 11);
             }
             false => {
-                // One label definition has all states as its values.
+                // A single label definition has all states as its values.
                 let states = made.find(|label| label["name"] == "Workflow State");
                 let states = &states.unwrap()["valueType"]["enum"];
                 assert_eq!(states.as_array().unwrap().len(), 11, "{states}");

@@ -346,7 +346,7 @@ fn errors_of_wrong_arguments_name_the_right_ones() {
         .call("issue_view", json!({"issue": 9}))
         .fails("not_found");
     assert_eq!(lost.data()["error"]["next"]["tool"], "issue_list");
-    // This argument has aliases.
+    // The argument `issue` has aliases.
     for name in ["number", "issueNumber", "issue_number", "id"] {
         let _ = wire.call("issue_view", json!({name: "#1"})).ok();
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, PrId, Quota, Repo, Result,
     Warning, call,
+    diff::MAX_PARTS,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -37,9 +38,6 @@ use crate::{
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
-/// Maximum number of files and hunks of a diff that are read. Each takes hundreds of bytes of
-/// memory, although a line of a dozen bytes can begin one.
-const MAX_PARTS: usize = 65_536;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
 /// Maximum number of history events that are read.

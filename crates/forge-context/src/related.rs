@@ -27,9 +27,9 @@ pub const MAX_CANDIDATES: usize = 50;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RelatedBy {
-    /// This pull request builds on the other one.
+    /// The pull request builds on the related one.
     Dependency,
-    /// The other one builds on this pull request.
+    /// The related pull request builds on this one.
     Dependent,
     /// Both change the same files. Derived files are ignored.
     SameFiles,
@@ -65,15 +65,15 @@ impl RelatedBy {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Dependency => "this pull request builds on it",
-            Self::Dependent => "it builds on this pull request",
+            Self::Dependency => "this pull request builds on the related one",
+            Self::Dependent => "the related pull request builds on this one",
             Self::SameFiles => {
                 "both change the same file; generated, lock and vendored files do not count"
             }
             Self::LinkedIssue => "both close, or relate to, the same issue or ticket",
             Self::SameBranchPrefix => {
-                "the branch names begin with the same ticket, or with the same path that is more \
-                 than a word such as `fix`"
+                "the branch names begin with the same ticket, or with the same path; a single word \
+                 such as `fix` does not count"
             }
         }
     }

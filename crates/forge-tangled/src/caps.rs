@@ -1,4 +1,4 @@
-//! What tangled can do, and what this backend does of it.
+//! Capabilities of tangled and of this backend.
 
 use std::borrow::Cow;
 

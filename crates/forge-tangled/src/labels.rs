@@ -66,8 +66,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Those of these values, by definition. A value that is no at-uri of an issue counts for
-    /// nothing.
+    /// Reads the relations from label values, by definition. A value that is not the at-uri of an
+    /// issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
         definitions: &[Definition],
@@ -99,18 +99,18 @@ impl Named {
     }
 }
 
-/// What changes of labels add up to.
+/// Labels that result from the label operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labelled {
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
     /// Values of fields, by the field's name.
     pub values: BTreeMap<String, String>,
-    /// What could not be read of them.
+    /// Warnings about definitions that could not be read.
     pub missing: Vec<Warning>,
 }
 
-/// What values a label takes.
+/// Type of a label's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
     /// None: it is there or not. Written as the word `null`.
@@ -171,7 +171,7 @@ impl Definition {
         self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
     }
 
-    /// Whether it can be put on what is in the collection `scope`.
+    /// Returns true if records of the collection `scope` can have the label.
     pub fn is_for(&self, scope: &str) -> bool {
         self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
     }
@@ -182,7 +182,7 @@ impl Definition {
         Relation::named(&self.name).filter(|_| is_free)
     }
 
-    /// Whether it is a field of issues: a label with one text as its value.
+    /// Returns true if the label is a field of issues: a label with a single text as its value.
     pub fn is_field(&self) -> bool {
         self.value_type == ValueType::Text && !self.multiple && self.relation().is_none()
     }
@@ -203,7 +203,7 @@ impl Definition {
             .collect()
     }
 
-    /// What is written for it; `typed` as for [`Self::value`].
+    /// Builds the operand that is written for the label; `typed` as for [`Self::value`].
     fn operand(&self, typed: Option<&str>) -> Result<Operand> {
         Ok(Operand {
             key: self.uri.clone(),
@@ -275,7 +275,7 @@ impl Deref for Definitions {
 }
 
 impl Definitions {
-    /// What they take in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let read = self.read.iter().map(|it| {
             let texts = it.allowed.iter().chain(&it.scope).map(String::len);
@@ -289,8 +289,8 @@ impl Definitions {
         read.chain(unread).sum()
     }
 
-    /// What labels are missing because of the definition `uri`; `None` where it was read, or is
-    /// none of the repository's.
+    /// Returns a warning about the missing labels of the definition `uri`; `None` if the definition
+    /// was read, or is not one of the repository's.
     pub fn missing(&self, uri: &str) -> Option<Warning> {
         let is_named = |it: &&Unread| it.uri == uri || it.others.contains(uri);
         self.unread.iter().find(is_named).map(Unread::warning)
@@ -340,7 +340,12 @@ impl Definitions {
             }
             return Err(Error::not_found(Noun::Label, why).with_hint(hint));
         }
+<<<<<<< HEAD
         // It may be one of those.
+=======
+        // The definition may be one of the unread ones.
+        let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
+>>>>>>> wd
         let why = format!(
             "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
@@ -361,7 +366,7 @@ impl Unread {
     }
 }
 
-/// One addition or removal.
+/// An addition or removal of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub key: String,
@@ -396,9 +401,10 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
 
 /// The labels that operations leave on `subject`, by definition.
 ///
-/// Those of accounts that may not push do not count. Within one record removals come first; records
-/// are taken by the time they name, one of the future by the time of its key; an addition without a
-/// value is a removal (tangled's `models/label.go`). A repeated addition of a value changes nothing.
+/// Operations of accounts that may not push do not count. Within a record removals come first;
+/// records are taken by the time they name, one of the future by the time of its key; an addition
+/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has
+/// no effect.
 ///
 /// A label that takes one value has the last that was added, and loses it to any removal.
 fn applied(
@@ -632,7 +638,7 @@ impl Tangled {
         Ok(definition)
     }
 
-    /// What a filter by labels may have missed.
+    /// Returns warnings about rows that a filter by labels may have missed.
     pub(crate) async fn missed_by_labels(&self, repository: &Repository) -> Vec<Warning> {
         match self.definitions(repository).await {
             Ok(definitions) => definitions.warnings(),
@@ -715,7 +721,8 @@ impl Tangled {
         Ok(change)
     }
 
-    /// What a change of the labels of `subject`, which is by `author`, has to be later than.
+    /// Returns the bound that the next label operation on `subject`, which is by `author`, must
+    /// exceed.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &Repository,
@@ -756,7 +763,7 @@ impl Tangled {
         for name in names {
             let (definition, typed) =
                 part(definitions, name, scope).map_err(|e| match definitions.unread.first() {
-                    // It may be that one.
+                    // The label may be the unread one.
                     Some(unread) => {
                         let message = format!("{}; {}", e.message(), unread.warning().message);
                         let list =
@@ -917,7 +924,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_add_up_as_tangled_adds_them() {
+    fn label_operations_are_applied_in_tangled_order() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
@@ -984,7 +991,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_operation_is_later_than_those_that_count() {
+    fn label_operation_is_later_than_counted_operations() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::new(),
@@ -1029,7 +1036,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_operands_or_say_why_not() {
+    fn label_names_become_operands_or_are_refused() {
         let mut priority = definition("priority", ValueType::Text);
         priority.allowed = vec!["high".into(), "low".into()];
         let mut issues = definition("issue-only", ValueType::Null);

@@ -48,7 +48,7 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// One whose record has its title and its body in `[title, body]`.
+    /// Creates the source of a record, with its title and body in `[title, body]`.
     fn new(
         kind: SubjectKind,
         record: Record,
@@ -124,7 +124,7 @@ struct Home {
     hosts: Hosts,
 }
 
-/// What texts and records name.
+/// Objects that texts and records name.
 #[derive(Default)]
 struct Mentioned {
     /// Records, by at-uri.

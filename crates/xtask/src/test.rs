@@ -246,8 +246,8 @@ pub fn run(extent: Extent) -> Result<bool> {
     let program = api::program()?;
 
     println!("== build");
-    // One build of all targets gives program and tests the same features, so that nothing is
-    // compiled twice.
+    // A build of all targets gives program and tests the same features, so that nothing is compiled
+    // twice.
     let begun = Instant::now();
     let (built, _) = watched(&mut cargo(&BUILD))?;
     report

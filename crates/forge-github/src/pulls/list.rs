@@ -207,8 +207,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // This page is full before GitHub's page ends, so the next page continues after
-                    // this row.
+                    // The page is full before GitHub's page ends, so the next page continues after
+                    // the last row.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());

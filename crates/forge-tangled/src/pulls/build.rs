@@ -20,10 +20,10 @@ use crate::{
     repository::Repository,
 };
 
-/// More references of a record close no issue, as in a text.
+/// Maximum number of issues that the references of one record close. A text has the same limit.
 const MAX_REFERENCES: usize = 500;
 
-/// What is known beside the record itself.
+/// Facts about a pull request in addition to its record.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub state: Option<PrState>,
@@ -145,7 +145,7 @@ impl Tangled {
         }
     }
 
-    /// What changes of labels add up to.
+    /// Reads the labels that result from the label operations.
     pub(crate) async fn labels_of(
         &self,
         repository: &Repository,
@@ -166,7 +166,7 @@ impl Tangled {
         Ok(self.labelled(&definitions, &applied).await)
     }
 
-    /// What these values of labels are, by definition.
+    /// Returns the labels of the given values, by definition.
     pub(crate) async fn labelled(
         &self,
         definitions: &Definitions,
@@ -200,7 +200,7 @@ impl Tangled {
         labelled
     }
 
-    /// Who may say what.
+    /// Reads the accounts with push access.
     pub(crate) async fn writers(&self, repository: &Repository) -> status::Writers {
         let pushers = self.collaborators(repository).await;
         status::Writers {

@@ -15,7 +15,7 @@ use forge_workflow::{
 
 use crate::hub::{Hub, REPO, fields, handle};
 
-/// What the other writer does between read and write.
+/// The other writer's action between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),

@@ -46,7 +46,7 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // This merge also closes issues that somebody had reopened before it.
+    // A merge also closes issues that somebody had reopened earlier.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;

@@ -24,7 +24,7 @@ pub struct WorkflowPickArgs {
     /// The workflow's command that takes the issue, such as research; without --claim, a role also
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Who claims the issue, with --claim.
+    /// Holder of the claim, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// The largest estimate [default: the limit of the workflow]

@@ -48,7 +48,7 @@ impl IssueArg {
     }
 }
 
-/// Who takes an issue, and for how long.
+/// Holder and duration of a claim.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HolderArgs {
     /// The holder's name in the claim [default: the account]
