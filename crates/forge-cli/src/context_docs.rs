@@ -333,8 +333,11 @@ fn links(out: &mut String) {
          limits the projects, `jira.key_patterns` describes keys, and `jira.enabled = false` turns all \
          of it off.\n\n\
          ### Related pull requests\n\n\
-         Related pull requests are searched among the 50 newest that are open or were touched within \
-         {LOOKBACK_DAYS} days; the {MAX_RELATED} strongest are shown.\n\n\
+         Related pull requests are searched among 50: on GitHub the last updated ones, elsewhere the \
+         newest. A warning says how many there are if there are more. Of these 50, those that are open \
+         or were touched within {LOOKBACK_DAYS} days count; the {MAX_RELATED} strongest are shown. A \
+         shared issue is one that the other pull request names in title, description or branch, or \
+         that the forge lists as closed by it.\n\n\
          | Relationship | What it means |\n|---|---|\n"
     );
     for by in RelatedBy::ALL {

@@ -27,7 +27,7 @@ use crate::{
     pack::length_of_parts,
     preflight::{base_rules, dependency, rules_of},
     readiness::not_indexed,
-    related::related_pulls,
+    related::{related_pulls, unexamined},
     since::SincePoint,
     source::SourcePlan,
     ticket::ReadTicket,
@@ -552,7 +552,8 @@ impl Gather<'_> {
         }
         let mut query = PullQuery::default();
         query.state = StateFilter::All;
-        query.fields = PrFields::FILES | PrFields::DEPENDS_ON;
+        query.prefers_updated = true;
+        query.fields = PrFields::FILES | PrFields::DEPENDS_ON | PrFields::LINKED_ISSUES;
         Some(
             self.repo
                 .pulls(&query, PageReq::first(MAX_CANDIDATES))
@@ -619,6 +620,7 @@ impl Gather<'_> {
             .keep(ContextSection::RelatedPrs, candidates)
             .map(|page| {
                 warnings.extend(page.warnings.clone());
+                warnings.extend(unexamined(&page));
                 related_pulls(&pull, &items, links.as_ref(), &page.items, self.req)
             });
         let files = pull.files.take();

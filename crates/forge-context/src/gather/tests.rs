@@ -87,6 +87,45 @@ fn requests_follow_the_included_sections() {
 }
 
 #[test]
+fn unexamined_pulls_are_a_warning() {
+    let warnings = |count: u64| {
+        let other = |n: u64| {
+            let mut pull = crate::sample::pull();
+            pull.id = PrId::number(pull.id.repo, n + 10);
+            pull
+        };
+        let forge = StubForge {
+            others: (0..count).map(other).collect(),
+            ..StubForge::default()
+        };
+        let (found, _) = read(forge, &req(&[ContextSection::RelatedPrs]));
+        found.warnings
+    };
+    assert_eq!(warnings(50), []);
+    let told = warnings(51);
+    let said = "the newest 50 of 51 pull requests were examined for related ones";
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].message, said);
+    assert!(told[0].hint.is_some());
+}
+
+#[test]
+fn issue_that_only_the_forge_links_relates_pulls() {
+    let mut forge = StubForge::default();
+    forge.pull.description = "Closes #14.".to_owned();
+    forge.pull.files = Some(vec![]);
+    let mut other = crate::sample::pull();
+    other.id = PrId::number(other.id.repo, 8);
+    other.head_branch = "else".to_owned();
+    other.linked_issues = Some(vec![linked(14)]);
+    forge.others = vec![other];
+    let (found, _) = read(forge, &req(&[ContextSection::RelatedPrs]));
+    let related = found.related_prs.unwrap();
+    assert_eq!(related.len(), 1);
+    assert_eq!(related[0].relationship, crate::RelatedBy::LinkedIssue);
+}
+
+#[test]
 fn unsupported_links_are_not_requested() {
     let forge = StubForge {
         capabilities: capabilities_without(&[Capability::Links]),
