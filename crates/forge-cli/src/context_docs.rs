@@ -99,6 +99,7 @@ seconds between.
 | Case | What happens |
 |---|---|
 | more than 100 comments, reviews, threads or checks | the newest 100 are there, open threads and failed checks before others; a warning has the total and what reads all. Of comments, reviews and commits GitHub is asked for no more; the verdict counts all threads and checks |
+| a failed check run whose annotations and steps give no reason, or cannot be read | `summary` is `null`, because the title of a run is no reason. A warning counts the check runs whose title was left out, and those that were not read; `forge pr checks` shows the titles |
 | a query that GitHub calls too costly | comments, reviews and linked issues are errors of their sections, and the verdict is read without them |
 | a diff that GitHub refuses | it is put together from the files, or made by git where there is a clone |
 | few requests of the rate limit left (`context.rate_limit_buffer`) | logs, related pull requests, sources and the texts of linked issues are left out, each with an error that says when to ask again |
@@ -314,6 +315,9 @@ fn links(out: &mut String) {
          1. `closes`: the forge lists it, or one of the nine closing words stands before it\n\
          2. `related`: after `related to`, `relates to`, `part of`, `see`\n\
          3. `references`\n\n\
+         The first 10 issues of the forge's list, title, description, commits and branch are read. \
+         Later ones, and those that only a comment names, have a title and a state but no text: a \
+         warning names them, and `forge issue view N` reads one.\n\n\
          `forge pr context` also reads an issue of another repository of the host. The MCP server \
          reads one only in a repository that `--allow-repo` lists; without a list it names the issue \
          and reads nothing there.\n\n\
