@@ -744,6 +744,31 @@ fn r_002_8_linked_issue_has_labels_and_newest_comments() {
 }
 
 #[test]
+fn r_002_8_newest_comment_names_an_issue() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    for _ in 0..100 {
+        seed.comment(REPO, 1, "grace", "Fine.");
+    }
+    seed.comment(REPO, 1, "grace", &format!("See #{number}."));
+    drop(seed);
+    let found = hub.context(&["1", "--json", "linkedIssues,warnings"]);
+    let linked = &found["linkedIssues"][0];
+    assert_eq!(linked["key"], format!("#{number}"), "{found}");
+    assert_eq!(linked["title"], "It leaks");
+    assert_eq!(linked["body"], Value::Null);
+    let said = found["warnings"].to_string();
+    for wanted in [
+        "the newest 100 of 101 comments were searched for links".to_owned(),
+        format!("the texts of 1 linked issue(s) were not read: #{number}"),
+        format!("forge issue view {number}"),
+    ] {
+        assert!(said.contains(&wanted), "{wanted:?} is not in {said}");
+    }
+}
+
+#[test]
 fn long_texts_of_linked_issues_leave_room_for_short_ones() {
     let hub = Hub::with_green_pull();
     let mut seed = hub.double.seed();

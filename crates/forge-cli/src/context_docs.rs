@@ -100,6 +100,7 @@ While GitHub computes the mergeability, the mergeability is read up to four time
 | Case | Result |
 |---|---|
 | more than 100 comments, reviews, threads or checks | the bundle has the newest 100, open threads and failed checks first. A warning has the total and names the command that reads all. The verdict counts all threads and checks; further comments, reviews and commits are not requested |
+| a failed check run whose annotations and steps give no reason, or cannot be read | `summary` is `null`, because the title of a run is no reason. A warning counts such check runs; `forge pr checks` shows the titles |
 | a query that GitHub refuses as too costly | the sections of comments, reviews and linked issues fail, and the verdict is read without them |
 | a diff that GitHub refuses | the diff is made by git if there is a clone, else from the list of files |
 | few requests of the rate limit left (`context.rate_limit_buffer`) | logs, related pull requests, sources and the texts of linked issues are left out, each with an error that says when to ask again |
@@ -320,6 +321,9 @@ fn links(out: &mut String) {
          1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue\n\
          2. `related`: `related to`, `relates to`, `part of` or `see` precedes the issue\n\
          3. `references`: the issue is named otherwise\n\n\
+         The first 10 issues of the forge's list, title, description, commits and branch are read. \
+         Later ones, and issues that only a comment names, have a title and a state but no text. A \
+         warning names them, and `forge issue view N` reads one.\n\n\
          `forge pr context` also reads issues of other repositories on the host. The MCP server reads \
          such an issue only if `--allow-repo` lists its repository. Without `--allow-repo`, the server \
          names the issue and does not read it.\n\n\
@@ -339,8 +343,11 @@ fn links(out: &mut String) {
          limits the projects, `jira.key_patterns` describes keys, and `jira.enabled = false` disables \
          tickets.\n\n\
          ### Related pull requests\n\n\
-         Related pull requests are searched among the 50 newest that are open or were updated within \
-         {LOOKBACK_DAYS} days. The {MAX_RELATED} strongest are shown.\n\n\
+         Related pull requests are searched among 50: on GitHub those updated last, elsewhere the \
+         newest. If there are more, a warning has the total. Of these 50, the open ones and those \
+         updated within {LOOKBACK_DAYS} days count. The {MAX_RELATED} strongest are shown. Two pull \
+         requests share an issue if both name the issue in title, description or branch, or if the \
+         forge lists the issue as closed by both.\n\n\
          | Relationship | Meaning |\n|---|---|\n"
     );
     for by in RelatedBy::ALL {

@@ -340,12 +340,7 @@ impl Definitions {
             }
             return Err(Error::not_found(Noun::Label, why).with_hint(hint));
         }
-<<<<<<< HEAD
-        // It may be one of those.
-=======
         // The definition may be one of the unread ones.
-        let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
->>>>>>> wd
         let why = format!(
             "it is unknown whether there is a label '{name}': {}",
             told.join("; ")

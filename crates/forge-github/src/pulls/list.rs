@@ -142,6 +142,10 @@ impl GitHub {
             own.insert("states".into(), json!(query::states(query.state)));
             own.insert("base".into(), json!(query.base));
             own.insert("head".into(), json!(query.head));
+            if query.prefers_updated {
+                let order = json!({ "field": "UPDATED_AT", "direction": "DESC" });
+                own.insert("order".into(), order);
+            }
         }
         let mut variables = Value::Object(own);
         let heavy = fields::is_heavy(fields);
