@@ -81,7 +81,7 @@ fn deploy_ruleset() -> Ruleset {
 }
 
 #[test]
-fn watch_awaits_required_check_that_has_not_reported() {
+fn watch_awaits_unreported_required_check() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.ruleset(REPO, deploy_ruleset());
