@@ -13,6 +13,7 @@ mod judge;
 mod reviews;
 mod rule;
 
+pub(crate) use checks::lacks_required_check;
 pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
