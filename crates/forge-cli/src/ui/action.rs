@@ -105,7 +105,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Round, &["round"]),
     (Param::Search, &["search"]),
     (Param::Since, &["since"]),
-    (Param::State, &["state"]),
+    (Param::State, &["state", "to"]),
     (Param::Subject, &["subject"]),
     (Param::TargetState, &["to"]),
     (Param::Title, &["title"]),
