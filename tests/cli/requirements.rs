@@ -228,15 +228,12 @@ pub fn page() -> String {
         let corrections = earlier_sets::CORRECTIONS.iter();
         let corrections = corrections.filter(|row| row.0.starts_with(&prefix));
         for (number, what, replaced) in rows.iter().chain(corrections) {
-            let found = tests.get(*number).map(|found| found.join("<br>"));
-            let held = found.or(replaced.map(str::to_owned));
-            if held.is_none() {
+            let mut held = tests.get(*number).cloned().unwrap_or_default();
+            held.extend(replaced.map(str::to_owned));
+            if held.is_empty() {
                 without.push(*number);
             }
-            page.push_str(&format!(
-                "| {number} | {what} | {} |\n",
-                held.unwrap_or_default()
-            ));
+            page.push_str(&format!("| {number} | {what} | {} |\n", held.join("<br>")));
         }
     }
     page.push_str("\n## `pr context`\n\n| Number | What is wanted | Tests |\n|---|---|---|\n");

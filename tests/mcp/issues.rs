@@ -135,7 +135,9 @@ fn issue_value_outside_the_scale_is_refused() {
             ("issue_edit", json!({"issue": 1, "values": huge})),
         ] {
             let refused = wire.call(tool, args).fails("invalid_input");
-            let _ = refused.says("unknown estimate 'Huge': the scale is XS, S, M, L, XL");
+            let _ = refused
+                .says("unknown estimate 'Huge': the scale is XS, S, M, L, XL")
+                .says("(argument values)");
         }
         create(&mut wire, "Part", json!({"values": {"estimate": "m"}}));
         for size in ["M", "S"] {

@@ -183,6 +183,9 @@ capabilities! {
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
+    /// Claim an issue in a workflow. The text of [`Support::Emulated`] begins with the guarantee:
+    /// `exclusive`, `ordered` or `advisory`.
+    IssueClaim = "issue.claim", "Claiming an issue";
     /// Links of a pull request or an issue: closes, mentions, depends on, and the reverse.
     Links = "links", "Reading links between pull requests and issues";
     /// List the labels of a repository.

@@ -334,6 +334,13 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             hint!("name the version anyway: forge compares it right before the edit"),
         ),
         (
+            IssueClaim,
+            Support::Emulated {
+                how: "advisory: the claim is a comment, and the earliest counts by the times that \
+                      authors write; a race is reported",
+            },
+        ),
+        (
             Links,
             Support::ClientSide {
                 how: "forge reads the index's lists of the repository and searches them itself",
