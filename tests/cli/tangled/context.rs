@@ -31,7 +31,7 @@ fn tangled_context_has_the_documented_facts() {
 fn at_uri_contradicting_repo_flag_is_refused() {
     let t = Tangled::new();
     let uri = t.open("topic");
-    t.world.repository(&t.alice, "gadget");
+    let _ = t.world.repository(&t.alice, "gadget");
     let gadget = "tangled:alice.test/gadget";
     for (command, repo) in [
         ("context", gadget),
