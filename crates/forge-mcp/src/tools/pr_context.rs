@@ -265,6 +265,8 @@ struct RelatedPullOut {
     relationship: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     overlap_files: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Clean>,
 }
 
 /// The hunks are in the text.
@@ -283,6 +285,8 @@ struct DiffOut {
 #[derive(Debug, Serialize, JsonSchema)]
 struct PackedOut {
     path: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_path: Option<Clean>,
     status: String,
     /// code, test, docs, ci, generated, lock or vendored
     class: String,
@@ -756,6 +760,7 @@ impl RelatedPullOut {
             state: state(pull.state),
             relationship: pull.relationship.name().to_owned(),
             overlap_files: pull.overlap_files.iter().map(|f| c.line(f)).collect(),
+            url: line(&pull.url),
         }
     }
 }
@@ -782,6 +787,7 @@ impl PackedOut {
     fn of(file: &PackedFile, c: &Cleaner) -> Self {
         Self {
             path: c.line(&file.path),
+            previous_path: file.previous_path.as_ref().map(|p| c.line(p)),
             status: serde_name(&file.status),
             class: file.class.name().to_owned(),
             additions: file.additions,
@@ -791,12 +797,13 @@ impl PackedOut {
     }
 
     /// Returns the line before the hunks, with the omissions.
-    fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
+    fn head(&self) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
             _ => "binary".to_owned(),
         };
-        let was = previous.map(|p| format!(" (was {})", content::name(&c.line(p))));
+        let was = self.previous_path.as_ref();
+        let was = was.map(|path| format!(" (was {})", content::name(path)));
         let notes: String = self.omitted.iter().map(OmissionOut::note).collect();
         format!(
             "file {} {counts} {}{notes} {}{}\n",
@@ -1009,7 +1016,7 @@ fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> Di
     for file in &diff.files {
         let row = PackedOut::of(file, c);
         begins.push(blocks.texts.len());
-        head.push_str(&row.head(file.previous_path.as_ref(), c));
+        head.push_str(&row.head());
         let length = budget::length(&row);
         let mut hunks = file.hunks.iter();
         if let Some(first) = hunks.next() {
