@@ -316,6 +316,8 @@ struct SectionErrorOut {
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// Maximum length of an issue's text, in characters.
 const MAX_ISSUE_CHARS: usize = 2_000;
+/// Maximum length of the statistics of the diff and of `since`, in characters.
+const MAX_STATISTICS_CHARS: usize = 400;
 
 /// The blocks before the sections: the head and the description.
 const TOP_BLOCK: usize = 0;
@@ -403,11 +405,15 @@ impl Tool for PrContext {
             (None, true) => String::new(),
             (None, false) => format!("#{} (continued)\n", pull.number),
         };
-        let lengths = Lengths {
+        let mut lengths = Lengths {
             always: budget::length(&(&pull, &summary, &verdict, &waited)),
             blocks: &blocks.lengths,
         };
         let mut fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
+        if sections.has_bare_statistics(&fitted.begun) {
+            lengths.always += MAX_STATISTICS_CHARS;
+            fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
+        }
         let next = fitted.next.map(|at| {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
@@ -865,12 +871,13 @@ struct DiffSection {
 }
 
 impl DiffSection {
-    /// Returns the part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page. The first page always has the
+    /// statistics.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
         files.retain(|_| begins.next().is_some_and(|at| page.contains(&at)));
-        (!files.is_empty() || self.out.files_total == 0).then_some(self.out)
+        (!files.is_empty() || page.contains(&TOP_BLOCK)).then_some(self.out)
     }
 }
 
@@ -954,6 +961,14 @@ impl PrContextSections {
                 .as_ref()
                 .map(|found| source::section(found, c, blocks)),
         }
+    }
+
+    /// Returns true if the first page has the statistics of a diff, but none of its files.
+    fn has_bare_statistics(&self, page: &Range<usize>) -> bool {
+        let of_since = self.since.as_ref().map(|since| &since.diff);
+        let mut diffs = self.diff.iter().chain(of_since);
+        let is_bare = |diff: &DiffSection| !diff.begins.iter().any(|at| page.contains(at));
+        page.contains(&TOP_BLOCK) && diffs.any(is_bare)
     }
 
     /// Returns the part of the data that belongs to a page.
