@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forge_github_double::{
     Fault, PullSeed,
-    state::{Reaction, ReviewComment, ReviewState},
+    state::{Permission, Reaction, ReviewComment, ReviewState},
 };
 use forge_testkit::{GitShim, ShimPlan};
 use serde_json::{Value, json};
@@ -197,7 +197,10 @@ fn github_context_is_equal_in_cli_and_mcp() {
         ..PullSeed::default()
     };
     seed.open_pull(REPO, &other);
+    seed.collaborator(REPO, "carol", Permission::Write);
     drop(seed);
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "--add-reviewer", "carol"])
+        .ok();
     let (shown, told) = both(&hub, &mut wire, &ALL_SECTIONS);
     for line in lines_in_text(&shown) {
         assert!(told.text().contains(&line), "{line:?}: {}", told.text());
@@ -213,6 +216,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
     for section in ["related", "logs", "changed_files", "history", "source"] {
         assert_ne!(shown[section], json!([]), "{section}: {shown}");
     }
+    assert_eq!(shown["pull"][2], json!([1, 0, ["carol"]]), "{shown}");
     let [own, in_threads] = [0_usize, 1].map(|n| &shown["comments"][n]);
     assert_eq!(own[0]["reactions"], json!(["\"HEART\" 1"]));
     assert!(own[0]["updated_at"].is_string(), "{own}");
