@@ -223,6 +223,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
     assert_eq!(in_threads[1]["reply_to"], in_threads[0]["id"]);
     assert_eq!(shown["linked"][0]["labels"], json!(["bug"]), "{shown}");
     assert_eq!(shown["linked"][0]["comments"][0]["body"], "Also here.");
+    assert_eq!(shown["rollup"], "failure", "{shown}");
     let failed = &shown["checks"][0];
     assert_eq!(failed["summary"], "failed in step: Run clippy", "{shown}");
     assert!(failed["completed_at"].is_string(), "{failed}");

@@ -9,6 +9,13 @@ pub fn facts(bundle: &Value) -> Value {
         true => &of["ci_status"]["checks"],
         false => &of["ci_status"],
     };
+    // The tool has the rollup of the checks in the pull request.
+    let rollup = match checks.is_array() {
+        true => of["ci_status"]
+            .get("overall")
+            .unwrap_or(&of["pull_request"]["checks"]),
+        false => &Value::Null,
+    };
     json!({
         "pull": pull(&of),
         "verdict": of_fields(&of["verdict"], &["ready_to_merge", "head_sha", "base_sha"]),
@@ -18,6 +25,7 @@ pub fn facts(bundle: &Value) -> Value {
             "outstanding_threads",
         ]),
         "risk": risk(&of["summary"]),
+        "rollup": rollup,
         "checks": picked(checks, &[
             "name", "status", "workflow", "conclusion", "required", "summary", "started_at",
             "completed_at", "url",
