@@ -637,8 +637,14 @@ fn r_002_3_failing_section_does_not_fail_the_call() {
 
 #[test]
 fn default_sections_need_two_round_trips_at_most() {
-    let hub = Hub::with_green_pull();
+    // One page of a section has at most a hundred items. Each thread also makes a review.
+    let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
+    for n in 0..100 {
+        seed.comment(REPO, 1, "ada", &format!("Comment {n}"));
+        seed.thread(REPO, 1, "ada", "work.txt");
+        seed.check(REPO, 1, "CI", &format!("job {n}"), "SUCCESS");
+    }
     let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
     drop(seed);
     let body = format!("Closes #{number}. Fixes PROJ-12.");
@@ -646,9 +652,15 @@ fn default_sections_need_two_round_trips_at_most() {
         .ok();
     hub.double.reset_record();
     // The delay makes concurrent requests overlap, so that the test can measure the longest chain.
-    let slow = Fault::delayed(Duration::from_millis(200));
+    // The delay also exceeds the time that the double needs for a hundred items.
+    let slow = Fault::delayed(Duration::from_millis(300));
     hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);
+    let count = |list: &Value| list.as_array().map(Vec::len);
+    assert_eq!(count(&found["threads"]), Some(100), "{found}");
+    assert_eq!(count(&found["comments"]), Some(200));
+    assert_eq!(count(&found["reviews"]), Some(100));
+    assert_eq!(count(&found["ciStatus"]["checks"]), Some(100));
     // R-002-8
     let linked = found["linkedIssues"].as_array().unwrap();
     assert_eq!(linked.len(), 2, "{found}");

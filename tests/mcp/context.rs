@@ -328,6 +328,14 @@ fn context_pages_contain_each_item_once() {
         .map(Vec::len)
         .sum();
     assert_eq!(files, 30);
+    // R-002-10: the first page, which the checks fill, has the statistics of the diff.
+    assert!(!pages[0].text().contains("\ndiff: "));
+    let mut diff = pages[0].data()["diff"].clone();
+    diff.as_object_mut().unwrap().remove("context_lines");
+    let wanted = json!({
+        "files_total": 30, "additions": 30, "deletions": 0, "truncated": false, "files": []
+    });
+    assert_eq!(diff, wanted);
 }
 
 /// Creates a hub with Grace's pull request 1, which adds these files.

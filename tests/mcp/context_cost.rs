@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use forge_github_double::{Fault, state::ReviewState};
+use forge_github_double::{
+    Fault, PullSeed,
+    state::{Permission, Reaction, ReviewComment, ReviewState},
+};
 use forge_testkit::{GitShim, ShimPlan};
 use serde_json::{Value, json};
 
@@ -98,6 +101,19 @@ fn context_with_unknown_mergeability_is_not_cached() {
     assert_eq!(hub.double.counts().api, requests);
 }
 
+const ALL_SECTIONS: [&str; 10] = [
+    "comments",
+    "reviews",
+    "ci",
+    "ci_logs",
+    "linked_issues",
+    "related_prs",
+    "diff",
+    "files",
+    "history",
+    "source",
+];
+
 /// Returns the comment on a line that both the local world and the GitHub world have.
 fn on_line(path: &str) -> [String; 2] {
     ["--line".to_owned(), format!("{path}:1=One?")]
@@ -109,10 +125,10 @@ fn github_context_is_equal_in_cli_and_mcp() {
     let mut seed = hub.double.seed();
     seed.lag = 0;
     let issue = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
-    seed.comment(REPO, 1, "grace", "Why so?");
+    let comment = seed.comment(REPO, 1, "grace", "Why so?");
     seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
     seed.check(REPO, 1, "CI", "build", "SUCCESS");
-    seed.check(REPO, 1, "CI", "lint", "FAILURE");
+    let lint = seed.check(REPO, 1, "CI", "lint", "FAILURE");
     drop(seed);
     let body = format!("Closes #{issue}");
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
@@ -147,6 +163,107 @@ fn github_context_is_equal_in_cli_and_mcp() {
     for section in ["checks", "threads", "reviews", "linked", "files"] {
         assert_ne!(shown[section], json!([]), "{section}: {shown}");
     }
+
+    // The second pass has every section, and facts that the first pass has not.
+    hub.double.clear_faults();
+    let mut seed = hub.double.seed();
+    let heart = Reaction {
+        id: seed.next_id(),
+        user: seed.find_account("ada"),
+        content: "HEART".to_owned(),
+        created_at: seed.tick(),
+    };
+    seed.reactions.entry(comment).or_default().push(heart);
+    seed.comments.get_mut(&comment).unwrap().edited = true;
+    let first = seed.review_comments.values().next().unwrap().clone();
+    let id = seed.next_id();
+    let reply = ReviewComment {
+        id,
+        reply_to: Some(first.id),
+        body: "Because.".to_owned(),
+        ..first
+    };
+    seed.review_comments.insert(id, reply);
+    seed.explain(lint, ("Some checks failed", "Run clippy"), &[]);
+    seed.log(lint, "first\nlast: it failed\n");
+    seed.label_issue(REPO, issue, "bug");
+    seed.comment(REPO, issue, "grace", "Also here.");
+    let changes = [("d/0000.txt", Some("other\n"))];
+    seed.commit(REPO, "other", &changes, "Other");
+    let other = PullSeed {
+        author: "ada",
+        title: "Other",
+        head: "other",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &other);
+    seed.collaborator(REPO, "carol", Permission::Write);
+    drop(seed);
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "--add-reviewer", "carol"])
+        .ok();
+    let (shown, told) = both(&hub, &mut wire, &ALL_SECTIONS);
+    for line in lines_in_text(&shown) {
+        assert!(told.text().contains(&line), "{line:?}: {}", told.text());
+    }
+    // The comparison needs a result without cuts.
+    let data = told.data();
+    assert_eq!(
+        (data.get("next_cursor"), data.get("bodies_in_text")),
+        (None, None)
+    );
+    let (shown, told) = (facts(&shown), facts(data));
+    assert_eq!(shown, told);
+    for section in ["related", "logs", "changed_files", "history", "source"] {
+        assert_ne!(shown[section], json!([]), "{section}: {shown}");
+    }
+    assert_eq!(shown["pull"][2], json!([1, 0, ["carol"]]), "{shown}");
+    let [own, in_threads] = [0_usize, 1].map(|n| &shown["comments"][n]);
+    assert_eq!(own[0]["reactions"], json!(["\"HEART\" 1"]));
+    assert!(own[0]["updated_at"].is_string(), "{own}");
+    assert_eq!(in_threads[1]["reply_to"], in_threads[0]["id"]);
+    assert_eq!(shown["linked"][0]["labels"], json!(["bug"]), "{shown}");
+    assert_eq!(shown["linked"][0]["comments"][0]["body"], "Also here.");
+    assert_eq!(shown["rollup"], "failure", "{shown}");
+    let failed = &shown["checks"][0];
+    assert_eq!(failed["summary"], "failed in step: Run clippy", "{shown}");
+    assert!(failed["completed_at"].is_string(), "{failed}");
+    assert!(shown["related"][0]["url"].is_string(), "{shown}");
+
+    // A section that fails has the same error.
+    let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
+    hub.double.fault(broken.always());
+    let (shown, told) = both(&hub, &mut wire, &["diff"]);
+    let (shown, told) = (facts(&shown), facts(told.data()));
+    assert_eq!(shown, told);
+    assert_eq!(shown["errors"][0]["section"], "diff", "{shown}");
+}
+
+/// Returns the bundle of the command and the result of the tool with these sections.
+fn both(hub: &Hub, wire: &mut Wire, include: &[&str]) -> (Value, Called) {
+    let listed = include.join(",");
+    let args = ["pr", "context", "1", "-R", REPO, "--json", "-i", &listed];
+    let shown = hub.forge(&args).output().success().json();
+    (shown, look(wire, json!({"include": include})))
+}
+
+/// Returns the lines of a bundle that only the text of the tool has: the hunks of the diff, and the
+/// sources with their line numbers.
+fn lines_in_text(bundle: &Value) -> Vec<String> {
+    let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let mut lines = Vec::new();
+    for file in list(&bundle["diff"]["files"]) {
+        let hunks = list(&file["hunks"]).into_iter();
+        lines.extend(hunks.map(|hunk| hunk["text"].as_str().unwrap().to_owned()));
+    }
+    for file in list(&bundle["source"]["files"]) {
+        for excerpt in list(&file["excerpts"]) {
+            let text = excerpt["text"].as_str().unwrap().lines();
+            let numbered = text.zip(excerpt["line"].as_u64().unwrap()..);
+            lines.extend(numbered.map(|(line, n)| format!("\n{n}| {line}\n")));
+        }
+    }
+    assert!(lines.len() > 2, "{bundle}");
+    lines
 }
 
 #[test]

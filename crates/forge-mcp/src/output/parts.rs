@@ -137,6 +137,10 @@ pub(crate) struct CheckOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Clean>,
 }
 
@@ -150,6 +154,8 @@ impl CheckOut {
             workflow: line(&check.workflow),
             required: check.required,
             summary: line(&check.summary),
+            started_at: check.started_at.map(time),
+            completed_at: check.completed_at.map(time),
             url: line(&check.url),
         }
     }

@@ -265,6 +265,8 @@ struct RelatedPullOut {
     relationship: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     overlap_files: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Clean>,
 }
 
 /// The hunks are in the text.
@@ -283,6 +285,8 @@ struct DiffOut {
 #[derive(Debug, Serialize, JsonSchema)]
 struct PackedOut {
     path: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_path: Option<Clean>,
     status: String,
     /// code, test, docs, ci, generated, lock or vendored
     class: String,
@@ -312,6 +316,8 @@ struct SectionErrorOut {
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// Maximum length of an issue's text, in characters.
 const MAX_ISSUE_CHARS: usize = 2_000;
+/// Maximum length of the statistics of the diff and of `since`, in characters.
+const MAX_STATISTICS_CHARS: usize = 400;
 
 /// The blocks before the sections: the head and the description.
 const TOP_BLOCK: usize = 0;
@@ -399,11 +405,15 @@ impl Tool for PrContext {
             (None, true) => String::new(),
             (None, false) => format!("#{} (continued)\n", pull.number),
         };
-        let lengths = Lengths {
+        let mut lengths = Lengths {
             always: budget::length(&(&pull, &summary, &verdict, &waited)),
             blocks: &blocks.lengths,
         };
         let mut fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
+        if sections.has_bare_statistics(&fitted.begun) {
+            lengths.always += MAX_STATISTICS_CHARS;
+            fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
+        }
         let next = fitted.next.map(|at| {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
@@ -762,6 +772,7 @@ impl RelatedPullOut {
             state: state(pull.state),
             relationship: pull.relationship.name().to_owned(),
             overlap_files: pull.overlap_files.iter().map(|f| c.line(f)).collect(),
+            url: line(&pull.url),
         }
     }
 }
@@ -788,6 +799,7 @@ impl PackedOut {
     fn of(file: &PackedFile, c: &Cleaner) -> Self {
         Self {
             path: c.line(&file.path),
+            previous_path: file.previous_path.as_ref().map(|p| c.line(p)),
             status: serde_name(&file.status),
             class: file.class.name().to_owned(),
             additions: file.additions,
@@ -797,12 +809,13 @@ impl PackedOut {
     }
 
     /// Returns the line before the hunks, with the omissions.
-    fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
+    fn head(&self) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
             _ => "binary".to_owned(),
         };
-        let was = previous.map(|p| format!(" (was {})", content::name(&c.line(p))));
+        let was = self.previous_path.as_ref();
+        let was = was.map(|path| format!(" (was {})", content::name(path)));
         let notes: String = self.omitted.iter().map(OmissionOut::note).collect();
         format!(
             "file {} {counts} {}{notes} {}{}\n",
@@ -864,12 +877,13 @@ struct DiffSection {
 }
 
 impl DiffSection {
-    /// Returns the part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page. The first page always has the
+    /// statistics.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
         files.retain(|_| begins.next().is_some_and(|at| page.contains(&at)));
-        (!files.is_empty() || self.out.files_total == 0).then_some(self.out)
+        (!files.is_empty() || page.contains(&TOP_BLOCK)).then_some(self.out)
     }
 }
 
@@ -961,6 +975,14 @@ impl PrContextSections {
         }
     }
 
+    /// Returns true if the first page has the statistics of a diff, but none of its files.
+    fn has_bare_statistics(&self, page: &Range<usize>) -> bool {
+        let of_since = self.since.as_ref().map(|since| &since.diff);
+        let mut diffs = self.diff.iter().chain(of_since);
+        let is_bare = |diff: &DiffSection| !diff.begins.iter().any(|at| page.contains(at));
+        page.contains(&TOP_BLOCK) && diffs.any(is_bare)
+    }
+
     /// Returns the part of the data that belongs to a page.
     fn on(
         self,
@@ -1021,7 +1043,7 @@ fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> Di
     for file in &diff.files {
         let row = PackedOut::of(file, c);
         begins.push(blocks.texts.len());
-        head.push_str(&row.head(file.previous_path.as_ref(), c));
+        head.push_str(&row.head());
         let length = budget::length(&row);
         let mut hunks = file.hunks.iter();
         if let Some(first) = hunks.next() {

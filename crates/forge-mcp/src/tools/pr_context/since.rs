@@ -64,7 +64,7 @@ impl SectionItem for ChangedCommitOut {
 pub(super) struct SinceSection {
     out: SinceOut,
     commits: BlockList<ChangedCommitOut>,
-    diff: DiffSection,
+    pub diff: DiffSection,
 }
 
 impl SinceSection {
