@@ -223,27 +223,52 @@ fn reconcile_without_a_store_only_closes_issues() {
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
 }
 
-#[test]
-fn reconcile_without_a_store_needs_no_labels_on_github() {
+/// Opens issue 1, and pull request 2 of branch `work`, which closes that issue.
+fn linked_on_github() -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
-    let issue = seed.open_issue(REPO, "grace", "It breaks", "Often.");
-    let body = format!("Closes #{issue}");
+    seed.open_issue(REPO, "grace", "It breaks", "Often.");
     let pull = PullSeed {
         author: "grace",
         title: "Work",
-        body: &body,
+        body: "Closes #1",
         head: "work",
         ..PullSeed::default()
     };
-    let pull = seed.open_pull(REPO, &pull).to_string();
+    seed.open_pull(REPO, &pull);
     drop(seed);
-    hub.forge(&["pr", "merge", &pull, "--merge", "-R", REPO])
-        .ok();
-    let reconcile = hub.forge(&["workflow", "reconcile", &pull, "-R", REPO]);
+    hub
+}
+
+#[test]
+fn reconcile_without_a_store_needs_no_labels_on_github() {
+    let hub = linked_on_github();
+    hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]).ok();
+    let reconcile = hub.forge(&["workflow", "reconcile", "2", "-R", REPO]);
     let out = reconcile.output().success();
-    let left = format!("not closed: #{issue} (it was closed before)");
-    assert!(out.stderr_text().contains(&left), "{out:?}");
+    let left = "not closed: #1 (it was closed before)";
+    assert!(out.stderr_text().contains(left), "{out:?}");
+}
+
+#[test]
+fn issue_closed_by_github_is_reported() {
+    for named in ["2", "work"] {
+        let hub = linked_on_github();
+        // The first read makes GitHub compute mergeability, and the next read returns the result.
+        hub.forge(&["pr", "view", "2", "--json", "mergeable", "-R", REPO])
+            .ok();
+        hub.double.reset_record();
+        let merge = ["pr", "merge", named, "--merge", "-R", REPO];
+        let out = hub.forge(&merge).output().success();
+        assert_eq!(out.stdout_text(), "");
+        assert_eq!(out.stderr_text(), "closed: #1\n");
+        // The pull request, the merge, the default branch, and the issue.
+        assert_eq!(hub.double.counts().api, 4, "{:?}", hub.double.requests());
+        let again = hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]);
+        let again = again.output().success();
+        let left = "not closed: #1 (it was closed before)";
+        assert!(again.stderr_text().contains(left), "{again:?}");
+    }
 }
 
 #[test]
