@@ -317,6 +317,30 @@ fn issue_reopened_before_the_merge_is_closed() {
 }
 
 #[test]
+fn reconcile_closes_issue_reopened_before_the_merge() {
+    let world = World::with_issues(2);
+    open(&world, "one", &["1,2"]);
+    world.forge(&["issue", "close", "1"]).ok();
+    world.forge(&["issue", "reopen", "1"]).ok();
+    // An unusable workflow keeps the merge from closing the issues.
+    world.set("workflow.definition", "/nowhere/workflow.toml");
+    world.forge(&["pr", "merge", "1", "--merge"]).ok();
+    world.now(&["config", "unset", "workflow.definition"]).ok();
+    // `World::forge` has a fixed clock.
+    for turn in ["close", "reopen"] {
+        let late = world.forge(&["issue", turn, "2"]);
+        late.env("GIT_COMMITTER_DATE", "2026-03-02T12:00:00Z").ok();
+    }
+    let report = reconcile(&world, "1");
+    assert_eq!(report["transitioned"][0]["number"], 1);
+    assert_eq!(
+        report["skipped"],
+        json!([{"issue": "#2", "reason": "it was reopened after the merge"}])
+    );
+    assert!(!world.is_open("1") && world.is_open("2"));
+}
+
+#[test]
 fn merge_into_another_branch_moves_nothing() {
     // C-000-15: an issue that does not move is reported with the reason.
     let world = World::with_issues(1);
