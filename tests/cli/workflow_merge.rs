@@ -341,6 +341,21 @@ fn reconcile_closes_issue_reopened_before_the_merge() {
 }
 
 #[test]
+fn definition_or_preset_alone_makes_merges_move_issues() {
+    let world = World::with_issues(2);
+    world.set("workflow.preset", "small");
+    open(&world, "one", &["1"]);
+    let out = merge(&world, "1");
+    assert_eq!(out.stderr_text(), "moved: #1: no state -> Done (closed)\n");
+    world.now(&["config", "unset", "workflow.preset"]).ok();
+    world.define(|text| format!("{text}\n[on_merge.from]\n\"In Progress\" = \"In Review\"\n"));
+    world.put("2", "In Progress");
+    open(&world, "two", &["2"]);
+    let out = merge(&world, "2");
+    assert_eq!(out.stderr_text(), "moved: #2: In Progress -> In Review\n");
+}
+
+#[test]
 fn merge_into_another_branch_moves_nothing() {
     // C-000-15: an issue that does not move is reported with the reason.
     let world = World::with_issues(1);
