@@ -223,27 +223,52 @@ fn reconcile_without_a_store_only_closes_issues() {
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
 }
 
-#[test]
-fn reconcile_without_a_store_needs_no_labels_on_github() {
+/// Opens issue 1, and pull request 2 of branch `work`, which closes that issue.
+fn linked_on_github() -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
-    let issue = seed.open_issue(REPO, "grace", "It breaks", "Often.");
-    let body = format!("Closes #{issue}");
+    seed.open_issue(REPO, "grace", "It breaks", "Often.");
     let pull = PullSeed {
         author: "grace",
         title: "Work",
-        body: &body,
+        body: "Closes #1",
         head: "work",
         ..PullSeed::default()
     };
-    let pull = seed.open_pull(REPO, &pull).to_string();
+    seed.open_pull(REPO, &pull);
     drop(seed);
-    hub.forge(&["pr", "merge", &pull, "--merge", "-R", REPO])
-        .ok();
-    let reconcile = hub.forge(&["workflow", "reconcile", &pull, "-R", REPO]);
+    hub
+}
+
+#[test]
+fn reconcile_without_a_store_needs_no_labels_on_github() {
+    let hub = linked_on_github();
+    hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]).ok();
+    let reconcile = hub.forge(&["workflow", "reconcile", "2", "-R", REPO]);
     let out = reconcile.output().success();
-    let left = format!("not closed: #{issue} (it was closed before)");
-    assert!(out.stderr_text().contains(&left), "{out:?}");
+    let left = "not closed: #1 (it was closed before)";
+    assert!(out.stderr_text().contains(left), "{out:?}");
+}
+
+#[test]
+fn issue_closed_by_github_is_reported() {
+    for named in ["2", "work"] {
+        let hub = linked_on_github();
+        // The first read makes GitHub compute mergeability, and the next read returns the result.
+        hub.forge(&["pr", "view", "2", "--json", "mergeable", "-R", REPO])
+            .ok();
+        hub.double.reset_record();
+        let merge = ["pr", "merge", named, "--merge", "-R", REPO];
+        let out = hub.forge(&merge).output().success();
+        assert_eq!(out.stdout_text(), "");
+        assert_eq!(out.stderr_text(), "closed: #1\n");
+        // The pull request, the merge, the default branch, and the issue.
+        assert_eq!(hub.double.counts().api, 4, "{:?}", hub.double.requests());
+        let again = hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]);
+        let again = again.output().success();
+        let left = "not closed: #1 (it was closed before)";
+        assert!(again.stderr_text().contains(left), "{again:?}");
+    }
 }
 
 #[test]
@@ -289,6 +314,45 @@ fn issue_reopened_before_the_merge_is_closed() {
         merge(&world, "1");
         assert!(!world.is_open("1"), "{store:?}");
     }
+}
+
+#[test]
+fn reconcile_closes_issue_reopened_before_the_merge() {
+    let world = World::with_issues(2);
+    open(&world, "one", &["1,2"]);
+    world.forge(&["issue", "close", "1"]).ok();
+    world.forge(&["issue", "reopen", "1"]).ok();
+    // An unusable workflow keeps the merge from closing the issues.
+    world.set("workflow.definition", "/nowhere/workflow.toml");
+    world.forge(&["pr", "merge", "1", "--merge"]).ok();
+    world.now(&["config", "unset", "workflow.definition"]).ok();
+    // `World::forge` has a fixed clock.
+    for turn in ["close", "reopen"] {
+        let late = world.forge(&["issue", turn, "2"]);
+        late.env("GIT_COMMITTER_DATE", "2026-03-02T12:00:00Z").ok();
+    }
+    let report = reconcile(&world, "1");
+    assert_eq!(report["transitioned"][0]["number"], 1);
+    assert_eq!(
+        report["skipped"],
+        json!([{"issue": "#2", "reason": "it was reopened after the merge"}])
+    );
+    assert!(!world.is_open("1") && world.is_open("2"));
+}
+
+#[test]
+fn definition_or_preset_alone_makes_merges_move_issues() {
+    let world = World::with_issues(2);
+    world.set("workflow.preset", "small");
+    open(&world, "one", &["1"]);
+    let out = merge(&world, "1");
+    assert_eq!(out.stderr_text(), "moved: #1: no state -> Done (closed)\n");
+    world.now(&["config", "unset", "workflow.preset"]).ok();
+    world.define(|text| format!("{text}\n[on_merge.from]\n\"In Progress\" = \"In Review\"\n"));
+    world.put("2", "In Progress");
+    open(&world, "two", &["2"]);
+    let out = merge(&world, "2");
+    assert_eq!(out.stderr_text(), "moved: #2: In Progress -> In Review\n");
 }
 
 #[test]

@@ -118,6 +118,8 @@ differences are intended.
 - On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions
   everything that the forge would refuse after them; Enter takes the configured method. A local branch
   with commits that were not pushed is reported.
+- `pr merge` reports each issue that the pull request closes on stderr: closed, moved, or left with the
+  reason. gh prints nothing about them.
 - `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor without the key `e`.
   *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
   people, projects and the milestone as text.

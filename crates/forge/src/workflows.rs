@@ -35,18 +35,13 @@ impl Forges {
         ))
     }
 
-    /// Returns the workflow by which merges move issues; `None` if no store is configured.
+    /// Returns the workflow by which merges move issues; `None` if the user's configuration chooses
+    /// neither a workflow nor a store.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
     pub async fn merge_workflow(&self, repo: &Repo) -> Result<Option<Workflow>> {
-        let config = self.config();
-        let named = [
-            config.workflow_store(),
-            config.workflow_label_prefix(),
-            config.workflow_board(),
-        ];
-        match named.iter().any(Option::is_some) {
+        match self.config().chooses_workflow() {
             true => self.workflow(repo).await.map(Some),
             false => Ok(None),
         }

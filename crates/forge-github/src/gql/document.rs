@@ -63,6 +63,13 @@ impl Document {
         let _ = write!(self.variables, "${name}: {ty} ");
     }
 
+    /// Adds a selection to the end of the operation.
+    pub fn root(&mut self, selection: &str) {
+        if let Some(start) = self.operation.strip_suffix('}') {
+            self.operation = format!("{start}{selection} }}");
+        }
+    }
+
     /// Adds a generated fragment. An empty selection becomes `__typename`.
     pub fn fragment(&mut self, name: &str, on: &str, selection: &str) {
         let selection = if selection.is_empty() {

@@ -222,7 +222,8 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
         PrFields::TO_MERGE,
         "mergeable mergeStateStatus isMergeQueueEnabled isInMergeQueue \
          baseRepository { viewerDefaultMergeMethod mergeCommitAllowed squashMergeAllowed \
-         rebaseMergeAllowed }",
+         rebaseMergeAllowed } \
+         closingIssuesReferences(first: 100) { nodes { ...IssueLink } pageInfo { ...PageEnd } }",
     ),
 ];
 

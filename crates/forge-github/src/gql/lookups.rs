@@ -265,18 +265,7 @@ impl Lookups {
             bind(document, format!("targetOwner{i}"), owner);
             bind(document, format!("targetName{i}"), name);
         }
-        for (i, board) in self.numbered.iter().enumerate() {
-            for (alias, of) in [
-                (BOARD_OF_USER, "user"),
-                (BOARD_OF_ORGANIZATION, "organization"),
-            ] {
-                let _ = write!(
-                    query,
-                    " {alias}{i}: {of}(login: $boardOwner{i}) {{ projectV2(number: $board{i}) {{ ...BoardFields }} }}"
-                );
-            }
-            bind(document, format!("boardOwner{i}"), &board.owner);
-        }
+        query.push_str(&self.board_roots());
         if self.viewer {
             query.push_str(" me: viewer { id login }");
         }
@@ -339,12 +328,57 @@ impl Lookups {
             document.variable(&format!("target{i}"), "Int!");
             variables.insert(format!("target{i}"), json!(number));
         }
-        for (i, board) in self.numbered.iter().enumerate() {
-            document.variable(&format!("board{i}"), "Int!");
-            variables.insert(format!("board{i}"), json!(board.number));
-        }
+        self.declare_boards(document);
+        self.bind_boards(variables);
         document.fragment("Lookups", "Query", query.trim_start());
         document.fragment("RepositoryLookups", "Repository", repo.trim_start());
+    }
+
+    fn board_roots(&self) -> String {
+        let mut roots = String::new();
+        for i in 0..self.numbered.len() {
+            for (alias, of) in [
+                (BOARD_OF_USER, "user"),
+                (BOARD_OF_ORGANIZATION, "organization"),
+            ] {
+                let _ = write!(
+                    roots,
+                    " {alias}{i}: {of}(login: $boardOwner{i}) {{ projectV2(number: $board{i}) {{ ...BoardFields }} }}"
+                );
+            }
+        }
+        roots
+    }
+
+    fn declare_boards(&self, document: &mut Document) {
+        for i in 0..self.numbered.len() {
+            document.variable(&format!("boardOwner{i}"), "String!");
+            document.variable(&format!("board{i}"), "Int!");
+        }
+    }
+
+    /// Adds the boards, without the other lookups, to a document without the fragments of
+    /// [`Self::add_to`]. [`Self::bind_boards`] adds the variables.
+    pub fn select_boards(&self, document: &mut Document) {
+        if !self.numbered.is_empty() {
+            document.root(self.board_roots().trim_start());
+            self.declare_boards(document);
+        }
+    }
+
+    /// Sets the variables of the boards.
+    pub fn bind_boards(&self, variables: &mut Map<String, Value>) {
+        for (i, board) in self.numbered.iter().enumerate() {
+            variables.insert(format!("boardOwner{i}"), json!(board.owner));
+            variables.insert(format!("board{i}"), json!(board.number));
+        }
+    }
+
+    /// Returns whether an error concerns a looked-up board. An owner is looked up as a user and as
+    /// an organization, so one of the two fails.
+    pub fn is_about_board(error: &GqlError) -> bool {
+        let root = error.root();
+        root.starts_with(BOARD_OF_USER) || root.starts_with(BOARD_OF_ORGANIZATION)
     }
 
     /// Returns the id of a looked-up label; `repo` is the repository's part of the answer.

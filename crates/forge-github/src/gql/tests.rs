@@ -257,6 +257,8 @@ fn issue_selections_are_valid() {
             let row = issues::selection(&fields, issues::FIRST_COMMENTS);
             list.fragment("IssueSections", "Issue", &row);
             check(&list.text());
+            with_board(&mut list);
+            check(&list.text());
         }
     }
 }
@@ -275,6 +277,13 @@ fn issue_fields() -> impl Iterator<Item = IssueFields> {
     })
 }
 
+/// Adds the lookup of a board.
+fn with_board(document: &mut Document) {
+    let mut lookups = Lookups::default();
+    lookups.board(&board());
+    lookups.select_boards(document);
+}
+
 fn board() -> BoardId {
     BoardId {
         owner: "octo".to_owned(),
@@ -286,7 +295,10 @@ fn board() -> BoardId {
 fn related_issue_documents_are_valid() {
     for fields in issue_fields() {
         for count in [1, 2, issues::MAX_ISSUES_PER_QUERY] {
-            check(&issues::related_document(count, &fields));
+            let mut document = issues::related_document(count, &fields);
+            check(&document.text());
+            with_board(&mut document);
+            check(&document.text());
         }
     }
 }

@@ -7,7 +7,7 @@ use forge_core::{
     model::{Issue, IssueFields, IssueFilter, IssueQuery},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     GitHub,
@@ -34,6 +34,8 @@ const SCHEME: &str = "github-issues";
 struct IssueListData {
     repository: Option<IssuesOf>,
     search: Option<IssueSearchData>,
+    #[serde(flatten)]
+    lookups: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -60,9 +62,11 @@ impl GitHub {
         let mut after = page.position(SCHEME, &key)?.map(str::to_owned);
         let searches = needs_search(query);
         let name = if searches { "IssueSearch" } else { "IssueList" };
+        let lookups = self.board_lookup(&query.fields);
         let text_of = |fields: &IssueFields| {
             let mut document = Document::query(name);
             document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
+            lookups.select_boards(&mut document);
             document.text()
         };
         let mut fields = query.fields.clone();
@@ -84,10 +88,12 @@ impl GitHub {
         loop {
             let first = size.min(page.limit - result.items.len());
             if let Value::Object(map) = &mut variables {
+                lookups.bind_boards(map);
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let answer = match self.api.query_as(access(&fields), &text, &variables).await {
+            let answer = self.api.query_as(access(&fields), &text, &variables).await;
+            let mut answer: GqlAnswer<IssueListData> = match answer {
                 Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
                     result.warnings.push(call::cut_list(&error));
                     break;
@@ -98,6 +104,8 @@ impl GitHub {
                 }
                 answer => answer?,
             };
+            let roots = answer.data.as_ref().map(|data| &data.lookups);
+            self.keep_board(&fields, &lookups, roots, &mut answer.errors);
             need_board(self, &fields, &answer)?;
             let errors = answer.errors.len();
             let (nodes, total) = match self.issue_nodes(repo, answer, &mut result.warnings) {

@@ -34,7 +34,7 @@ use crate::{
 /// issue, and 315,650 for ten issues.
 ///
 /// Comments and board items of an issue add 310 nodes, and 50 comments for each neighbour add
-/// 10,050. Ten issues therefore have at most 419,250 nodes.
+/// 10,050. The lookup of the board adds 200. Ten issues therefore have at most 419,450 nodes.
 pub(crate) const MAX_ISSUES_PER_QUERY: usize = 10;
 
 /// The board items of a neighbour.
@@ -46,7 +46,7 @@ const COMMENTS: &str =
 
 /// Returns the document for `count` issues, with the variables `owner0`, `name0`, `number0` and so
 /// on.
-pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
+pub(crate) fn document(count: usize, fields: &IssueFields) -> Document {
     let roots: Vec<String> = (0..count)
         .map(|n| {
             format!(
@@ -68,7 +68,7 @@ pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
     let parts = parts.into_iter().filter(|(wanted, _)| *wanted);
     let parts: Vec<&str> = parts.map(|(_, part)| part).collect();
     document.fragment("NeighbourParts", "Issue", &parts.join(" "));
-    document.text()
+    document
 }
 
 #[derive(Deserialize)]
@@ -149,11 +149,15 @@ impl GitHub {
         if named.is_empty() {
             return Ok((set, neighbours));
         }
-        let text = document(named.len(), fields);
+        let mut document = document(named.len(), fields);
+        let lookups = self.board_lookup(fields);
+        lookups.select_boards(&mut document);
+        lookups.bind_boards(&mut variables);
         let mut answer: GqlAnswer<Map<String, Value>> = self
             .api
-            .query_as(access(fields), &text, &variables.into())
+            .query_as(access(fields), &document.text(), &variables.into())
             .await?;
+        self.keep_board(fields, &lookups, answer.data.as_ref(), &mut answer.errors);
         need_board(self, fields, &answer)?;
         let Some(mut data) = answer.data.take() else {
             return Err(self.api.first_error(&answer));

@@ -4,6 +4,7 @@ use forge_core::{
     Error, PrKey, RepoId, Result, Warning,
     model::{BoardId, Issue, IssueFields, IssueId, IssueRelations, IssueState, RelatedIssue},
 };
+use serde_json::{Map, Value};
 
 use super::version::{self, ReadParts};
 use crate::{
@@ -11,7 +12,10 @@ use crate::{
     api::{GqlAnswer, TokenChoice},
     boards::values_on,
     error::GqlError,
-    gql::types::{self as wire, Nodes},
+    gql::{
+        lookups::Lookups,
+        types::{self as wire, Nodes},
+    },
     map,
 };
 
@@ -166,9 +170,36 @@ impl GitHub {
         Ok(issue)
     }
 
+    /// Looks up the board of `fields` in the query for the issues, unless it was read before.
+    pub(super) fn board_lookup(&self, fields: &IssueFields) -> Lookups {
+        let mut lookups = Lookups::default();
+        let board = fields.board.as_ref();
+        if let Some(board) = board.filter(|board| self.boards.get(board).is_none()) {
+            lookups.board(board);
+        }
+        lookups
+    }
+
+    /// Caches the looked-up board. `roots` is the answer with the board; the errors are its errors.
+    pub(super) fn keep_board(
+        &self,
+        fields: &IssueFields,
+        lookups: &Lookups,
+        roots: Option<&Map<String, Value>>,
+        errors: &mut Vec<GqlError>,
+    ) {
+        let (Some(board), Some(roots)) = (&fields.board, roots) else {
+            return;
+        };
+        if let Some(found) = lookups.board_of(board, roots) {
+            self.boards.put(board, found);
+        }
+        errors.retain(|error| !Lookups::is_about_board(error));
+    }
+
     /// Fails if the board does not exist. GitHub returns no values for a missing board, and none
-    /// for an issue that is not on the board. The board itself is therefore read if none of `read`
-    /// has values.
+    /// for an issue that is not on the board. If none of `read` has values and their query did not
+    /// find the board, the board itself is read for the reason.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());

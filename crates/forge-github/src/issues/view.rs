@@ -5,7 +5,7 @@ use forge_core::{
     model::{Issue, IssueFields, IssueId},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
     missing,
@@ -32,6 +32,8 @@ pub(crate) const NEWEST_COMMENTS: &str =
 #[derive(Debug, Deserialize)]
 struct RepositoryIssueOf {
     repository: Option<IssueOf>,
+    #[serde(flatten)]
+    lookups: Map<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,11 +73,16 @@ impl GitHub {
             variables.insert("after".into(), json!(null));
         }
         document.fragment("IssueSections", "Issue", &selection(fields, section));
+        let lookups = self.board_lookup(fields);
+        lookups.select_boards(&mut document);
+        lookups.bind_boards(&mut variables);
         let text = document.text();
-        let answer = self
+        let mut answer: GqlAnswer<RepositoryIssueOf> = self
             .api
             .query_as(access(fields), &text, &variables.into())
             .await?;
+        let roots = answer.data.as_ref().map(|data| &data.lookups);
+        self.keep_board(fields, &lookups, roots, &mut answer.errors);
         need_board(self, fields, &answer)?;
         let (mut wire, mut warnings) = self.found_issue(id, answer)?;
         let comments = wire.all_comments.take();

@@ -98,7 +98,7 @@ impl GitHub {
                 pull.base_ref_name
             )));
         }
-        let before = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
+        let before = self.domain(&pr.repo, pull.clone(), sections(&pull), unread)?;
         let ask = MergeAttempt {
             pr,
             req,
@@ -108,7 +108,9 @@ impl GitHub {
             head: &head,
         };
         let (done, warning) = self.ask(&ask, way).await?;
-        let (way, after, queue_position) = (done.way, done.pull, done.position);
+        let (way, mut after, queue_position) = (done.way, done.pull, done.position);
+        // GitHub closes linked issues with the merge, so only the earlier answer has their states.
+        after.linked_issues.clone_from(&before.linked_issues);
         warnings.extend(warning);
         let merged = after.state == PrState::Merged;
         let name = match way {
@@ -188,7 +190,7 @@ impl GitHub {
         pull: wire::Pull,
         unread: Vec<Warning>,
     ) -> Result<Outcome<Merge>> {
-        let pull_request = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
+        let pull_request = self.domain(&pr.repo, pull.clone(), sections(&pull), unread)?;
         let mut value = Merge::of(pull_request);
         value.commit.clone_from(&value.pull_request.merge_commit);
         value.already_merged = true;
@@ -215,7 +217,8 @@ impl GitHub {
         pull: wire::Pull,
         unread: Vec<Warning>,
     ) -> Result<Outcome<Merge>> {
-        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
+        let fields = sections(&pull);
+        let pull_request = self.domain(&pr.repo, pull, fields, unread)?;
         let mut value = Merge::of(pull_request);
         value.queued = true;
         let warning = Warning::new(format!(
@@ -344,6 +347,14 @@ struct MergePreflight {
     pull: wire::Pull,
     /// Warnings about parts that could not be read.
     unread: Vec<Warning>,
+}
+
+/// Returns the sections that the answer has: issues that could not be read must not look like none.
+fn sections(pull: &wire::Pull) -> PrFields {
+    match pull.closing_issues_references {
+        Some(_) => PrFields::LINKED_ISSUES,
+        None => PrFields::NONE,
+    }
 }
 
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {

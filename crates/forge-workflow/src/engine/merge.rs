@@ -4,10 +4,13 @@
 //! audit trail, not the state, shows whether a merge has already taken effect.
 
 use forge_core::{
-    Capability, Error, PrKey, Repo, Result, Support,
+    Capability, Error, PageReq, PrKey, Repo, Result, Support, Timestamp,
     locator::Hosts,
     mentions::{MentionTarget, mentions},
-    model::{EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo},
+    model::{
+        EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo,
+        StatusEventKind,
+    },
 };
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
@@ -193,7 +196,7 @@ impl<'w> MergeEffects<'w> {
         let found = stream::iter(wanted)
             .map(|(issue, name)| {
                 let merge = merge.as_ref();
-                async move { (self.step(&issue, &name, merge).await, name) }
+                async move { (self.step(&issue, &name, merge, pull).await, name) }
             })
             .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
@@ -228,9 +231,9 @@ impl<'w> MergeEffects<'w> {
             commit: String::new(),
         });
         let merge = &merge;
-        let is_late = plan.is_late;
+        let late = plan.is_late.then_some(pull);
         let done = stream::iter(plan.steps)
-            .map(|step| async move { (self.carry_out(&step, merge, is_late).await, step) })
+            .map(|step| async move { (self.carry_out(&step, merge, late).await, step) })
             .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
             .await;
@@ -282,6 +285,7 @@ impl<'w> MergeEffects<'w> {
         linked: &ClosingIssue,
         name: &str,
         merge: Option<&MergeRef>,
+        pull: &PullRequest,
     ) -> Result<Result<MergeStep, String>> {
         // Without a workflow, only the pull request shows whether the issue is open. A reference is
         // always read, because it may lead to another repository.
@@ -303,16 +307,18 @@ impl<'w> MergeEffects<'w> {
             }
             sheet => sheet?,
         };
-        Ok(self.step_of(&sheet, name, merge, merge.is_some()))
+        let late = merge.map(|_| pull);
+        Ok(self.step_of(&sheet, name, merge, late).await)
     }
 
-    /// Returns the step that an issue in its current state still needs.
-    fn step_of(
+    /// Returns the step that an issue in its current state still needs. `late` is the pull request
+    /// if it was merged before.
+    async fn step_of(
         &self,
         sheet: &IssueTrail,
         name: &str,
         merge: Option<&MergeRef>,
-        is_late: bool,
+        late: Option<&PullRequest>,
     ) -> Result<MergeStep, String> {
         let issue = &sheet.issue;
         if let Some(done) = merge.and_then(|merge| sheet.trail.moved_by(merge)) {
@@ -327,21 +333,19 @@ impl<'w> MergeEffects<'w> {
             return Err("it was closed, but not as done".to_owned());
         }
         let Some(workflow) = self.workflow else {
-            return match (closed, issue.state_reason) {
-                (true, _) => Err("it was closed before".to_owned()),
-                // A person has reopened the issue after the merge closed it. If the pull request is
-                // not merged yet, an earlier reopening does not matter.
-                (false, Some(IssueReason::Reopened)) if is_late => {
-                    Err("it was reopened".to_owned())
-                }
-                _ => Ok(MergeStep {
-                    id: issue.id.clone(),
-                    name: name.to_owned(),
-                    from: None,
-                    to: None,
-                    closes: Some(IssueReason::Completed),
-                }),
-            };
+            if closed {
+                return Err("it was closed before".to_owned());
+            }
+            if let Some(pull) = late.filter(|_| issue.state_reason == Some(IssueReason::Reopened)) {
+                self.check_reopening(&issue.id, pull).await?;
+            }
+            return Ok(MergeStep {
+                id: issue.id.clone(),
+                name: name.to_owned(),
+                from: None,
+                to: None,
+                closes: Some(IssueReason::Completed),
+            });
         };
         let definition = workflow.definition();
         let from = workflow.state_of(issue);
@@ -371,16 +375,42 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
+    /// Leaves an issue open that was reopened after the merge of `pull`, and returns the reason. The
+    /// merge also closes an issue that was reopened before it.
+    async fn check_reopening(&self, issue: &IssueId, pull: &PullRequest) -> Result<(), String> {
+        let Some(merged_at) = pull.merged_at else {
+            return Err("it was reopened, and the time of the merge is not known".to_owned());
+        };
+        let limit = self.repo.limits().page_max;
+        let mut next = Some(PageReq::first(limit));
+        let mut last: Option<Timestamp> = None;
+        while let Some(page) = next {
+            let page = self.repo.issue_history(issue, page).await.map_err(|e| {
+                let why = message_with_hint(&e);
+                format!("it was reopened, and its history could not be read: {why}")
+            })?;
+            let reopenings = (page.items.iter()).filter(|e| e.kind == StatusEventKind::Reopened);
+            last = last.max(reopenings.map(|event| event.created_at).max());
+            next = page.next.map(|cursor| PageReq::after(cursor, limit));
+        }
+        match last {
+            Some(at) if at <= merged_at => Ok(()),
+            Some(_) => Err("it was reopened after the merge".to_owned()),
+            None => Err("it was reopened, and its history does not show when".to_owned()),
+        }
+    }
+
     /// Moves or closes one issue. Returns the reason if nothing is left to do.
     async fn carry_out(
         &self,
         planned: &MergeStep,
         merge: &MergeRef,
-        is_late: bool,
+        late: Option<&PullRequest>,
     ) -> Result<Option<String>> {
         for _ in 0..MAX_ATTEMPTS {
             let sheet = self.read(&planned.id).await?;
-            let step = match self.step_of(&sheet, &planned.name, Some(merge), is_late) {
+            let judged = self.step_of(&sheet, &planned.name, Some(merge), late).await;
+            let step = match judged {
                 Ok(step) => step,
                 // The forge itself has closed the issue, which is the intended result.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {

@@ -156,6 +156,31 @@ async fn group_read_costs_two_requests_and_one_per_further_hop() {
 }
 
 #[tokio::test]
+async fn issues_outside_the_board_cost_no_further_read() {
+    for pick in [false, true] {
+        let hub = Hub::new();
+        let mut seed = hub.double.seed();
+        let numbers: Vec<u64> = (0..3)
+            .map(|_| seed.open_issue(REPO, "ada", "No state", ""))
+            .collect();
+        for pair in numbers.windows(2) {
+            seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
+        }
+        drop(seed);
+        hub.requests();
+        if pick {
+            let picked = hub.flow.pick(&PickRequest::of_state("Backlog")).await;
+            assert!(picked.unwrap().pick.issue.is_none());
+            assert_eq!(hub.requests(), (1, 0));
+        } else {
+            let view = hub.flow.group(&hub.id(numbers[0])).await.unwrap();
+            assert_eq!(view.group.members.len(), 3);
+            assert_eq!(hub.requests(), (2, 0));
+        }
+    }
+}
+
+#[tokio::test]
 async fn group_of_over_200_issues_is_marked_truncated() {
     for seed in [0, 100, 229] {
         // The test needs a separate server, because three such groups cost more points than an

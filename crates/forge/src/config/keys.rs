@@ -507,7 +507,7 @@ pub const KEYS: &[ConfigKey] = &[
         name: "workflow.store",
         scope: MOVES,
         ty: ValueType::Word(&["fields", "labels"]),
-        doc: "Where states are kept: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With this key, `workflow.label_prefix` or `workflow.board`, merges move issues.",
+        doc: "Where states are kept: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With any `workflow` key, merges move issues.",
         ..DEFAULTS
     },
     ConfigKey {

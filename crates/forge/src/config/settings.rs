@@ -6,7 +6,7 @@ use forge_context::{ContextSection, ContextSettings, RelatedBy};
 use forge_context::{TicketKeys, TicketPattern};
 use forge_core::model::MergeMethod;
 
-use super::Config;
+use super::{Config, Source};
 
 /// When output has colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +115,18 @@ impl Config {
     #[must_use]
     pub fn workflow_board(&self) -> Option<String> {
         self.value("workflow.board")
+    }
+
+    /// Returns true if the user's configuration chooses a workflow or its store. Merges then move
+    /// issues instead of only closing them.
+    #[must_use]
+    pub fn chooses_workflow(&self) -> bool {
+        let keys = ["definition", "preset", "store", "label_prefix", "board"];
+        keys.iter().any(|key| {
+            // `workflow.preset` has a default, which chooses nothing.
+            let entry = self.get(&format!("workflow.{key}"));
+            entry.is_ok_and(|entry| entry.value.is_some() && entry.source != Source::Default)
+        })
     }
 
     /// `context.include`: the default sections of a bundle.

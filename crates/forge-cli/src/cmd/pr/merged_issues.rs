@@ -25,9 +25,6 @@ pub(super) async fn apply(
         Ok(workflow) => workflow,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
-    if workflow.is_none() && closes_itself(repo) {
-        return;
-    }
     let Some(pull) = with_issues(ctx, repo, merge).await else {
         return;
     };
@@ -39,6 +36,11 @@ pub(super) async fn apply(
         return;
     }
     if merge.queued || merge.queue_position.is_some() {
+        if workflow.is_none() && closes_itself(repo) {
+            ctx.ui
+                .note("the merge happens later, and its effect on issues is not known yet");
+            return;
+        }
         ctx.ui.note(&text::one_line(&format!(
             "no issue is moved before the merge: run `forge workflow reconcile {}` once it is done",
             pull.id
@@ -71,8 +73,9 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// Returns the merged pull request with the issues that it closes. Sends no request and returns
-/// `None` if only lines of the description and references can link issues, and there are none.
+/// Returns the merged pull request with the issues that it closes. Sends no request if the merge's
+/// answer has them. Returns `None` if only lines of the description and references can link issues,
+/// and there are none.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
@@ -84,11 +87,13 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
     }
     // The merge's answer already contains the description, so links in it need no request.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
-        match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
-            Ok(viewed) => pull = viewed,
-            Err(e) => {
-                ctx.ui.warning(&warning_of(&e, UNMOVED));
-                return None;
+        if pull.linked_issues.is_none() {
+            match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
+                Ok(viewed) => pull = viewed,
+                Err(e) => {
+                    ctx.ui.warning(&warning_of(&e, UNMOVED));
+                    return None;
+                }
             }
         }
         warn_of_unread(ctx, &pull);

@@ -68,13 +68,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
         ctx.ui
             .caution(&format!("could not make {}: {why}", in_words(setup)));
     }
-    let config = forges.config();
-    let store = [
-        config.workflow_store(),
-        config.workflow_label_prefix(),
-        config.workflow_board(),
-    ];
-    if store.iter().all(Option::is_none) {
+    if !forges.config().chooses_workflow() {
         let mut states = workflow.definition().states().iter();
         let kind = match states.any(|state| workflow.store().label_of(state).is_some()) {
             true => "labels",
