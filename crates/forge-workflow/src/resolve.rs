@@ -174,7 +174,7 @@ fn by_name<'d>(
 }
 
 /// Returns the states that a caller may name for a command: its outputs and its lock state.
-fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
+pub(crate) fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))

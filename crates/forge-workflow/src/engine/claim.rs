@@ -8,7 +8,7 @@ use forge_core::{
 use super::{
     Workflow, claim_lost_error, crowded, held, now,
     race::is_empty,
-    set_state::{check_force, finish_move},
+    set_state::{check_force, finish_move, name_state},
     with_setup,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     ledger::{is_done, took_effect, void, was_sent},
     member::short,
     resolve,
+    resolve::direct_states,
     trail::MAX_LEASE_S,
 };
 
@@ -328,12 +329,14 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Releases a claim. The issue moves to `to`. If that is `None`, it moves to the release state
-    /// of the command, or to the state before the claim.
+    /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command. If
+    /// that is `None`, it moves to the release state of the command, or to the state before the
+    /// claim.
     ///
     /// # Errors
     ///
-    /// Fails with `conflict` if the claim has ended, and with `invalid_input` (field `state`).
+    /// Fails with `conflict` if the claim has ended, with `invalid_input` (field `state`), and with
+    /// `precondition_failed` if strict transitions forbid the move to `to`.
     pub async fn release(
         &self,
         id: &IssueId,
@@ -356,20 +359,34 @@ impl Workflow {
             let back = command
                 .and_then(|c| c.release.as_deref())
                 .or(held.from.as_deref());
-            let goal = to.or(back.filter(|_| in_lock)).or(at.as_deref());
-            let Some(state) = goal.and_then(|name| self.definition.state(name)) else {
-                let names = self.definition.state_names();
+            let own = back.filter(|_| in_lock).or(at.as_deref());
+            let own = own.and_then(|name| self.definition.state(name));
+            // The state to which the issue goes in any case may be named, too. Any other one is a
+            // move of the command.
+            let other = to.filter(|to| own.is_none() || self.definition.state(to) != own);
+            let other = other
+                .map(|to| resolve(&self.definition, to, &held.command))
+                .transpose()?;
+            if let Some(other) = &other {
+                self.check_way(&sheet.issue, other).map_err(name_state)?;
+            }
+            let Some(state) = other.map(|other| other.state).or(own) else {
+                let states = command.map(|c| direct_states(c).collect::<Vec<_>>().join(", "));
+                let names = states.unwrap_or_else(|| self.definition.state_names());
                 return Err(Error::invalid(
                     "state",
                     format!("{} had no state before it was claimed", short(id)),
                 )
                 .with_hint(format!("name the state to move it to: {names}")));
             };
+            let is_intent = other.is_some_and(|other| other.was_intent);
+            let intent = to.filter(|_| is_intent).map(|to| to.trim().to_owned());
             let edit = self.edit_to(&sheet.issue, state);
-            let mut change = StateChange {
+            let change = StateChange {
                 new_state: state.name.clone(),
                 closed: edit.state.map(|state| state == IssueState::Closed),
                 ended_claim: Some(held.id.clone()),
+                resolved_from: intent.clone(),
                 ..self.unmoved(
                     &sheet,
                     &MoveRequest {
@@ -378,12 +395,11 @@ impl Workflow {
                     },
                 )
             };
-            change.resolved_from = None;
             let event = TrailEvent::Moved {
                 from: at,
                 to: state.name.clone(),
                 command: change.command.clone(),
-                intent: None,
+                intent,
                 ends: Some(held.id),
                 merge: None,
             };

@@ -291,7 +291,7 @@ impl Workflow {
 }
 
 /// Adds to the hint that the state is the argument to change.
-fn name_state(error: Error) -> Error {
+pub(super) fn name_state(error: Error) -> Error {
     match error.hint().cloned() {
         Some(hint) => error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
         None => error,

@@ -203,7 +203,31 @@ async fn release_restores_the_state_before_the_claim() {
         .await
         .unwrap_err();
     assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
-    // Releases can name a state, which may be terminal.
+    // A named state is a state of the command, an intent, or the state before the claim.
+    let mine = stage
+        .flow
+        .claim(&id, &claim("bob"))
+        .await
+        .unwrap()
+        .value
+        .claim
+        .unwrap();
+    for state in ["Done", "Canceled", "In Progress", "Nonsense"] {
+        let e = stage.flow.release(&id, &mine.id, Some(state), None).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{state}: {e}");
+        let retry = "retry with one of: Ready for Plan, Human Needed, Research in Progress";
+        assert!(
+            e.hint().unwrap().text().starts_with(retry),
+            "{state}: {e:?}"
+        );
+    }
+    assert_eq!(stage.state(&id).await, "Research in Progress");
+    let done = stage
+        .flow
+        .release(&id, &mine.id, Some("research needed"), None)
+        .await;
+    assert_eq!(done.unwrap().value.new_state, "Research Needed");
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -214,14 +238,44 @@ async fn release_restores_the_state_before_the_claim() {
         .unwrap();
     let done = stage
         .flow
-        .release(&id, &mine.id, Some("Canceled"), Some("no use"))
-        .await;
-    assert_eq!(done.unwrap().value.closed, Some(true));
+        .release(&id, &mine.id, Some("__CANCEL__"), Some("no use"))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(
+        (done.new_state.as_str(), done.closed),
+        ("Canceled", Some(true))
+    );
+    assert_eq!(done.resolved_from.as_deref(), Some("__CANCEL__"));
     let e = stage.flow.claim(&id, &claim("bob")).await.unwrap_err();
     assert_eq!(e.message(), "cannot claim #1: it is closed");
     let trail = stage.flow.trail(&id).await.unwrap();
     let reasons: Vec<_> = trail.moves.iter().map(|m| m.reason.as_deref()).collect();
-    assert_eq!(reasons, [Some("released"), Some("no use")]);
+    assert_eq!(
+        reasons,
+        [Some("released"), Some("released"), Some("no use")]
+    );
+}
+
+#[tokio::test]
+async fn strict_release_follows_the_graph() {
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.strict_transitions = true;
+    let impl_command = definition.commands.get_mut("impl").unwrap();
+    impl_command.outputs.push("Ready for Plan".to_owned());
+    let stage = Stage::with(definition).await;
+    let id = stage.issue("Plan in Review").await;
+    let taken = stage.flow.claim(&id, &ClaimRequest::new("impl")).await;
+    let claim = taken.unwrap().value.claim.unwrap();
+    let back = stage
+        .flow
+        .release(&id, &claim.id, Some("Ready for Plan"), None);
+    let e = back.await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    let kept = stage.flow.trail(&id).await.unwrap().claim.unwrap();
+    assert_eq!(kept.id, claim.id);
+    let on = stage.flow.release(&id, &claim.id, Some("In Review"), None);
+    assert_eq!(on.await.unwrap().value.new_state, "In Review");
 }
 
 #[tokio::test]
