@@ -337,24 +337,31 @@ impl Definition {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
-    /// Finds a command by name. If there is none, finds the first command that has `name` as its
-    /// role.
+    /// Finds a command by name. If there is none, finds all commands that have `name` as their
+    /// role. Each has its name without the prefix.
     ///
     /// # Errors
     ///
     /// Fails as [`Self::command_named`] does.
-    pub fn command_or_role(&self, name: &str) -> Result<&Command> {
+    pub(crate) fn commands_or_role(&self, name: &str) -> Result<Vec<(&str, &Command)>> {
+        if let Some((name, command)) = self.commands.get_key_value(self.bare_name(name)) {
+            return Ok(vec![(name.as_str(), command)]);
+        }
         let wanted = name.trim().to_lowercase();
-        let role = |command: &&Command| {
+        let has_role = |command: &Command| {
             (command.role.as_ref()).is_some_and(|role| role.to_lowercase() == wanted)
         };
-        match self.command(name) {
-            Some(command) => Ok(command),
-            None => match self.commands.values().find(role) {
-                Some(command) => Ok(command),
-                None => self.command_named(name),
-            },
+        let all = self
+            .commands
+            .iter()
+            .filter(|(_, command)| has_role(command));
+        let found: Vec<_> = all
+            .map(|(name, command)| (name.as_str(), command))
+            .collect();
+        if found.is_empty() {
+            self.command_named(name)?;
         }
+        Ok(found)
     }
 
     /// Returns the command name with the prefix.

@@ -261,6 +261,11 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
             seed.project_value(item, "Estimate", "XS");
             assert_eq!(number, 4);
         }
+        if n == 119 {
+            let mut seed = hub.double.seed();
+            let item = seed.items.keys().copied().last().unwrap();
+            seed.project_value(item, "Priority", "P0");
+        }
     }
     let request = PickRequest::of_command("research");
     hub.requests();
@@ -278,6 +283,16 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!((picked.pick.issue, picked.scanned), (None, 130));
     assert_eq!(hub.requests(), (2, 0));
+    hub.double.seed().set_clock_to_now();
+    let hold = ClaimRequest::new("triage").with_holder("agent");
+    hub.flow.claim(&hub.id(4), &hold).await.unwrap();
+    hub.requests();
+    let request = PickRequest::of_command("research");
+    let picked = hub.flow.pick(&request).await.unwrap();
+    assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(120));
+    assert_eq!((picked.scanned, picked.truncated), (130, false));
+    // Three reads: the trail of the claimed issue, and the second page only because it is claimed.
+    assert_eq!(hub.requests(), (3, 0));
 }
 
 #[tokio::test]

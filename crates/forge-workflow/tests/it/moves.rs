@@ -469,17 +469,75 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 }
 
 #[tokio::test]
-async fn pick_among_claimed_issues_finds_no_issue() {
+async fn pick_passes_over_all_claimed_issues() {
     let stage = Stage::new().await;
     let hold = ClaimRequest::new("triage").with_holder("bob");
     for _ in 0..22 {
         let id = stage.issue("Backlog").await;
         stage.flow.claim(&id, &hold).await.unwrap();
     }
-    let request = PickRequest::of_state("Backlog");
+    let free = stage.issue("Backlog").await;
+    // The command has no lock state, so claimed issues stay in the state to pick from.
+    let mut request = PickRequest::of_command("triage");
     let picked = stage.flow.pick(&request).await.unwrap();
-    assert_eq!((picked.pick.issue, picked.truncated), (None, true));
-    assert_eq!(picked.pick.reason, "others hold the first 21 issues");
+    assert_eq!(picked.pick.issue.unwrap().member.id, free);
+    assert_eq!((picked.pick.skipped.len(), picked.truncated), (22, false));
+    request.claim = Some(ClaimRequest::new("triage").with_holder("ann"));
+    let picked = stage.flow.pick(&request).await.unwrap();
+    assert_eq!(picked.claimed.unwrap().value.id, free);
+    let picked = stage.flow.pick(&request).await.unwrap();
+    assert_eq!((picked.pick.issue, picked.truncated), (None, false));
+    let why = "none of 23 issue(s) in Backlog can be worked on";
+    assert_eq!(picked.pick.reason, why);
+}
+
+#[tokio::test]
+async fn pick_of_a_role_takes_inputs_of_all_its_commands() {
+    let mut definition = Definition::preset("ralph").unwrap();
+    for (command, input, estimate) in [
+        ("plan", "Ready for Plan", "S"),
+        ("research", "Backlog", "L"),
+    ] {
+        let command = definition.commands.get_mut(command).unwrap();
+        command.role = Some("thinkers".to_owned());
+        command.inputs = vec![input.to_owned()];
+        command.estimates = vec![estimate.to_owned()];
+    }
+    let hero = definition.commands.get_mut("hero").unwrap();
+    hero.role = Some("thinkers".to_owned());
+    hero.inputs = vec!["Ready for Plan".to_owned()];
+    hero.estimates = vec!["M".to_owned()];
+    let stage = Stage::with(definition).await;
+    let sized = |state: &str, priority: &str, estimate: &str| {
+        let mut new = in_state(state);
+        for (field, value) in [("Priority", priority), ("Estimate", estimate)] {
+            new.values.insert(field.to_owned(), value.to_owned());
+        }
+        new
+    };
+    // Each estimate counts only for the command that takes issues from the state.
+    let large = stage.open(sized("Ready for Plan", "P0", "L")).await;
+    let small = stage.open(sized("Ready for Plan", "P2", "S")).await;
+    let medium = stage.open(sized("Ready for Plan", "P1", "M")).await;
+    let backlog = stage.open(sized("Backlog", "P0", "L")).await;
+    let mut request = PickRequest::of_command("Thinkers");
+    request.claim = Some(ClaimRequest::new("Thinkers"));
+    for (id, command) in [
+        (medium, "ralph_hero"),
+        (small, "ralph_plan"),
+        (backlog, "ralph_research"),
+    ] {
+        let claimed = stage.flow.pick(&request).await.unwrap().claimed.unwrap();
+        assert_eq!((claimed.value.id, &*claimed.value.command), (id, command));
+    }
+    let picked = stage.flow.pick(&request).await.unwrap().pick;
+    assert_eq!(picked.issue, None);
+    let skipped = (large, "its estimate is L".to_owned());
+    assert!(picked.skipped.contains(&skipped), "{picked:?}");
+    request.command = Some("thinkrs");
+    request.state = Some("Backlog");
+    let e = stage.flow.pick(&request).await.unwrap_err();
+    assert!(e.message().starts_with("unknown command 'thinkrs'"), "{e}");
 }
 
 #[tokio::test]
