@@ -192,12 +192,25 @@ pub fn check_transition(
     from: &State,
     to: &ResolvedState<'_>,
 ) -> Result<()> {
+    match definition.strict_transitions {
+        true => check_strict_transition(definition, from, to),
+        false => Ok(()),
+    }
+}
+
+/// Checks a move as [`check_transition`] does, even if the transitions of the definition are not
+/// strict.
+pub(crate) fn check_strict_transition(
+    definition: &Definition,
+    from: &State,
+    to: &ResolvedState<'_>,
+) -> Result<()> {
     let follows = from
         .next
         .iter()
         .any(|s| definition.state(s) == Some(to.state));
     let is_free = to.is_global && from.terminal.is_none();
-    if !definition.strict_transitions || from == to.state || follows || is_free {
+    if from == to.state || follows || is_free {
         return Ok(());
     }
     let next = match from.next.is_empty() {

@@ -93,25 +93,27 @@ impl Workflow {
             force: req.force,
         };
         check_force(req.force, req.reason)?;
+        let strict = self.definition.strict_transitions;
         match to.is_empty() {
             true => {
                 // Refuses an unknown command, with a list of the known ones.
                 self.definition.command_named(req.command)?;
-                self.take(id, &moved, None).await
+                self.take(id, &moved, None, strict).await
             }
             false => {
                 let resolved = resolve(&self.definition, &to, req.command)?;
-                self.take(id, &moved, Some(&resolved)).await
+                self.take(id, &moved, Some(&resolved), strict).await
             }
         }
     }
 
-    /// Claims an issue and moves it to `to`, if given.
+    /// Claims an issue and moves it to `to`, if given; with `strict` only along the workflow graph.
     pub(super) async fn take(
         &self,
         id: &IssueId,
         req: &MoveRequest<'_>,
         to: Option<&ResolvedState<'_>>,
+        strict: bool,
     ) -> Result<Outcome<StateChange>> {
         let lease_s = check_lease(req.lease_s)?;
         let holder = match req
@@ -127,7 +129,7 @@ impl Workflow {
             let sheet = self.ledger.read(id).await?;
             let (over, forced) = self.check_free(&sheet, req)?;
             if let Some(to) = to {
-                self.check_way(&sheet.issue, to)?;
+                self.check_way(&sheet.issue, to, strict)?;
             }
             let warnings = match &mut warnings {
                 Some(warnings) => warnings.clone(),
@@ -368,7 +370,9 @@ impl Workflow {
                 .map(|to| resolve(&self.definition, to, &held.command))
                 .transpose()?;
             if let Some(other) = &other {
-                self.check_way(&sheet.issue, other).map_err(name_state)?;
+                let strict = self.definition.strict_transitions;
+                self.check_way(&sheet.issue, other, strict)
+                    .map_err(name_state)?;
             }
             let Some(state) = other.map(|other| other.state).or(own) else {
                 let states = command.map(|c| direct_states(c).collect::<Vec<_>>().join(", "));

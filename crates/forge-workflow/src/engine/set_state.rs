@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
     Blocking, Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
-    check_transition, convergence, ledger::took_effect, member::short, resolve,
+    convergence, ledger::took_effect, member::short, resolve, resolve::check_strict_transition,
 };
 
 /// Text for a missing state.
@@ -99,6 +99,17 @@ impl Workflow {
         id: &IssueId,
         req: &MoveRequest<'_>,
     ) -> Result<Outcome<StateChange>> {
+        let strict = self.definition.strict_transitions;
+        self.set_state_with(id, req, strict).await
+    }
+
+    /// Moves an issue; with `strict` only along the workflow graph.
+    async fn set_state_with(
+        &self,
+        id: &IssueId,
+        req: &MoveRequest<'_>,
+        strict: bool,
+    ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
         // Only the lock state of this command is claimed. A move to the lock state of another
@@ -106,12 +117,12 @@ impl Workflow {
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
-            return self.take(id, req, Some(&resolved)).await;
+            return self.take(id, req, Some(&resolved), strict).await;
         }
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
-            self.check_way(&sheet.issue, &resolved)
+            self.check_way(&sheet.issue, &resolved, strict)
                 .map_err(name_state)?;
             // In the lock state of this command, the claim continues.
             let keeps = own == Some(&*resolved.state.name);
@@ -163,19 +174,7 @@ impl Workflow {
                     .with_hint("retry with a reason: one line on why the issue goes on"),
             );
         }
-        let resolved = resolve(&self.definition, req.to, req.command)?;
-        let sheet = self.ledger.read(id).await?;
-        let mut strict = self.definition.clone();
-        strict.strict_transitions = true;
-        let state = self.state_of(&sheet.issue);
-        if let Some(from) = state.as_deref().and_then(|name| strict.state(name)) {
-            let to = strict.state(&resolved.state.name);
-            if let Some(state) = to {
-                let resolved = ResolvedState { state, ..resolved };
-                check_transition(&strict, from, &resolved).map_err(name_state)?;
-            }
-        }
-        self.set_state(id, req).await
+        self.set_state_with(id, req, true).await
     }
 
     pub(super) fn change(
@@ -222,15 +221,20 @@ impl Workflow {
         }
     }
 
-    /// Checks the move against strict transitions.
-    pub(super) fn check_way(&self, issue: &Issue, to: &ResolvedState<'_>) -> Result<()> {
+    /// Checks that the move follows the workflow graph if it has to be `strict`.
+    pub(super) fn check_way(
+        &self,
+        issue: &Issue,
+        to: &ResolvedState<'_>,
+        strict: bool,
+    ) -> Result<()> {
         let state = self.state_of(issue);
         match state
             .as_deref()
             .and_then(|name| self.definition.state(name))
         {
-            Some(from) => check_transition(&self.definition, from, to),
-            None => Ok(()),
+            Some(from) if strict => check_strict_transition(&self.definition, from, to),
+            _ => Ok(()),
         }
     }
 

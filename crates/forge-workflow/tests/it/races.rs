@@ -13,7 +13,10 @@ use forge_workflow::{
     MoveRequest, Store, TrailEntry, TrailEvent, TrailSwap, Workflow,
 };
 
-use crate::hub::{Hub, REPO, fields, handle};
+use crate::{
+    hub::{Hub, REPO, fields, handle},
+    local::Stage,
+};
 
 /// What the other writer does between read and write.
 #[derive(Clone, Copy, Debug)]
@@ -205,6 +208,26 @@ async fn concurrent_moves_leave_one_state() {
         let trail = flow.trail(&id).await.unwrap();
         assert_eq!(trail.moves.len(), 2);
     }
+}
+
+#[tokio::test]
+async fn handoff_is_checked_again_after_a_concurrent_move() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Plan in Review").await;
+    let inner = || CommentLedger::new(stage.repo.clone(), None);
+    let ledger = Overtaken {
+        inner: inner(),
+        other: Arc::new(stage.flow_with(Box::new(inner()))),
+        stranger: stage.repo.clone(),
+        does: Mutex::new(Some(Other::Moves("Ready for Plan"))),
+    };
+    let flow = stage.flow_with(Box::new(ledger));
+    let mut on = review("In Progress");
+    on.reason = Some("the plan is good");
+    let e = flow.handoff(&id, &on).await.unwrap_err();
+    let why = "In Progress does not follow Ready for Plan";
+    assert!(e.message().starts_with(why), "{e}");
+    assert_eq!(stage.state(&id).await, "Ready for Plan");
 }
 
 #[tokio::test]
