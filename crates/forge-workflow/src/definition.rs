@@ -220,7 +220,8 @@ pub struct Definition {
     /// Optional prefix of the names of commands.
     #[serde(default)]
     pub command_prefix: String,
-    /// What happens to a claim if the group of the issue has not converged.
+    /// What happens to a claim if the group of the issue has not converged. Only claims of commands
+    /// that take issues from [`PhaseRule::at`] of a phase with [`Blocking::Behind`] are checked.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
     /// True if issues may move only along [`State::next`].
@@ -362,6 +363,19 @@ impl Definition {
             self.command_named(name)?;
         }
         Ok(found)
+    }
+
+    /// Returns the state at which [`Self::convergence_gate`] checks the group before `command`
+    /// claims an issue: an input of the command that is [`PhaseRule::at`] of a phase with
+    /// [`Blocking::Behind`].
+    pub(crate) fn gate_of(&self, command: &Command) -> Option<&State> {
+        let phases = self.phases.iter();
+        let behind = phases.filter(|phase| phase.blocking == Some(Blocking::Behind));
+        let gates: Vec<&State> = behind
+            .filter_map(|phase| self.state(phase.at.as_deref()?))
+            .collect();
+        let mut inputs = command.inputs.iter().filter_map(|input| self.state(input));
+        inputs.find(|state| gates.contains(state))
     }
 
     /// Returns the command name with the prefix.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
-    Blocking, Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
+    Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
     convergence, ledger::took_effect, member::short, resolve, resolve::check_strict_transition,
 };
 
@@ -245,12 +245,7 @@ impl Workflow {
         let Some(command) = definition.command(command) else {
             return Ok(None);
         };
-        let gates = |at: &String| {
-            definition.phases.iter().any(|phase| {
-                phase.blocking == Some(Blocking::Behind) && phase.at.as_ref() == Some(at)
-            })
-        };
-        let gate = command.inputs.iter().find(|input| gates(input));
+        let gate = definition.gate_of(command).map(|state| &state.name);
         let alone = (issue.relations.as_ref()).is_some_and(|r| {
             r.parent.is_none()
                 && r.sub_issues.is_empty()
