@@ -288,7 +288,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds.
+    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds, except a
+    /// convergence gate without effect.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();

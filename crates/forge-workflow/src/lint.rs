@@ -78,8 +78,8 @@ fn idle_gate(text: &str, definition: &Definition) -> Option<Mistake> {
 ///
 /// # Errors
 ///
-/// Fails with the mistakes that [`lint`] finds. If the text is neither TOML nor JSON, there is only
-/// one mistake.
+/// Fails with the mistakes that [`lint`] finds, except a convergence gate without effect. If the
+/// text is neither TOML nor JSON, there is only one mistake.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);

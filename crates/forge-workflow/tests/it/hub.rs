@@ -509,6 +509,18 @@ async fn group_keeps_issues_of_two_repositories_apart() {
         assert_eq!(from.members, whole.members, "from {member}");
         assert_eq!(from.primary, whole.primary);
     }
+    // GitHub ignores the case of names, so another spelling is the same issue.
+    let mut spelled = hub.id(first);
+    spelled.repo.path = RepoPath::Named {
+        owner: "Octo".into(),
+        name: "Tools".into(),
+    };
+    let from = hub.flow.group(&spelled).await.unwrap().group;
+    let keys = |ids: &[IssueId]| -> Vec<_> {
+        let key = |id: &IssueId| (id.repo.comparison_key(), id.key.clone());
+        ids.iter().map(key).collect()
+    };
+    assert_eq!(keys(&from.members), keys(&whole.members));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
