@@ -6,7 +6,7 @@ use forge_testkit::git_program;
 
 use crate::canaries::Canaries;
 
-/// What git does with the value of a configuration key.
+/// Git's use of the value of a configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Runs the value as a command, or as the path of a program.

@@ -15,7 +15,7 @@ const UPLOAD: &str = "com.atproto.repo.uploadBlob";
 const SESSION: &str = "com.atproto.server.createSession";
 const SERVICE: &str = "com.atproto.server.getServiceAuth";
 
-/// One of the two PDSes, with the responses that it returned.
+/// A PDS of the pair, with the responses that it returned.
 struct Side {
     url: String,
     nobody: Caller,

@@ -133,7 +133,7 @@ fn runs_from_pick_to_merge(store: &str) {
     let converged = stage.decides(&["convergence", issue, "--to", "Ready for Plan"]);
     assert_eq!(converged["converged"], true);
 
-    // This key enables the moves that a merge causes.
+    // The key enables the moves that a merge causes.
     stage.command_alone(alice, &set).ok();
     let pull = stage.opened("leak");
     let body = format!("Closes {issue}");

@@ -11,7 +11,7 @@ use crate::{
     world::{World, rows},
 };
 
-/// One repository on each kind of forge, each with a pull request.
+/// A repository on each kind of forge, each with a pull request.
 struct Everywhere {
     hub: Hub,
     tangled: Tangled,

@@ -744,6 +744,31 @@ fn r_002_8_linked_issue_has_labels_and_newest_comments() {
 }
 
 #[test]
+fn r_002_8_newest_comment_names_an_issue() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    for _ in 0..100 {
+        seed.comment(REPO, 1, "grace", "Fine.");
+    }
+    seed.comment(REPO, 1, "grace", &format!("See #{number}."));
+    drop(seed);
+    let found = hub.context(&["1", "--json", "linkedIssues,warnings"]);
+    let linked = &found["linkedIssues"][0];
+    assert_eq!(linked["key"], format!("#{number}"), "{found}");
+    assert_eq!(linked["title"], "It leaks");
+    assert_eq!(linked["body"], Value::Null);
+    let said = found["warnings"].to_string();
+    for wanted in [
+        "the newest 100 of 101 comments were searched for links".to_owned(),
+        format!("the texts of 1 linked issue(s) were not read: #{number}"),
+        format!("forge issue view {number}"),
+    ] {
+        assert!(said.contains(&wanted), "{wanted:?} is not in {said}");
+    }
+}
+
+#[test]
 fn long_texts_of_linked_issues_leave_room_for_short_ones() {
     let hub = Hub::with_green_pull();
     let mut seed = hub.double.seed();
@@ -828,6 +853,13 @@ fn r_002_10_file_missing_from_whole_diff_has_recovery() {
     let line = format!("  [not shown: too_large; {recovery}]\n");
     assert!(text.contains(&line), "{text}");
     assert!(!text.contains("read the whole diff"), "{text}");
+    let page = [
+        "pr", "context", "1", "-R", REPO, "-i", "diff", "--html", "-",
+    ];
+    let page = hub.forge(&page).text();
+    let line = format!("Not shown: a binary file; {recovery}</p>");
+    assert!(page.contains(&line), "{page}");
+    assert!(!page.contains("read the whole diff"), "{page}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn html_page_shows_facts_of_the_bundle() {
         "reviewer ada",
         "build (linux) CI ✓ success",
         "lint CI ✗ failure",
-        "2 warnings are errors: unused variable `rest`, line 12",
+        "src/lexer.rs:12: unused variable `rest`",
         "preview Deploy … in progress",
         "closes · open · found in",
         "Words with accents are cut",

@@ -81,8 +81,8 @@ impl Stage {
             seed.check(REPO, number, "CI", name, "SUCCESS");
         }
         let lint = seed.check(REPO, number, "CI", "lint", "FAILURE");
-        let lint = seed.runs.get_mut(&lint).unwrap();
-        lint.title = Some("2 warnings are errors: unused variable `rest`, line 12".to_owned());
+        let unused = ("FAILURE", "src/lexer.rs", 12, "unused variable `rest`");
+        seed.explain(lint, ("2 warnings are errors", "Run clippy"), &[unused]);
         seed.check(REPO, number, "Deploy", "preview", "IN_PROGRESS");
         seed.comment(REPO, number, "alan", "I have tried this on *our* corpus:\n\n| words | before | after |\n|---|---|---|\n| 1,000 | 31 ms | 12 ms |\n\nGood work.");
         drop(seed);
@@ -122,10 +122,11 @@ impl Stage {
         let number = seed.open_pull(REPO, &pull("grace", HOSTILE, "work", "main", &body));
         files(&mut seed, "upper", &[("u.txt", "x\n")]);
         seed.open_pull(REPO, &pull("ada", HOSTILE, "upper", "work", ""));
-        let check = seed.check(REPO, number, HOSTILE, HOSTILE, "FAILURE");
-        let check = seed.runs.get_mut(&check).unwrap();
+        let run = seed.check(REPO, number, HOSTILE, HOSTILE, "FAILURE");
+        let note = ("FAILURE", HOSTILE_PATH, 1, HOSTILE);
+        seed.explain(run, (HOSTILE, HOSTILE), &[note]);
+        let check = seed.runs.get_mut(&run).unwrap();
         check.details_url = Some(HOSTILE_URL.to_owned());
-        check.title = Some(HOSTILE.to_owned());
         seed.comment(REPO, number, "alan", HOSTILE);
         seed.comment(REPO, issue, "alan", HOSTILE);
         seed.review(REPO, number, "ada", ReviewState::ChangesRequested, HOSTILE);

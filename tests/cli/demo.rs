@@ -56,7 +56,7 @@ fn demo_commands_in_a_shell_make_equal_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // One command of the demo fails on purpose, so the test compares the refs and ignores the
+        // A command of the demo fails on purpose, so the test compares the refs and ignores the
         // exit code.
         let _ = shell.output().unwrap();
     }

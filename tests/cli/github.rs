@@ -90,6 +90,25 @@ fn r_000_15_each_read_command_takes_one_request() {
 }
 
 #[test]
+fn r_000_15_list_has_the_newest_pulls_first() {
+    let hub = Hub::with_pull();
+    for head in ["feature", "later"] {
+        let pull = PullSeed {
+            author: "grace",
+            title: head,
+            head,
+            ..PullSeed::default()
+        };
+        hub.double.seed().open_pull(REPO, &pull);
+    }
+    for (limit, numbers) in [("2", &[3, 2][..]), ("30", &[3, 2, 1])] {
+        let args = ["pr", "list", R[0], R[1], "--json", "number", "-L", limit];
+        let wanted: Vec<_> = numbers.iter().map(|n| json!({"number": n})).collect();
+        assert_eq!(hub.costs(1, &args).json(), json!(wanted));
+    }
+}
+
+#[test]
 fn create_takes_two_or_three_requests() {
     let hub = Hub::new();
     let out = hub.costs(

@@ -60,7 +60,7 @@ pub enum Effect {
     /// The pull request with this number has a field with this name, and the field contains this
     /// text.
     Shows(&'static str, &'static str, &'static str),
-    /// This command prints this text.
+    /// The command prints the text.
     Prints(&'static str, &'static str),
 }
 

@@ -574,7 +574,10 @@ fn workflow_store_checks_and_keeps_issue_values() {
     let world = world();
     for (flag, scale) in [("--estimate", "XS, S, M, L, XL"), ("--priority", "P0, P1")] {
         let refused = world.forge(&["issue", "edit", "1", flag, "Huge"]);
-        let _ = refused.output().exits(1).says(scale).says("Recovery: ");
+        let refused = refused.output().exits(1).says(scale);
+        let _ = refused
+            .says("Recovery: retry with one of: ")
+            .says(&format!(": {flag} VALUE"));
     }
     assert_eq!(json(&world, "1", "values")["values"], json!({}));
     world.set("workflow.store", "labels");

@@ -294,7 +294,7 @@ fn c_002_8_keys_stay_listed_as_unknown_if_jira_fails() {
 fn answer_about_another_ticket_is_protocol_error() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
     let answer = |key: &str, category: &str| {
-        // One object that serves as the response for the ticket and as the one for its comments.
+        // The same object is the response for the ticket and for its comments.
         let status = json!({ "name": "Fixed", "statusCategory": { "key": category } });
         let fields = json!({ "summary": "It leaks", "status": status });
         tracked

@@ -142,7 +142,7 @@ fn json_errors_name_the_mistake() {
 fn capabilities_are_printed_as_json() {
     let world = World::new();
     let out = world
-        .forge(&["capabilities", "--json", "name,support,why,instead"])
+        .forge(&["capabilities", "--json", "name,support,how,why,instead"])
         .output()
         .success()
         .json();
@@ -151,4 +151,7 @@ fn capabilities_are_printed_as_json() {
     let checks = rows.iter().find(|r| r["name"] == "checks").unwrap();
     assert_eq!(checks["support"], "no");
     assert!(checks["why"].as_str().unwrap().len() > 10);
+    let claim = rows.iter().find(|r| r["name"] == "issue.claim").unwrap();
+    let how = claim["how"].as_str().unwrap();
+    assert!(how.starts_with("exclusive: "), "{how}");
 }

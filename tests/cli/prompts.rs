@@ -11,6 +11,7 @@ use forge_testkit::{Run, Scratch, Terminal, TtyOutput};
 
 use crate::{
     hub::{Hub, REPO},
+    tangled::world::{PULL, Tangled, WIDGET},
     world::World,
 };
 
@@ -127,6 +128,24 @@ fn merge_shows_branches_checks_and_threads() {
             "Deleted branch work",
         ],
     );
+}
+
+/// The references of a record are not in the text that a person reads.
+#[test]
+fn merge_on_tangled_shows_issues_in_references() {
+    let t = Tangled::new();
+    let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+    let issue = t.forge(&t.alice, &create).text();
+    let issue = issue.trim();
+    let pull = t.open("work");
+    let (_, mut record) = t.world.pds().record(&pull).unwrap();
+    record["references"] = serde_json::json!([issue]);
+    let rkey = pull.rsplit('/').next().unwrap();
+    t.world.pds().put(&t.alice.did, PULL, rkey, record);
+    let merge = t.forge(&t.alice, &["pr", "merge", &pull, "-R", WIDGET]);
+    let mut terminal = Terminal::start(&merge, 200, 40);
+    terminal.expect(&format!("closes {issue}"));
+    let _ = terminal.interrupt();
 }
 
 #[test]

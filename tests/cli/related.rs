@@ -151,6 +151,25 @@ fn r_002_9_related_pulls_cost_few_requests() {
 }
 
 #[test]
+fn r_002_9_updated_old_pull_is_related() {
+    let hub = Hub::new();
+    hub.propose("old", "main", "", &["a.txt"]);
+    hub.propose("own", "main", "", &["a.txt"]);
+    hub.double.seed().many_pulls(REPO, 60);
+    let args = ["pr", "context", "2", "-R", REPO, "--json"];
+    let args = [&args[..], &["relatedPrs,warnings"]].concat();
+    let read = || hub.forge(&args).output().success().json();
+    assert_eq!(related(&read()), [""; 0]);
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", "Again."])
+        .ok();
+    let found = read();
+    assert_eq!(related(&found), ["same_files 1 a.txt"]);
+    let said = found["warnings"].to_string();
+    let newest = "the newest 50 of 62 pull requests were examined for related ones";
+    assert!(said.contains(newest), "{said}");
+}
+
+#[test]
 fn touches_flag_lists_pulls_changing_a_path() {
     let world = World::with_pull();
     world.open("other");

@@ -228,15 +228,12 @@ pub fn page() -> String {
         let corrections = earlier_sets::CORRECTIONS.iter();
         let corrections = corrections.filter(|row| row.0.starts_with(&prefix));
         for (number, what, replaced) in rows.iter().chain(corrections) {
-            let found = tests.get(*number).map(|found| found.join("<br>"));
-            let held = found.or(replaced.map(str::to_owned));
-            if held.is_none() {
+            let mut held = tests.get(*number).cloned().unwrap_or_default();
+            held.extend(replaced.map(str::to_owned));
+            if held.is_empty() {
                 without.push(*number);
             }
-            page.push_str(&format!(
-                "| {number} | {what} | {} |\n",
-                held.unwrap_or_default()
-            ));
+            page.push_str(&format!("| {number} | {what} | {} |\n", held.join("<br>")));
         }
     }
     page.push_str("\n## `pr context`\n\n| Number | What is wanted | Tests |\n|---|---|---|\n");
@@ -328,15 +325,38 @@ fn r_002_7_failed_check_has_a_reason() {
     assert!(check("build")["url"].is_string());
     let asked = |r: &forge_github_double::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
-    // If the reasons cannot be read, the section keeps the titles and reports an error.
+    // If the reasons cannot be read, no title looks like one, and a warning counts the checks.
     hub.double
         .fault(Fault::status(502).on_operation("CheckReasons").always());
-    let found = hub.context(&["1", "--json", "ciStatus,errors"]);
-    assert_eq!(
-        found["ciStatus"]["checks"][0]["summary"],
-        "Some checks failed"
-    );
+    let found = hub.context(&["1", "--json", "ciStatus,errors,warnings"]);
+    assert_eq!(found["ciStatus"]["checks"][0]["summary"], Value::Null);
     assert_eq!(found["errors"][0]["section"], "ci", "{found}");
+    let said = found["warnings"].to_string();
+    let count = "2 failed check(s) are shown without their reason";
+    assert!(
+        said.contains(count) && said.contains("forge pr checks 1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn r_002_7_all_of_21_failed_checks_have_reasons() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    for n in 0..21 {
+        let run = seed.check(REPO, 1, "CI", &format!("job {n}"), "FAILURE");
+        seed.explain(run, ("Some checks failed", "Run tests"), &[]);
+    }
+    drop(seed);
+    hub.double.reset_record();
+    let found = hub.context(&["1", "--json", "ciStatus"]);
+    let checks = found["ciStatus"]["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 21);
+    let has_reason = |check: &Value| check["summary"] == "failed in step: Run tests";
+    assert!(checks.iter().all(has_reason), "{found}");
+    let sent = hub.double.requests().into_iter();
+    let reads = sent.filter(|r| r.operation.as_deref() == Some("CheckReasons"));
+    assert_eq!(reads.count(), 1);
 }
 
 #[test]

@@ -19,12 +19,11 @@ enum Ends {
     Merged,
     /// The merge queue has the pull request.
     Queued,
-    /// The forge refuses. This includes `--admin` merges, which this program does not check first.
+    /// The forge refuses, also `--admin` merges, which `forge` does not check first.
     Refused,
-    /// This program refuses before it sends the merge, because the pull request is a draft or
-    /// closed.
+    /// `forge` refuses before it sends the merge, because the pull request is a draft or closed.
     RefusedHere,
-    /// This program refuses until the viewer asks to bypass the rules.
+    /// `forge` refuses until the viewer asks to bypass the rules.
     Bypassed,
     /// Nothing changes, because the pull request is already merged.
     AlreadyMerged,

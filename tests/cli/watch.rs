@@ -67,6 +67,37 @@ fn watch_waits_until_checks_register_and_finish() {
     }
 }
 
+/// A ruleset that requires the check `deploy`.
+fn deploy_ruleset() -> Ruleset {
+    let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
+    Ruleset {
+        include: vec!["~DEFAULT_BRANCH".to_owned()],
+        rules: vec![Rule {
+            kind: "required_status_checks".to_owned(),
+            parameters,
+        }],
+        ..Ruleset::default()
+    }
+}
+
+#[test]
+fn watch_awaits_unreported_required_check() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.ruleset(REPO, deploy_ruleset());
+    seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    drop(seed);
+    let out = hub.watch(&["--timeout", "0s"]).output().exits(8);
+    let seen = out.stdout_text();
+    assert!(seen.contains(", a required check is missing"), "{seen}");
+    assert_eq!(lines(&out), ["end\t\t\tpending"]);
+    let out = hub.watch_while(&["--timeout", "5s"], |hub| {
+        hub.double.seed().check(REPO, 1, "CI", "deploy", "SUCCESS");
+    });
+    let came = "check\tCI / deploy\t\tsuccess";
+    assert_eq!(lines(&out.exits(0)), [came, "end\tchecks\t\tpassed"]);
+}
+
 #[test]
 fn watch_counts_check_and_status_of_equal_name() {
     let hub = Hub::with_pull();
@@ -113,6 +144,13 @@ fn watch_for_review_or_state_prints_the_event() {
     });
     let came = "review\tada\t\tchanges_requested";
     assert_eq!(lines(&out.exits(1)), [came, "end\treview\t\tfailed"]);
+    // GitHub's latest review of a reviewer with an opinion is the opinion.
+    let out = hub.watch_while(&["--until", "review"], |hub| {
+        let mut seed = hub.double.seed();
+        seed.review(REPO, 1, "ada", ReviewState::Commented, "See above.");
+    });
+    let came = "review\tada\t\tcommented";
+    assert_eq!(lines(&out.exits(0)), [came, "end\treview\t\tpassed"]);
     let out = hub.watch_while(&["--until", "review,state"], |hub| {
         hub.forge(&["pr", "merge", "1", "-R", REPO, "--merge"]).ok();
     });
@@ -156,19 +194,10 @@ fn watch_for_verdict_prints_changed_requirements() {
 #[test]
 fn watch_verdict_follows_a_new_ruleset() {
     let hub = Hub::with_pull();
-    let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
-    let ruleset = Ruleset {
-        include: vec!["~DEFAULT_BRANCH".to_owned()],
-        rules: vec![Rule {
-            kind: "required_status_checks".to_owned(),
-            parameters,
-        }],
-        ..Ruleset::default()
-    };
     let more = ["--until", "verdict", "--timeout", "2s"];
     let out = hub.watch_while(&more, |hub| {
         let mut seed = hub.double.seed();
-        seed.ruleset(REPO, ruleset);
+        seed.ruleset(REPO, deploy_ruleset());
         seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
     });
     let said = out.stdout_text();
@@ -176,7 +205,7 @@ fn watch_verdict_follows_a_new_ruleset() {
         said.contains("requirement\tapproved\tunmet\tmet\n"),
         "{said}"
     );
-    let came = "requirement\tchecks_reported\tmet\tunmet\n";
+    let came = "requirement\tchecks_reported\tunknown\tunmet\n";
     assert!(said.contains(came), "{said}");
     assert!(!said.contains("passed"), "{said}");
     assert_ne!(out.code, Some(0), "{said}");
@@ -185,6 +214,7 @@ fn watch_verdict_follows_a_new_ruleset() {
 #[test]
 fn watch_retries_failed_rules_request() {
     let hub = Hub::with_pull();
+    hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double.fault(Fault::status(403).on_path(&rules));
     let more = ["--until", "verdict", "--timeout", "5s"];

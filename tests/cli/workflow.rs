@@ -32,7 +32,7 @@ fn definition_is_written_linted_and_shown() {
     let world = World::new();
     world.forge(&["workflow", "new"]).ok();
     let out = world.forge(&["workflow", "new"]).output().exits(1);
-    assert!(out.stderr_text().contains("is there already"), "{out:?}");
+    assert!(out.stderr_text().contains("already exists"), "{out:?}");
     world
         .forge(&["workflow", "lint", "-f", "workflow.toml"])
         .ok();
@@ -210,6 +210,32 @@ fn definition_on_head_branch_does_not_affect_merge() {
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
     let shown = world.workflow(&["show"]);
     assert!(shown.to_string().contains("Mine"), "{shown}");
+}
+
+/// Without a name for the default branch, only `HEAD` is left, which may be under review.
+#[test]
+fn definition_is_not_read_from_checked_out_branch() {
+    let world = World::with_issues(1);
+    definition_in(&world, "main", |text| text);
+    world.set("workflow.definition", "repo:workflow.toml");
+    world.git.run(["branch", "-m", "main", "release"]).ok();
+    definition_in(&world, "work", |text| {
+        text.replace("name = \"Done\"", "name = \"Mine\"")
+            .replace("\"Done\"", "\"Mine\"")
+    });
+    world.switch("work");
+    for reads in [&["position", "1"][..], &["show"], &["lint"]] {
+        let out = world.workflow_fails(reads, 1).stderr_text();
+        assert!(
+            out.contains("the checked-out branch, work, may be"),
+            "{out}"
+        );
+        assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
+    }
+    let named = ["config", "forge.defaultBranch", "release"];
+    world.git.run(named).ok();
+    let shown = world.workflow(&["show"]).to_string();
+    assert!(shown.contains("Done") && !shown.contains("Mine"), "{shown}");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn r_001_6_unknown_target_lists_the_states() {
     for part in [
         "Backlog, Research Needed, Research in Progress, Ready for Plan, Plan in Progress, \
          Plan in Review, In Progress, In Review, Done",
-        "Recovery: retry with 'Ready for Plan'",
+        "Recovery: retry with 'Ready for Plan': --to 'Ready for Plan'",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -176,19 +176,19 @@ fn r_001_10_pick_refuses_unpickable_states() {
         (
             &["--state", "Reserch Needed"][..],
             "unknown state",
-            "retry with 'Research Needed'",
+            "retry with 'Research Needed': --state 'Research Needed'",
         ),
         (
             &["--state", "In Progress"],
             "worked on already",
-            "Research Needed for researchers",
+            "): --state STATE",
         ),
         (
             &["--state", "Backlog", "--max-estimate", "Foo"],
             "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
-            "without it for the default (S)",
+            "without it for the default (S): --max-estimate ESTIMATE",
         ),
-        (&[], "neither a state nor a command", "name a command"),
+        (&[], "neither a state nor a command", ": --state STATE"),
         (
             &["--claim"],
             "--command is missing",

@@ -149,7 +149,10 @@ fn r_001_22_t3_advance_moves_only_children_before_target() {
     assert_eq!(moved["advanced"][0]["fromState"], "Ready for Plan");
     assert_eq!(moved["advanced"][0]["toState"], "In Review");
     assert_eq!(numbers(&moved["skipped"]), [3, 4, 5]);
-    assert_eq!(moved["skipped"][0]["reason"], "it is there already");
+    assert_eq!(
+        moved["skipped"][0]["reason"],
+        "it is already in the target state"
+    );
     assert_eq!(
         moved["skipped"][2]["reason"],
         "somebody works on it: In Progress"

@@ -387,7 +387,7 @@ fn story_runs_on_tangled() {
                 assert_eq!(made.filter(name).count(), 11);
             }
             false => {
-                // One label definition has all states as its values.
+                // A single label definition has all states as its values.
                 let states = made.find(|label| label["name"] == "Workflow State");
                 let states = &states.unwrap()["valueType"]["enum"];
                 assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
@@ -408,8 +408,25 @@ fn missing_board_field_and_option_are_named() {
         &["pick", "-c", "research"],
         &to,
     ] {
-        stage.fails(reads, 1, "there is no board octo/9");
+        let all = [&["workflow"], reads].concat();
+        let out = stage.run(&all).output().exits(1);
+        let _ = out
+            .says("there is no board octo/9")
+            .says("the open boards of octo are octo/1 'Roadmap'; name one of them")
+            .says("forge config set workflow.board octo/1\n");
     }
+    // One of several boards is the caller's choice. A closed board is not listed.
+    let (second, closed) = {
+        let mut seed = hub.double.seed();
+        let [second, closed] = ["Second", "Closed"].map(|it| seed.project("octo", it, &["Todo"]));
+        seed.projects.get_mut(&closed).unwrap().closed = true;
+        (seed.projects[&second].number, seed.projects[&closed].number)
+    };
+    let said = stage.run(&["workflow", "position", "1"]).output().exits(1);
+    assert!(!said.stderr_text().contains(&format!("octo/{closed}")));
+    let _ = said
+        .says(&format!("are octo/{second} 'Second', octo/1 'Roadmap'"))
+        .says("forge config set workflow.board VALUE\n");
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");
@@ -485,6 +502,20 @@ fn group_across_repositories_has_full_names() {
     assert_eq!(ids, full.each_ref(), "{found}");
     assert_eq!(found["primary"]["id"], full[0].as_str());
     assert_eq!(group(OTHER), found);
+    for reads in [
+        &["group", "1"][..],
+        &["convergence", "1", "--to", "Backlog"],
+    ] {
+        let args = [&["workflow"], reads, &["-R", REPO]].concat();
+        let shown = hub.forge(&args).output().stdout_text();
+        let words = shown.split([':', '\t', ' ', '\n']);
+        let names: Vec<&str> = words.filter(|word| word.contains("#1")).collect();
+        assert_eq!(names, ["octo/other#1", "#1"], "{shown}");
+    }
+    let position = hub.forge(&["workflow", "position", "1", "-R", REPO]);
+    let shown = position.text();
+    assert!(shown.contains("octo/other#1"), "{shown}");
+    assert!(!shown.contains("Issues #1, #1"), "{shown}");
 }
 
 #[test]
@@ -526,4 +557,73 @@ fn merge_on_tangled_closes_issues_without_a_workflow() {
     on(&["pr", "merge", pull, "--rebase"]).ok();
     let view = on(&["issue", "view", &issue, "--json", "state"]).output();
     assert_eq!(view.success().json()["state"], "OPEN");
+}
+
+/// Appends the `references` to the record `uri` of Alice's, as another program would.
+fn refer(tangled: &Tangled, uri: &str, references: &[&str]) {
+    let pds = tangled.world.pds();
+    let (_, mut record) = pds.record(uri).unwrap();
+    record["references"] = json!(references);
+    let mut parts = uri.rsplit('/');
+    let (rkey, collection) = (parts.next().unwrap(), parts.next().unwrap());
+    pds.put(&tangled.alice.did, collection, rkey, record);
+}
+
+#[test]
+fn merge_on_tangled_moves_issues_in_references() {
+    const ISSUE: &str = "sh.tangled.repo.issue";
+    let tangled = Tangled::new();
+    let file = "[workflow]\nstore = \"fields\"\n";
+    tangled
+        .scratch
+        .write("home/.config/forge/config.toml", file);
+    let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());
+    on(&["workflow", "init"]).ok();
+    let create = ["issue", "create", "-t", "It breaks", "-b", ""];
+    let [issue, commented] = [(); 2].map(|()| on(&create).text().trim().to_owned());
+    let other = tangled.world.repository(&tangled.alice, "other");
+    let elsewhere = json!({
+        "repo": other.did, "title": "Elsewhere", "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let pds = tangled.world.pds();
+    let (elsewhere, _) = pds.add(&tangled.alice.did, ISSUE, elsewhere);
+    let pull = tangled.open("work");
+    refer(&tangled, &pull, &[&issue, &elsewhere]);
+    on(&["pr", "comment", &pull, "-b", "Look there."]).ok();
+    let comments = pds.records(&tangled.alice.did, "sh.tangled.feed.comment");
+    let comment = comments
+        .iter()
+        .find(|(_, _, it)| it.to_string().contains("Look there."));
+    refer(&tangled, &comment.unwrap().0, &[&commented]);
+
+    let context = on(&["pr", "context", &pull, "--json", "linkedIssues"]);
+    let context = context.output().json();
+    let linked = context["linkedIssues"].as_array().unwrap();
+    let closes = linked.iter().filter(|it| it["relationship"] == "closes");
+    let closes: Vec<&Value> = closes.map(|it| &it["key"]).collect();
+    assert_eq!(closes, [issue.as_str()], "{context}");
+
+    let merged = on(&["pr", "merge", &pull, "--rebase"]).output().success();
+    let said = merged.stderr_text();
+    let moved = format!("moved: {issue}: no state -> Done (closed)\n");
+    assert!(said.contains(&moved), "{said}");
+    let left = format!(
+        "not moved: {elsewhere} ({elsewhere} is an issue of {}",
+        other.did
+    );
+    assert!(said.contains(&left), "{said}");
+    assert!(!said.contains(&commented), "{said}");
+    let elsewhere_on = "tangled:alice.test/other";
+    for (uri, repo, state) in [
+        (&issue, WIDGET, "CLOSED"),
+        (&commented, WIDGET, "OPEN"),
+        (&elsewhere, elsewhere_on, "OPEN"),
+    ] {
+        let view = ["issue", "view", uri, "--json", "state", "-R", repo];
+        let view = tangled.forge(&tangled.alice, &view).output().success();
+        assert_eq!(view.json()["state"], state, "{uri}");
+    }
+    let again = on(&["workflow", "reconcile", &pull, "--json"]);
+    let again = again.output().success().json();
+    assert_eq!(again["transitioned"], json!([]), "{again}");
 }

@@ -99,7 +99,7 @@ fn misspelled_test_on_security_page_is_detected() {
         "mcp attack::foreign_host_header_is_refused",
         "mcp attacks::foreign_host_headers_is_refused",
         "mcp attacks::foreign_host_header",
-        // This name belongs to a helper function, not to a test.
+        // The name belongs to a helper function, not to a test.
         "mcp attacks::question",
         "adversary runs::submodules::mcp_call_runs_no_planted_program",
         "forge-core secret::test::secret_is_hidden_by_all_formatting",

@@ -672,7 +672,7 @@ fn private_repository_in_body_stays_unreachable() {
     }
     wire.call("pr_view", json!({"repo": own, "number": number}))
         .fails("invalid_input")
-        .says("leave repo away");
+        .says("omit `repo`");
     // A link to a repository outside the lists appears as written, without a title.
     let links = wire.request(
         "resources/read",

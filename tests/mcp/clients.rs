@@ -198,12 +198,12 @@ fn relative_paths_in_snippets_become_absolute() {
 fn page_shows_the_generated_snippets() {
     let world = World::with_feature();
     let page = fs::read_to_string(workspace_root().join("docs/how-to/agents.md")).unwrap();
-    // This command line is for Claude Code.
+    // The command line is for Claude Code.
     let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
     let line = line.unwrap().split('#').next().unwrap();
     let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // This JSON object is for most other clients.
+    // The JSON object is for most other clients.
     let block = page.split("```json\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
     let (program, args) = command("cursor", block);

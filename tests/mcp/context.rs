@@ -171,6 +171,37 @@ fn r_002_5_threads_have_the_end_of_the_hunk() {
 }
 
 #[test]
+fn r_002_5_resolved_threads_have_comments_if_included() {
+    let world = World::with_feature();
+    let review = ["pr", "review", "1", "--comment", "-b", "Two."];
+    let run = world.forge(&review);
+    run.args(["--line", "feature.txt:2=Why?"]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let open = wire.call("pr_context", json!({"number": 1})).ok();
+    let args = json!({"number": 1, "thread": open.data()["threads"][0]["id"]});
+    wire.call("pr_thread_resolve", args).ok();
+
+    let found = wire
+        .call("pr_context", json!({"number": 1}))
+        .ok()
+        .says("threads (1), 1 resolved without its comments: include=comments:\n");
+    let thread = &found.data()["threads"][0];
+    assert_eq!(thread["comments"], json!([]), "{thread}");
+    assert!(thread.get("diff_hunk").is_none(), "{thread}");
+
+    let args = json!({"number": 1, "include": ["comments"]});
+    let found = wire
+        .call("pr_context", args)
+        .ok()
+        .says("threads (1), 1 resolved:\n")
+        .says("> Why?\n");
+    let thread = &found.data()["threads"][0];
+    assert_eq!(thread["resolved"], true, "{thread}");
+    assert_eq!(thread["comments"][0]["body"], "Why?", "{thread}");
+    assert_eq!(thread["diff_hunk"], "@@ -0,0 +1,3 @@\n+one\n+two");
+}
+
+#[test]
 fn r_002_6_reviews_have_comment_ids() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();

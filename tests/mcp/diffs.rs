@@ -88,7 +88,7 @@ fn long_file_is_cut_at_hunks_and_lines() {
     world
         .git
         .commit("main", "Base", &[("long.txt", Some(&lines))]);
-    // One file has a change in every hundredth line, and the other has a single hunk.
+    // `long.txt` has a change in every hundredth line; the other files have a single hunk.
     let changed: String = (0..6_000)
         .map(|n| {
             if n % 100 == 50 {

@@ -19,7 +19,7 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let file = file.says("    1\tone\n    2\ttwo\n    3\tthree\nLines 1-3 of 3: the end.");
         assert_eq!(file.data()["bytes"], 14);
         assert_eq!(file.data()["ref"], "feature");
-        // These arguments have aliases.
+        // The arguments have aliases.
         let branch = json!({"file_path": "./feature.txt", "branch": "feature"});
         wire.call("repo_file", branch).ok();
         let missing = json!({"path": "feature.txt"});

@@ -476,7 +476,7 @@ fn failed_log_tail_is_shown_on_request() {
         "{text}"
     );
     assert!(text.chars().count() < 10_000);
-    // One request reads the checks. Two requests read each log: one gets the redirect, and one
+    // The checks take one request. Each log takes two: the first gets the redirect, and the second
     // reads the storage without the token.
     let paths: Vec<String> = hub.double.requests().into_iter().map(|r| r.path).collect();
     assert_eq!(paths.len(), 5, "{paths:?}");

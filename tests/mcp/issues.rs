@@ -135,7 +135,9 @@ fn issue_value_outside_the_scale_is_refused() {
             ("issue_edit", json!({"issue": 1, "values": huge})),
         ] {
             let refused = wire.call(tool, args).fails("invalid_input");
-            let _ = refused.says("unknown estimate 'Huge': the scale is XS, S, M, L, XL");
+            let _ = refused
+                .says("unknown estimate 'Huge': the scale is XS, S, M, L, XL")
+                .says("(argument values)");
         }
         create(&mut wire, "Part", json!({"values": {"estimate": "m"}}));
         for size in ["M", "S"] {
@@ -346,7 +348,7 @@ fn errors_of_wrong_arguments_name_the_right_ones() {
         .call("issue_view", json!({"issue": 9}))
         .fails("not_found");
     assert_eq!(lost.data()["error"]["next"]["tool"], "issue_list");
-    // This argument has aliases.
+    // The argument `issue` has aliases.
     for name in ["number", "issueNumber", "issue_number", "id"] {
         let _ = wire.call("issue_view", json!({name: "#1"})).ok();
     }

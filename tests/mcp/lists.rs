@@ -92,7 +92,7 @@ fn unlisted_repository_cannot_be_reached() {
         .fails("permission_denied");
     wire.call("pr_view", json!({"repo": own, "number": url}))
         .fails("invalid_input")
-        .says("leave repo away");
+        .says("omit `repo`");
 }
 
 /// The tools that only read.

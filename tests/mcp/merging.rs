@@ -140,7 +140,7 @@ fn merge_of_closed_pull_sends_no_write() {
         wire.call("pr_merge", args)
             .fails("precondition_failed")
             .says("Next: pr_set_state {");
-        // One request read the state, and `forge` sent no merge.
+        // A single request read the state, and `forge` sent no merge.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
     assert!(wire.asked.is_empty());
@@ -320,7 +320,7 @@ fn merge_can_require_passed_checks() {
     let mut wire = hub.server(&["--write"]);
     let merged = wire.call("pr_merge", args).ok();
     assert_eq!(merged.data()["merged"], true);
-    // This forge runs no checks at all.
+    // The local forge runs no checks at all.
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1, "require_checks": true}))

@@ -115,6 +115,35 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
+/// References of a record are not in its text, so the question for the user names the issues.
+#[test]
+fn merge_question_names_issues_in_references() {
+    let t = Tangled::new();
+    let first = patch(&t, "elsewhere", &["one.txt"]);
+    t.repo.git.delete_branch("elsewhere");
+    let server = ["mcp", "--write", "--toolsets", "issues"];
+    let mut wire = Wire::start(&t.forge(&t.alice, &server), MODERN);
+    let issue = json!({"repo": WIDGET, "title": "It breaks"});
+    let issue = wire.call("issue_create", issue).ok();
+    let issue = issue.data()["number"].as_str().unwrap().to_owned();
+    let args = json!({"repo": WIDGET, "title": "Work", "body": "Why.", "patch": first});
+    let made = wire.call("pr_create", args).ok();
+    let pull = made.data()["number"].as_str().unwrap().to_owned();
+    let (_, mut record) = t.world.pds().record(&pull).unwrap();
+    record["references"] = json!([issue]);
+    let rkey = pull.rsplit('/').next().unwrap();
+    t.world.pds().put(&t.alice.did, PULL, rkey, record);
+    let args = json!({"repo": WIDGET, "number": pull});
+    let view = wire.call("pr_view", args.clone()).ok();
+    let mut merge = args;
+    merge["expected_head"] = view.data()["pull_request"]["head_oid"].clone();
+    wire.user = User::Agrees;
+    let merged = wire.call("pr_merge", merge).ok();
+    assert_eq!(merged.data()["linked_issues_transitioned"], json!([issue]));
+    let key = issue.rsplit('/').next().unwrap();
+    assert!(wire.asked[0].contains(key), "{:?}", wire.asked);
+}
+
 /// A commit on the base does not change the diff of a round, even if the knot computes the diff
 /// from commits. Only a new round changes it.
 #[test]

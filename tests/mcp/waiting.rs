@@ -111,7 +111,7 @@ fn wait_reports_each_read_as_progress() {
 #[test]
 fn cancelled_wait_sends_no_more_requests() {
     let hub = Hub::with_pull();
-    // This wait has the default duration.
+    // The wait has the default duration.
     let mut wire = Wire::start(&hub.run(&[]), MODERN);
     hub.double.reset_record();
     let call = json!({"name": "pr_context", "arguments": wait_for("checks")});

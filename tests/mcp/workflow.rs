@@ -82,7 +82,13 @@ fn r_001_5_view_lists_issues_before_a_target() {
     wire.call("workflow_view", wrong)
         .fails("invalid_input")
         .says("these are Backlog, ")
-        .says("Recovery: \"retry with 'Ready for Plan'");
+        .says("Recovery: \"retry with 'Ready for Plan'")
+        .says("Next: workflow_view ")
+        .says(r#""target_state":"Ready for Plan""#);
+    let wrong = json!({"issue": 2, "target_state": "Canceled"});
+    wire.call("workflow_view", wrong)
+        .fails("invalid_input")
+        .says("(argument target_state)");
 }
 
 #[test]
@@ -197,12 +203,12 @@ fn r_001_9_pick_skips_unworkable_issues() {
     assert_eq!(none.data()["found"], false);
     assert_eq!(none.data().get("issue"), None);
     for (wrong, says) in [
-        (json!({"state": "In Progress"}), "Recovery: "),
+        (json!({"state": "In Progress"}), "(argument state)"),
         (
             json!({"state": "Ready for Plan", "max_estimate": "Foo"}),
-            "XS, S, M, L, XL",
+            "(argument max_estimate)",
         ),
-        (json!({}), "Recovery: "),
+        (json!({}), "(argument state)"),
     ] {
         wire.call("workflow_pick", wrong)
             .fails("invalid_input")

@@ -122,7 +122,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(reached["converged"], true);
     assert_eq!(reached["recommendation"], "proceed");
 
-    // This part opens the pull request that closes the issue, and merges it.
+    // A pull request that closes the issue is opened and merged.
     let create = json!({
         "repo": repo, "title": "Mend it", "head": head, "base": "main", "closes": [issue]
     });

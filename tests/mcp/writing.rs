@@ -204,7 +204,7 @@ fn pull_request_is_opened_without_clone() {
         json!({"title": "Again", "head": "edited", "edits": edits}),
     )
     .fails("invalid_input")
-    .says("is there already")
+    .says("already exists")
     .says("repo_push");
     let view = wire
         .call("pr_view", json!({"number": 1, "include": "files"}))

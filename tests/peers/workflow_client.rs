@@ -1,8 +1,8 @@
 //! Runs `workflow_client.py`: the worked example of a workflow, with MCP's official Python client.
 //!
 //! `FORGE_MCP_PYTHON` names a Python that has the package `mcp`. The default is
-//! `target/peers/mcp/venv`, where `cargo xtask test` puts it. Without the package, the tests are
-//! skipped.
+//! `target/peers/mcp/venv`, where `cargo xtask test` puts it. Without the package, the tests print a
+//! note and pass, unless `FORGE_REQUIRE_MCP_PYTHON` is set.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,19 @@ use forge_testkit::{Run, forge_binary, workspace_root};
 use serde_json::json;
 
 /// Returns the path of a Python that has the package, or `None` without one.
+///
+/// # Panics
+///
+/// Panics if there is none and `FORGE_REQUIRE_MCP_PYTHON` is set.
 pub fn python() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/mcp/venv/bin/python");
     let python = std::env::var_os("FORGE_MCP_PYTHON").map_or(usual, PathBuf::from);
     if !python.is_file() {
+        assert!(
+            std::env::var_os("FORGE_REQUIRE_MCP_PYTHON").is_none(),
+            "the Python client of MCP is required but not at {}",
+            python.display()
+        );
         eprintln!("no {}: there is no other client of MCP", python.display());
         return None;
     }

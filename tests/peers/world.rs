@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The repository on which both programs work.
 pub const REPO: &str = "octocat/tools";
 
-/// One of the two programs.
+/// The program under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Forge,

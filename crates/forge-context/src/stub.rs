@@ -8,9 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    Attachments, Capabilities, Capability, Checks, Client, Error, ErrorKind, Forge, ForgeInfo,
-    ForgeKind, Issues, Labels, Limits, Noun, Outcome, Page, PageReq, Policy, PrId, PullRequests,
-    Quota, Repo, RepoId, Repos, Result, Reviews, SentRequest, Support, WebPage,
+    Attachments, Capabilities, Capability, Checks, Client, Cursor, Error, ErrorKind, Forge,
+    ForgeInfo, ForgeKind, Issues, Labels, Limits, Noun, Outcome, Page, PageReq, Policy, PrId,
+    PullRequests, Quota, Repo, RepoId, Repos, Result, Reviews, SentRequest, Support, WebPage,
     call::requested,
     model::{
         Actor, Attachment, BaseRule, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport,
@@ -213,10 +213,15 @@ impl PullRequests for StubForge {
         page: PageReq,
     ) -> Result<Page<PullRequest>> {
         let (state, limit) = (query.state, page.limit);
-        let wants = PrFields::FILES | PrFields::DEPENDS_ON;
-        let has_fields = query.fields.contains(wants);
+        let wants = PrFields::FILES | PrFields::DEPENDS_ON | PrFields::LINKED_ISSUES;
+        let has_fields = query.fields.contains(wants) && query.prefers_updated;
         self.asked(&format!("list {state:?} {limit} {has_fields}"))?;
-        Ok(Page::complete(self.others.clone()))
+        let mut found = Page::complete(self.others.clone());
+        if found.items.len() > limit {
+            found.items.truncate(limit);
+            found.next = Some(Cursor::from_text("more"));
+        }
+        Ok(found)
     }
 
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {

@@ -10,8 +10,10 @@ use std::{
 use forge_core::{
     Capability, Error, ErrorKind, Noun, PrId, Repo, Result, Support, Timestamp, fingerprint,
     model::{
-        BaseRule, CheckStatus, PrFields, PrState, PullRequest, ReviewState, RuleSource, UnreadRules,
+        BaseRule, CheckStatus, PrFields, PrState, PullRequest, ReviewCounts, ReviewState,
+        RuleSource, UnreadRules,
     },
+    pull_filter::same_login,
     suggest,
 };
 use futures::future::BoxFuture;
@@ -19,8 +21,10 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::{
-    ClearedBy, ContextSettings, Pace, Pacer, Readiness, VERDICT_FIELDS,
+    ClearedBy, ContextSettings, Pace, Pacer, Readiness, Requirement, RequirementStatus,
+    VERDICT_FIELDS,
     preflight::{base_rules, dependency, rules_of},
+    readiness::lacks_required_check,
 };
 
 /// Condition that ends a watch.
@@ -59,21 +63,24 @@ impl WatchUntil {
     pub const fn meaning(self) -> [&'static str; 2] {
         match self {
             Self::Checks => [
-                "at least one check has reported, and none is pending",
-                "a check failed; a cancelled check alone is not a failure",
+                "at least one check has reported, none is pending, and none that the base branch \
+                 requires is missing",
+                "a check failed, even if a required one is missing; a cancelled check alone is not \
+                 a failure",
             ],
             Self::Review => [
-                "a reviewer gave a new opinion, or a first comment",
-                "that opinion requests changes",
+                "an account other than the author submitted a review, with or without an opinion",
+                "the review requests changes",
             ],
             Self::State => [
                 "the pull request was closed, merged, reopened, made a draft or made ready",
                 "the pull request was closed without a merge",
             ],
             Self::Verdict => [
-                "the pull request is ready to merge, or a requirement became unmet that people \
-                 must clear",
-                "a requirement became unmet",
+                "the pull request is ready to merge (also at the start), a requirement became \
+                 unmet that people must clear, or `readyToMerge` went from `false` to `null`, \
+                 except while the forge still computes an answer",
+                "the pull request is not ready to merge",
             ],
         }
     }
@@ -111,7 +118,8 @@ pub struct WatchReq {
     pub until: BTreeSet<WatchUntil>,
     /// Interval and timeout.
     pub pace: Pace,
-    /// The start of an earlier watch. A change since then ends the new watch at once.
+    /// The start of an earlier watch. A change since then ends the new watch at once. A watch for
+    /// the verdict that starts from "ready" ends when the pull request is no longer ready.
     pub since: Option<WatchBaseline>,
     /// Settings of the verdict.
     pub settings: ContextSettings,
@@ -132,15 +140,19 @@ impl WatchReq {
     /// Returns the fields that each poll reads, which depend on the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
-        let checks = match has(WatchUntil::Checks) {
-            true => PrFields::CHECKS,
+        let only_for = |until: WatchUntil, fields: PrFields| match has(until) {
+            true => fields,
             false => PrFields::NONE,
         };
+        let checks = only_for(WatchUntil::Checks, PrFields::CHECKS | PrFields::RULES);
+        // The latest reviews have no comment of a reviewer with an opinion.
+        let reviews = only_for(WatchUntil::Review, PrFields::REVIEWS | PrFields::NEWEST);
         if has(WatchUntil::Verdict) {
-            return VERDICT_FIELDS | PrFields::NO_DESCRIPTION;
+            return VERDICT_FIELDS | PrFields::NO_DESCRIPTION | reviews;
         }
         if has(WatchUntil::Review) {
             return checks
+                | reviews
                 | PrFields::NO_DESCRIPTION
                 | PrFields::NO_LABELS
                 | PrFields::NO_ASSIGNEES
@@ -160,6 +172,8 @@ pub struct WatchBaseline {
     reviews: BTreeSet<u64>,
     /// The names of the unmet rules.
     unmet: BTreeSet<String>,
+    /// The verdict; `None` if it is unknown or not watched.
+    ready: Option<bool>,
 }
 
 impl WatchBaseline {
@@ -168,8 +182,9 @@ impl WatchBaseline {
         Self {
             state: seen.state,
             draft: seen.draft,
-            reviews: seen.reviews.keys().map(fingerprint).collect(),
+            reviews: seen.reviews.keys().map(|id| review_mark(id)).collect(),
             unmet: unmet.map(|r| r.rule.name().to_owned()).collect(),
+            ready: seen.readiness.as_ref().and_then(|r| r.ready_to_merge),
         }
     }
 
@@ -178,8 +193,9 @@ impl WatchBaseline {
     pub fn to_text(&self) -> String {
         let reviews: Vec<String> = self.reviews.iter().map(|r| format!("{r:x}")).collect();
         let unmet: Vec<&str> = self.unmet.iter().map(String::as_str).collect();
+        let (reviews, unmet) = (reviews.join("-"), unmet.join("-"));
         let state = state_name(self.state, self.draft);
-        format!("{state}.{}.{}", reviews.join("-"), unmet.join("-"))
+        format!("{state}.{reviews}.{unmet}.{}", ready_name(self.ready))
     }
 
     /// Parses the text form; returns `None` if it is invalid.
@@ -197,13 +213,25 @@ impl WatchBaseline {
         let reviews = list()?.map(|hex| u64::from_str_radix(hex, 16).ok());
         let reviews = reviews.collect::<Option<_>>()?;
         let unmet = list()?.map(str::to_owned).collect();
+        let ready = match parts.next()? {
+            "yes" => Some(true),
+            "no" => Some(false),
+            "unknown" => None,
+            _ => return None,
+        };
         Some(Self {
             state,
             draft,
             reviews,
             unmet,
+            ready,
         })
     }
+}
+
+/// Returns a short fingerprint of a review's id: a client repeats the text form in each call.
+fn review_mark(id: &str) -> u64 {
+    fingerprint(&id) >> 32
 }
 
 /// State of a pull request at one poll.
@@ -222,8 +250,13 @@ pub struct WatchSeen {
     statuses: Vec<CheckStatus>,
     /// True if some checks could not be read.
     pub checks_cut: bool,
-    /// The latest reviews by id, with author and opinion, if watched.
+    /// True if a check that the base branch requires has not reported.
+    lacks_check: bool,
+    /// The reviews of others by id, with author and opinion. All or the newest hundred if reviews
+    /// are watched, otherwise at most the latest ones.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
+    /// Number of reviewers by latest opinion.
+    opinions: ReviewCounts,
     /// The verdict, if watched.
     pub readiness: Option<Readiness>,
 }
@@ -244,8 +277,11 @@ impl WatchSeen {
             checks
         });
         let statuses = report.iter().flat_map(|report| &report.checks);
-        let latest = pull.latest_reviews.iter();
-        let reviews = latest.map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
+        let reviews = pull.reviews.iter().flatten().chain(&pull.latest_reviews);
+        let is_own = |login: &str| same_login(login, &pull.author.login);
+        let reviews = reviews
+            .filter(|r| r.state != ReviewState::Pending && !is_own(&r.author.login))
+            .map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
         Self {
             head_sha: pull.head_id().map(str::to_owned),
             state: pull.state,
@@ -253,7 +289,9 @@ impl WatchSeen {
             checks,
             statuses: statuses.map(|check| check.status).collect(),
             checks_cut: report.is_some_and(|report| report.truncated),
+            lacks_check: pull.state == PrState::Open && lacks_required_check(pull),
             reviews: reviews.collect(),
+            opinions: pull.review_counts(),
             readiness,
         }
     }
@@ -264,11 +302,14 @@ impl WatchSeen {
     }
 
     /// Returns `None` until all checks have finished. Then returns true if none failed. A head
-    /// without reported checks is not finished.
+    /// without reported checks is not finished, nor is one without failures whose base branch
+    /// requires another check.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
-        (is_over && !self.checks_cut).then(|| self.count(&[CheckStatus::Failure]) == 0)
+        let is_well = self.count(&[CheckStatus::Failure]) == 0;
+        let is_missing = is_well && self.lacks_check;
+        (is_over && !self.checks_cut && !is_missing).then_some(is_well)
     }
 
     /// Returns `None` until there is a new review. Then returns true if no new review requests
@@ -277,31 +318,52 @@ impl WatchSeen {
         let mut new = self
             .reviews
             .iter()
-            .filter(|(id, _)| !since.reviews.contains(&fingerprint(id)))
+            .filter(|(id, _)| !since.reviews.contains(&review_mark(id)))
             .map(|(_, (_, state))| *state)
             .peekable();
         new.peek()?;
         Some(new.all(|state| state != ReviewState::ChangesRequested))
     }
 
-    /// Returns `None` until the verdict has changed. Then returns true if it is "ready".
-    fn turned_since(&self, since: &WatchBaseline) -> Option<bool> {
+    /// Returns `None` until the verdict has changed. Then returns true if it is "ready". `is_first`
+    /// means that `since` is this poll: a watch of a ready pull request then ends at once.
+    fn turned_since(&self, since: &WatchBaseline, is_first: bool) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
-        if readiness.ready_to_merge == Some(true) {
-            return Some(true);
+        let has_clearer = |r: &Requirement, wanted: &[ClearedBy]| {
+            let mut all = r.cleared_by.iter();
+            all.any(|by| wanted.contains(&by.who))
+        };
+        match (since.ready, readiness.ready_to_merge) {
+            (Some(true), Some(true)) => is_first.then_some(true),
+            (_, Some(true)) => Some(true),
+            // A merge ends the watch in any case.
+            (Some(true), Some(false)) => (self.state != PrState::Merged).then_some(false),
+            // A forge answers `unknown` for some seconds after each push to the base branch.
+            (Some(_), None) => {
+                let all = readiness.requirements.iter();
+                let mut unknown = all.filter(|r| r.status == RequirementStatus::Unknown);
+                let is_computing = unknown.any(|r| has_clearer(r, &[ClearedBy::Time]));
+                (!is_computing).then_some(false)
+            }
+            // A requirement that CI or time clears does not end the watch, because it may still
+            // become met.
+            (None, None) | (None | Some(false), Some(false)) => {
+                let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
+                let mut new = readiness
+                    .unmet()
+                    .filter(|r| !since.unmet.contains(r.rule.name()));
+                new.any(|r| has_clearer(r, &by_people)).then_some(false)
+            }
         }
-        // A requirement that CI or time clears does not end the watch, because it may still become
-        // met.
-        let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
-        let mut new = readiness
-            .unmet()
-            .filter(|r| !since.unmet.contains(r.rule.name()));
-        new.any(|r| r.cleared_by.iter().any(|by| by_people.contains(&by.who)))
-            .then_some(false)
     }
 
     /// Returns the condition that ended the watch, and its outcome.
-    fn ended(&self, until: &BTreeSet<WatchUntil>, since: &WatchBaseline) -> Option<WatchEnd> {
+    fn ended(
+        &self,
+        until: &BTreeSet<WatchUntil>,
+        since: &WatchBaseline,
+        is_first: bool,
+    ) -> Option<WatchEnd> {
         let happened = until.iter().filter_map(|until| {
             let is_well = match until {
                 WatchUntil::Checks => self.checks_ended()?,
@@ -310,7 +372,7 @@ impl WatchSeen {
                     let is_same = (self.state, self.draft) == (since.state, since.draft);
                     (!is_same).then_some(self.state != PrState::Closed)?
                 }
-                WatchUntil::Verdict => self.turned_since(since)?,
+                WatchUntil::Verdict => self.turned_since(since, is_first)?,
             };
             Some((*until, is_well))
         });
@@ -400,16 +462,19 @@ impl fmt::Display for WatchSeen {
             )?,
             None => {}
         }
-        if !self.reviews.is_empty() {
-            let count = |wanted| {
-                let all = self.reviews.values();
-                all.filter(|(_, state)| *state == wanted).count()
-            };
+        if self.lacks_check {
+            f.write_str(", a required check is missing")?;
+        }
+        let ReviewCounts {
+            approved,
+            changes_requested,
+            total,
+            ..
+        } = self.opinions;
+        if total > 0 {
             write!(
                 f,
-                ", reviews: {} approved, {} requested changes",
-                count(ReviewState::Approved),
-                count(ReviewState::ChangesRequested)
+                ", reviews: {approved} approved, {changes_requested} requested changes"
             )?;
         }
         match &self.readiness {
@@ -538,7 +603,7 @@ pub enum WatchEvent {
 type PollResult = (PullRequest, Option<Readiness>);
 
 /// Judges each poll. Rulesets take a request, so a poll is first judged with the cached ones. If
-/// the result is not "not ready", the rulesets are read again.
+/// they leave nothing unmet, the rulesets are read again.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
@@ -547,37 +612,60 @@ struct LookJudge<'a> {
 }
 
 impl LookJudge<'_> {
-    async fn verdict(&self, mut pull: PullRequest) -> PollResult {
-        let known = || self.rulesets.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn verdict(&self, pull: PullRequest) -> PollResult {
         let below = dependency(self.repo, &pull).await;
         let forge = rules_of(self.repo, &self.settings);
-        let judge = |pull: &PullRequest| {
-            let verdict = Readiness::of(pull, forge, below.as_ref(), Timestamp::now());
-            Some(verdict)
-        };
-        let kept = known().clone();
-        let kept = kept.filter(|(base, _)| *base == pull.base_branch);
-        let fresh = pull.base_rules.clone();
-        if let (Some((_, kept)), Some(rules)) = (kept, &mut pull.base_rules) {
-            rules.rules.extend(kept);
+        let judge =
+            |pull: &PullRequest| Readiness::of(pull, forge, below.as_ref(), Timestamp::now());
+        if let Some(pull) = self.with_cached_rulesets(&pull) {
             let verdict = judge(&pull);
-            if verdict.as_ref().and_then(|v| v.ready_to_merge) == Some(false) {
-                return (pull, verdict);
+            if verdict.ready_to_merge == Some(false) {
+                return (pull, Some(verdict));
             }
-            pull.base_rules = fresh;
         }
+        let pull = self.with_rulesets(pull).await;
+        let verdict = judge(&pull);
+        (pull, Some(verdict))
+    }
+
+    /// Adds the rulesets once the checks that have reported are finished: a ruleset can require
+    /// another check.
+    async fn checks(&self, pull: PullRequest) -> PullRequest {
+        let ended = |pull: &PullRequest| WatchSeen::of(pull, None).checks_ended();
+        if ended(&pull) != Some(true) {
+            return pull;
+        }
+        match self.with_cached_rulesets(&pull) {
+            Some(judged) if ended(&judged).is_none() => judged,
+            _ => self.with_rulesets(pull).await,
+        }
+    }
+
+    /// Returns `pull` with the cached rules, if they are those of its base branch.
+    fn with_cached_rulesets(&self, pull: &PullRequest) -> Option<PullRequest> {
+        let cached = self.rulesets.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, rules) = cached
+            .as_ref()
+            .filter(|(base, _)| *base == pull.base_branch)?;
+        let mut pull = pull.clone();
+        pull.base_rules.as_mut()?.rules.extend_from_slice(rules);
+        Some(pull)
+    }
+
+    /// Reads the rules of the base branch, and caches those of the rulesets.
+    async fn with_rulesets(&self, mut pull: PullRequest) -> PullRequest {
         let rules = base_rules(self.repo, &pull).await;
         let read = rules
             .as_ref()
             .filter(|rules| !rules.unread.contains(&UnreadRules::Rulesets));
-        *known() = read.map(|rules| {
+        let read = read.map(|rules| {
             let is_kept = |rule: &&BaseRule| matches!(rule.source, RuleSource::Ruleset { .. });
             let kept = rules.rules.iter().filter(is_kept).cloned().collect();
             (pull.base_branch.clone(), kept)
         });
+        *self.rulesets.lock().unwrap_or_else(PoisonError::into_inner) = read;
         pull.base_rules = rules.or(pull.base_rules);
-        let verdict = judge(&pull);
-        (pull, verdict)
+        pull
     }
 }
 
@@ -616,6 +704,7 @@ impl<'a> Watch<'a> {
         }
         let fields = req.fields();
         let judges = req.until.contains(&WatchUntil::Verdict);
+        let has_checks = req.until.contains(&WatchUntil::Checks);
         let judge = Arc::new(LookJudge {
             repo,
             settings: req.settings.clone(),
@@ -627,6 +716,7 @@ impl<'a> Watch<'a> {
                 let pull = repo.pull(pr, fields).await?;
                 Ok(match judges {
                     true => judge.verdict(pull).await,
+                    false if has_checks => (judge.checks(pull).await, None),
                     false => (pull, None),
                 })
             })
@@ -718,8 +808,9 @@ impl<'a> Watch<'a> {
             Some(before) => now.changes(before),
             None => Vec::new(),
         };
+        let is_first = self.since.is_none();
         let since = self.since.get_or_insert_with(|| WatchBaseline::of(&now));
-        let end = now.ended(&self.until, since);
+        let end = now.ended(&self.until, since, is_first);
         let pause = self.pacer.after_look(!changes.is_empty());
         let quiet = match self.seen {
             Some(_) => WatchEvent::Same,

@@ -9,7 +9,7 @@ use crate::{
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
-        /// One thing that a forge can or cannot do.
+        /// A feature that a forge has or lacks.
         ///
         /// Names follow `<noun>.<verb>[.<variant>]`. [`Capability::name`] is stable:
         /// `forge capabilities --json`, errors and docs print the name.
@@ -183,6 +183,9 @@ capabilities! {
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
+    /// Claim an issue in a workflow. The text of [`Support::Emulated`] begins with the guarantee:
+    /// `exclusive`, `ordered` or `advisory`.
+    IssueClaim = "issue.claim", "Claiming an issue";
     /// Links of a pull request or an issue: closes, mentions, depends on, and the reverse.
     Links = "links", "Reading links between pull requests and issues";
     /// List the labels of a repository.
@@ -204,7 +207,7 @@ impl Capability {
     /// capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
-        // These capabilities are options of a read operation, not operations themselves.
+        // The following capabilities are options of a read operation, not operations themselves.
         let part = matches!(
             self,
             Self::PrListSearch
@@ -233,12 +236,12 @@ impl Serialize for Capability {
 pub enum Support {
     /// The forge itself supports the capability.
     Native,
-    /// This program builds the capability from other features of the forge.
+    /// `forge` builds the capability from other features of the forge.
     Emulated {
         /// The features that are combined.
         how: &'static str,
     },
-    /// This program does the work on the client, at the stated cost.
+    /// `forge` does the work on the client, at the stated cost.
     ClientSide {
         /// The method and its cost.
         how: &'static str,
@@ -266,7 +269,7 @@ static REPORT: Hint = Hint::new("report this as a defect");
 /// The table of a backend, with one row for each capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// One row for each of [`Capability::ALL`]. The behaviour suite tests this.
+    /// A row for each of [`Capability::ALL`], which the behaviour suite tests.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.
     pub limits: Limits,

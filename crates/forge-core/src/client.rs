@@ -368,9 +368,10 @@ impl Repo {
     }
 }
 
-/// One method for each operation. A method runs the checks of the handle and then calls the
-/// backend's trait. The errors are those of the trait, and `unsupported`, `permission_denied`,
-/// `dry_run` and `timeout` from the handle.
+/// The operations of the handle, one method each.
+///
+/// A method runs the checks of the handle and then calls the backend's trait. The errors are those
+/// of the trait, and `unsupported`, `permission_denied`, `dry_run` and `timeout` from the handle.
 ///
 /// Names follow one pattern: [`Repo::pulls`] and [`Repo::issues`] read a page, [`Repo::all_pulls`]
 /// and [`Repo::all_issues`] are streams, [`Repo::pull`] and [`Repo::issue`] read a single item,

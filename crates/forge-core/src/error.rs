@@ -253,6 +253,12 @@ impl Error {
         Self::invalid(field, message).with_context(WHAT, BRANCH)
     }
 
+    /// Like [`Error::invalid`], for an argument `field` whose new branch already exists.
+    #[must_use]
+    pub fn branch_exists(field: &'static str, message: impl Into<String>) -> Self {
+        Self::invalid(field, message).with_context(EXISTING, BRANCH)
+    }
+
     /// Creates an [`ErrorKind::NotFound`] error.
     #[must_use]
     pub fn not_found(what: Noun, message: impl Into<String>) -> Self {
@@ -369,18 +375,26 @@ impl Error {
     /// Returns true if [`Error::no_branch`] made this error for the argument `field`.
     #[must_use]
     pub fn is_no_branch(&self, field: &str) -> bool {
+        self.marks_branch(field, WHAT)
+    }
+
+    /// Returns true if [`Error::branch_exists`] made this error for the argument `field`.
+    #[must_use]
+    pub fn is_branch_exists(&self, field: &str) -> bool {
+        self.marks_branch(field, EXISTING)
+    }
+
+    fn marks_branch(&self, field: &str, key: &str) -> bool {
         matches!(self.0.kind, ErrorKind::InvalidInput { field: Some(of) } if of == field)
-            && self
-                .0
-                .context
-                .iter()
-                .any(|(k, v)| *k == WHAT && v == BRANCH)
+            && self.0.context.iter().any(|(k, v)| *k == key && v == BRANCH)
     }
 }
 
 /// Context key for the kind of object that an argument names and that is missing.
 const WHAT: &str = "what";
-/// Value of [`WHAT`] for a missing branch.
+/// Context key for the kind of object that an argument names and that already exists.
+const EXISTING: &str = "existing";
+/// Value of [`WHAT`] and [`EXISTING`] for a branch.
 const BRANCH: &str = "branch";
 
 impl fmt::Display for Error {
@@ -425,12 +439,14 @@ mod tests {
     }
 
     #[test]
-    fn missing_branch_differs_from_invalid_branch() {
+    fn missing_existing_and_invalid_branch_differ() {
         let missing = Error::no_branch("head", "there is no branch 'x'");
         assert_eq!(missing.code(), "invalid_input");
         assert!(missing.is_no_branch("head") && !missing.is_no_branch("base"));
         let large = Error::invalid("head", "the patch is too large");
         assert!(!large.is_no_branch("head"));
+        let existing = Error::branch_exists("head", "the branch 'x' already exists");
+        assert!(existing.is_branch_exists("head") && !existing.is_no_branch("head"));
     }
 
     #[test]

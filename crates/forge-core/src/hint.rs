@@ -210,6 +210,8 @@ pub enum Param {
     DependsOn,
     /// Flag: make the pull request a draft.
     Draft,
+    /// The estimate of an issue.
+    Estimate,
     /// Flag: change an object that already exists.
     Force,
     /// The head branch.
@@ -226,12 +228,16 @@ pub enum Param {
     LeaveCheckout,
     /// Maximum number of rows.
     Limit,
+    /// The largest estimate of an issue to pick.
+    MaxEstimate,
     /// How to merge: `merge`, `squash` or `rebase`.
     Method,
     /// A milestone, by its title.
     Milestone,
     /// A patch that replaces the head branch as the source of the changes.
     Patch,
+    /// The priority of an issue.
+    Priority,
     /// Flag: write a record again, so that the index ingests it.
     PutAgain,
     /// A label to remove; repeatable.
@@ -248,6 +254,8 @@ pub enum Param {
     State,
     /// The first line of the message of a merge commit.
     Subject,
+    /// The workflow state that the issues of a group have to reach.
+    TargetState,
     /// A title.
     Title,
     /// A configuration value.

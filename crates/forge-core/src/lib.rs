@@ -2,7 +2,7 @@
 //! requests and results ([`model`], [`Outcome`], [`Page`]), names of repositories ([`locator`]),
 //! errors ([`Error`]), and the handle for callers ([`Repo`]).
 //!
-//! This crate does no I/O; the backends do. Library users start with the `forge` crate.
+//! The crate does no I/O; the backends do. Library users start with the `forge` crate.
 
 mod across;
 pub mod call;

@@ -115,7 +115,7 @@ pub enum Ingestion {
     },
     /// The record is stored or deleted on the PDS, but the appview does not ingest this collection.
     PdsOnly {
-        /// What to do instead.
+        /// Alternative to waiting.
         instead: String,
     },
     /// The index drops the record, for a reason that can be proved.
@@ -162,7 +162,7 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_u64(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// One step of a write that has several steps.
+/// A step of a write that has several steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {

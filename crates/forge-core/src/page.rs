@@ -45,7 +45,7 @@ impl PageReq {
     }
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Page<T> {

@@ -12,6 +12,9 @@
 //! | characters without a width (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, tags U+E0000–E007F …) | `<U+200B>` |
 //! | joiners (U+200C/D) and variation selectors | unchanged after the letter or emoji that they modify, else `<U+200D>` |
 //!
+//! [`quote`] marks a text as foreign: behind a prefix, between double quotes, or as text of HTML.
+//! The quoted text cannot imitate the text around it.
+//!
 //! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay valid. A UTF-8
 //! terminal shows them as replacement characters.
 
@@ -47,6 +50,62 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
         return neutralise(text);
     }
     Cow::Owned(neutralise(&joined).into_owned())
+}
+
+/// The form in which [`quote`] writes foreign text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quote<'a> {
+    /// Each line begins with the prefix and ends with a newline.
+    Lines {
+        /// The prefix, such as `> `.
+        prefix: &'a str,
+    },
+    /// One line between double quotes. Tabs and line ends become spaces, double quotes single ones.
+    Inline,
+    /// Text for an HTML element, or for an attribute between double quotes.
+    Html,
+}
+
+/// Quotes foreign text: neutralises the text, and writes it in a form that the text cannot leave.
+///
+/// A carriage return alone ends no line; within [`Quote::Lines`] it is shown as `␍`.
+#[must_use]
+pub fn quote(text: &str, form: Quote<'_>) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    match form {
+        Quote::Lines { prefix } => {
+            for line in neutralise(text).lines() {
+                out.push_str(prefix);
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+        Quote::Inline => {
+            // The carriage returns are replaced before `neutralise` would show them.
+            let in_line = |c| match c {
+                '"' => '\'',
+                '\n' | '\r' | '\t' => ' ',
+                c => c,
+            };
+            let line: String = text.chars().map(in_line).collect();
+            out.push('"');
+            out.push_str(&neutralise(&line));
+            out.push('"');
+        }
+        Quote::Html => {
+            for c in neutralise(text).chars() {
+                match c {
+                    '&' => out.push_str("&amp;"),
+                    '<' => out.push_str("&lt;"),
+                    '>' => out.push_str("&gt;"),
+                    '"' => out.push_str("&quot;"),
+                    '\'' => out.push_str("&#39;"),
+                    c => out.push(c),
+                }
+            }
+        }
+    }
+    out
 }
 
 /// Like [`neutralise`], for bytes that may be invalid UTF-8, such as a diff. For a stream use
@@ -470,6 +529,36 @@ mod tests {
     }
 
     #[test]
+    fn quoted_lines_begin_with_prefix() {
+        let lines = |text| quote(text, Quote::Lines { prefix: "| " });
+        assert_eq!(lines("one\n\ntwo\r\n"), "| one\n| \n| two\n");
+        assert_eq!(lines("a\rb\u{85}c\u{2028}d"), "| a␍b<U+0085>c<U+2028>d\n");
+        assert_eq!(lines("\n"), "| \n");
+        assert_eq!(lines(""), "");
+    }
+
+    #[test]
+    fn inline_quote_is_one_line_without_quotes() {
+        for (text, shown) in [
+            ("Fix\" | 3 approved", "\"Fix' | 3 approved\""),
+            ("a\r\nb:\tc", "\"a  b: c\""),
+            ("\x1b[m\u{2029}", "\"␛[m<U+2029>\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quote(text, Quote::Inline), shown);
+        }
+    }
+
+    #[test]
+    fn html_quote_escapes_markup() {
+        let shown = quote("<a href='x'>\"&\u{202e}\n", Quote::Html);
+        assert_eq!(
+            shown,
+            "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&lt;U+202E&gt;\n"
+        );
+    }
+
+    #[test]
     fn terminal_escapes_are_detected() {
         for bytes in [
             &b"\x1b[m"[..],
@@ -537,6 +626,8 @@ mod tests {
                 "\u{2028}",
                 "\u{85}",
                 "\u{e0041}",
+                "\"",
+                "<",
             ])
             .prop_map(|s| s.as_bytes().to_vec()),
         ];
@@ -565,6 +656,33 @@ mod tests {
             prop_assert!(!line.contains(char::is_control));
             prop_assert!(!line.contains("  "));
             prop_assert_eq!(one_line(&line).into_owned(), line.clone());
+        }
+
+        #[test]
+        fn text_cannot_leave_its_quote(
+            bytes in nasty(),
+            prefix in proptest::sample::select(vec!["> ", "    │ "]),
+        ) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            // All characters that some readers treat as the end of a line.
+            let is_end = |c: char| {
+                matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+            };
+            let lines = quote(&text, Quote::Lines { prefix });
+            prop_assert!(lines.is_empty() || lines.ends_with('\n'));
+            prop_assert!(lines.split_terminator(is_end).all(|line| line.starts_with(prefix)));
+
+            let inline = quote(&text, Quote::Inline);
+            let inner = inline.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            let inner = inner.unwrap_or("\"");
+            prop_assert!(!inner.contains(|c: char| c == '"' || is_end(c)));
+            prop_assert_eq!(quote(inner, Quote::Inline), inline.clone());
+
+            let html = quote(&text, Quote::Html);
+            prop_assert!(!html.contains(['<', '>', '"', '\'']));
+            let entities = ["amp;", "lt;", "gt;", "quot;", "#39;"];
+            let mut escaped = html.split('&').skip(1);
+            prop_assert!(escaped.all(|rest| entities.iter().any(|name| rest.starts_with(name))));
         }
 
         #[test]

@@ -5,8 +5,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Who chose a repository on this machine. The answer decides which programs of the repository git
-/// may start.
+/// Origin of the path of a repository on this machine. The origin decides which programs of the
+/// repository git may start.
 ///
 /// The configuration of a repository can name programs (hooks, filters, merge drivers,
 /// `core.sshCommand` and some thirty more), and the repository may come from a stranger.

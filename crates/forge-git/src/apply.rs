@@ -20,7 +20,7 @@ const REFUSALS: [&str; 4] = [
 /// Maximum number of mails in a patch. Each mail takes several git processes.
 const MAX_MAILS: usize = 1_000;
 
-/// One mail of a patch series: a diff with the author and message of its commit.
+/// A mail of a patch series: a diff with the author and message of its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
     /// Author of the commit: `Name <email> seconds offset`.

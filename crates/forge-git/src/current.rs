@@ -16,11 +16,11 @@ pub enum PushedTo {
     Remote(String),
     /// A URL without a configured remote.
     Url(String),
-    /// This repository, or nowhere if no destination is configured.
+    /// The current repository, or nowhere if no destination is configured.
     Here,
 }
 
-/// What identifies the pull request of the current branch.
+/// Number or head that identifies the pull request of the current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentPull {
     /// A number: the branch tracks `refs/pull/N/head` of a remote.
@@ -55,7 +55,7 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
         }
         1 => Ok(None),
         _ => {
-            // This call fails outside of a repository.
+            // `root` fails outside of a repository.
             crate::root(git).await?;
             Err(output.error("symbolic-ref"))
         }

@@ -412,7 +412,7 @@ pub fn commit_is_gone(id: &str, place: &str) -> Error {
     let message = format!("{place} has no commit {} (any more)", one_line(id));
     Error::not_found(Noun::Commit, message).with_hint(
         Hint::new(
-            "name a later review or commit, or leave since out and read the whole diff; a clone that \
+            "name a later review or commit, or omit `since` to read the whole diff; a clone that \
              still has the commit can compare it, too",
         )
         .with_action(Action::again(&[(Param::Since, Arg::Choose)])),

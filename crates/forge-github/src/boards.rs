@@ -6,9 +6,10 @@ use std::{
 };
 
 use forge_core::{
-    Error, ErrorKind, Hint, Noun, Outcome, Result, Warning,
+    Action, Call, Error, ErrorKind, Hint, Noun, Outcome, Param, Result, Warning,
     model::{BoardId, IssueField},
     suggest,
+    text::one_line,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -128,7 +129,7 @@ fn unknown<'a>(
     names: impl Iterator<Item = &'a str>,
     plural: &str,
 ) -> Error {
-    let name = forge_core::text::one_line(name);
+    let name = one_line(name);
     let hint = suggest::hint(&name, names, plural);
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
@@ -193,6 +194,44 @@ fn needs_board(board: Option<&BoardId>) -> Result<&BoardId> {
 struct FieldMade {}
 
 impl GitHub {
+    /// Returns the error for a board that does not exist or that the token cannot see, with the
+    /// open boards of its owner. Sends a request; if it fails, the error has no list.
+    pub(crate) async fn no_board(&self, id: &BoardId) -> Error {
+        let text = Document::query("OwnerBoards").text();
+        let variables = json!({ "owner": id.owner });
+        let answer: Result<GqlAnswer<Map<String, Value>>> = self
+            .api
+            .query_as(TokenChoice::Board, &text, &variables)
+            .await;
+        let data = answer.ok().and_then(|answer| answer.data);
+        // One of the two owners does not exist.
+        let listed = ["user", "organization"].iter().find_map(|owner| {
+            let boards = data.as_ref()?.get(*owner)?.get("projectsV2")?;
+            wire::Nodes::<wire::ListedBoard>::deserialize(boards).ok()
+        });
+        let listed = listed.map(wire::Nodes::into_vec).unwrap_or_default();
+        let error = no_board(id);
+        let Some(first) = listed.first() else {
+            return error;
+        };
+        let owner = &id.owner;
+        let name = |board: &wire::ListedBoard| format!("{owner}/{}", board.number);
+        let names = listed
+            .iter()
+            .map(|board| format!("{} '{}'", name(board), one_line(&board.title)));
+        let names: Vec<String> = names.collect();
+        let hint = format!(
+            "the open boards of {owner} are {}; name one of them and try again",
+            names.join(", ")
+        );
+        let set = Action::new(Call::ConfigSet).with(Param::Key, "workflow.board");
+        let set = match listed.len() {
+            1 => set.with(Param::Value, name(first)),
+            _ => set.choose(Param::Value),
+        };
+        error.with_hint(Hint::from(hint).with_action(set))
+    }
+
     /// Reads a board from GitHub and caches it.
     pub(crate) async fn read_board(&self, id: &BoardId) -> Result<Arc<Board>> {
         let text = Document::query("Board").text();
@@ -213,7 +252,7 @@ impl GitHub {
         });
         match found {
             Some(board) => Ok(self.boards.put(id, board)),
-            None if answer.errors.is_empty() => Err(no_board(id)),
+            None if answer.errors.is_empty() => Err(self.no_board(id).await),
             None => Err(self.api.first_error(&answer)),
         }
     }

@@ -161,6 +161,13 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             "GitHub changes an issue whatever has changed since it was read",
             const { &Hint::new("name the version anyway: forge compares it right before the edit") },
         ),
+        (
+            IssueClaim,
+            Support::Emulated {
+                how: "ordered: the claim is a comment, and the first in GitHub's order counts; the \
+                      later of two is withdrawn",
+            },
+        ),
         yes(Links),
         yes(LabelList),
         yes(LabelEdit),

@@ -177,7 +177,7 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // One byte more than `most` shows whether the cut is at the start of a line.
+        // The byte before the last `most` shows whether the cut is at the start of a line.
         if kept.len() > most.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - most - 1);
             cut = true;

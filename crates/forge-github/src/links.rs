@@ -78,13 +78,13 @@ impl GitHub {
             links.depends_on = below.into_iter().map(|end| self.link(end)).collect();
         }
         let warnings = &mut links.warnings;
-        let comments = cut(found.comments, "the comments", warnings);
-        let reviews = cut(found.reviews, "the reviews", warnings);
+        let comments = newest(found.comments, "comments", warnings);
+        let reviews = newest(found.reviews, "reviews", warnings);
         let mut texts = vec![found.body];
         texts.extend(comments.into_iter().map(|c| c.body));
         for review in reviews {
             texts.push(review.body);
-            let comments = cut(review.comments, "the comments of a review", warnings);
+            let comments = newest(review.comments, "comments of a review", warnings);
             texts.extend(comments.into_iter().map(|c| c.body));
         }
         let ends = |ends: Nodes<LinkEnd>, what: &str, warnings: &mut Vec<Warning>| -> Vec<Link> {
@@ -204,6 +204,18 @@ pub(crate) fn selection(numbers: &[u64]) -> String {
 
 fn alias(number: u64) -> String {
     format!("n{number}")
+}
+
+/// Returns the nodes of the newest page, with a warning if there are older ones.
+fn newest<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
+    let total = nodes.total_count.unwrap_or_default();
+    let read = nodes.nodes.as_ref().map_or(0, Vec::len);
+    if total > read as u64 {
+        warnings.push(Warning::new(format!(
+            "the newest {read} of {total} {what} were searched for links"
+        )));
+    }
+    nodes.into_vec()
 }
 
 /// Returns the nodes of the first page, with a warning if there are more pages.

@@ -1,6 +1,6 @@
 //! The one HTTP transport of the workspace.
 //!
-//! This crate has all rules for requests: TLS and its roots, proxies, clear text, redirects,
+//! The crate has all rules for requests: TLS and its roots, proxies, clear text, redirects,
 //! concurrency, retries, rate limits, size limits, tracing, and the redaction of secrets. Backends
 //! send each request with an [`Idempotency`]. [`Http::send`] returns the answer with any status, or
 //! a [`forge_core::Error`] that says whether a retry is safe.

@@ -15,7 +15,7 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of buckets that are stored, because a server chooses their names.
 const MAX_BUCKETS: usize = 200;
 
-/// One bucket of a host's rate limit, from the newest answer about this bucket.
+/// A bucket of a host's rate limit, from the newest answer that names the bucket.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -253,6 +253,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (C::IssueSwap, Native),
         (
+            C::IssueClaim,
+            Support::Emulated {
+                how: "exclusive: the claim is a comment, written with the move in one commit, only \
+                      if the issue is unchanged",
+            },
+        ),
+        (
             C::Links,
             ClientSide {
                 how: "every text is searched for the number by git, in one process",

@@ -28,7 +28,10 @@ impl Repos for Local {
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         self.check(repo)?;
         let mut info = RepoInfo::new(self.id().clone(), self.url());
-        info.default_branch = self.default_branch().await?;
+        if let Some((branch, is_checked_out)) = self.find_default_branch().await? {
+            info.default_branch = Some(branch);
+            info.default_is_checked_out = is_checked_out;
+        }
         info.description = self.description();
         info.permission = Permission::Admin;
         info.merge_methods = vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase];
@@ -72,6 +75,12 @@ impl Local {
     /// `init.defaultBranch` names; a common name; `HEAD`. In a work tree, `HEAD` is only the branch
     /// of the current work.
     pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
+        let found = self.find_default_branch().await?;
+        Ok(found.map(|(branch, _)| branch))
+    }
+
+    /// Returns the default branch, and true if only `HEAD` of a work tree names it.
+    async fn find_default_branch(&self) -> Result<Option<(String, bool)>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
             git.run(["symbolic-ref", "--quiet", "HEAD"]),
@@ -109,9 +118,10 @@ impl Local {
         .chain([setting("init.defaultbranch")])
         .flatten()
         .chain(USUAL.map(str::to_owned))
-        .chain(head);
-        let candidates: Vec<String> = candidates.collect();
-        let names: Vec<String> = candidates.iter().map(|c| branch_ref(c)).collect();
+        .map(|branch| (branch, false))
+        .chain(head.map(|branch| (branch, true)));
+        let candidates: Vec<(String, bool)> = candidates.collect();
+        let names: Vec<String> = candidates.iter().map(|(c, _)| branch_ref(c)).collect();
         let found = self.store.cat().info_many(&names).await?;
         Ok(candidates
             .into_iter()

@@ -201,8 +201,8 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
     value
 }
 
-/// Whether every field that was sent is in what was read, those of the objects and lists in it too.
-/// A server may write out types, and add fields.
+/// Checks that every sent field is in the record that was read, also in nested objects and lists. A
+/// server may write out types, and add fields.
 ///
 /// # Errors
 /// `protocol`, which names those that are not, as `title.text` or `tangledLabels.0.key`.
@@ -240,7 +240,7 @@ fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
     }
 }
 
-/// Whether the fields that an edit took out are out.
+/// Checks that the fields that an edit removed are absent.
 fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
     let fields = old.as_object().into_iter().flatten();
     let mut removed = fields
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_must_be_there_and_more_may_be() {
+    fn written_fields_are_required_and_added_fields_allowed() {
         let sent = json!({
             "$type": "x", "title": {"$type": "t", "text": "T", "facets": [{"at": [0, 1]}]},
             "tangledLabels": [{"key": "a"}],
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_must_be_out() {
+    fn removed_field_in_stored_record_is_an_error() {
         let old = json!({"body": {"text": "B"}, "x-tngl-editor": "did:plc:a"});
         let gone = read(json!({"x-tngl-editor": "did:plc:b"}));
         assert!(stayed_out(&old, &json!({}), &gone, "x-tngl-").is_ok());

@@ -27,7 +27,7 @@ impl<'a> Field<'a> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
 
-    /// One with an object, or a list of them, that has these fields.
+    /// A field with an object, or a list of objects, that has the fields `inner`.
     pub fn of(name: &'a str, inner: Vec<Self>) -> Self {
         Self { name, inner }
     }
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_names_can_change_places() {
+    fn swapped_field_names_are_read_crosswise() {
         let mut names = Dialects::default();
         names.set("spindle_answer_commit", "trigger").unwrap();
         names.set("spindle_answer_trigger", "commit").unwrap();

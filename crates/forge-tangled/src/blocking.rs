@@ -5,7 +5,7 @@ use forge_core::{Error, ErrorKind, Result};
 /// Does `work` on a thread that may block, so that no other call waits for it.
 ///
 /// # Errors
-/// Those of `work`; `internal` where it broke off.
+/// The errors of `work`; `internal` if its thread panicked.
 pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -23,7 +23,7 @@ mod tests {
     use super::run;
 
     #[tokio::test]
-    async fn work_is_done_on_another_thread() {
+    async fn blocking_work_runs_on_another_thread() {
         let other = run(|| Ok(thread::current().id())).await.unwrap();
         assert_ne!(other, thread::current().id());
     }

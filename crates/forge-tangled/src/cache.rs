@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_kept_for_a_while_and_then_asked_for_anew() {
+    fn cached_value_expires_after_its_lifetime() {
         let cache = Cache::new(Duration::from_secs(300));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(cache.cell_at("a", at(299)).get(), Some(&1));
         assert_eq!(cache.cell_at("b", at(299)).get(), None);
         cache.cell_at("b", at(299)).set(2).unwrap();
-        // Whoever has it already keeps it; who asks now gets an empty place.
+        // An expired cell keeps its value for its holders; a new lookup gets an empty cell.
         let held = cache.cell_at("a", at(299));
         assert_eq!(cache.cell_at("a", at(300)).get(), None);
         assert_eq!(held.get(), Some(&1));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_again_is_thrown_away() {
+    fn expired_entries_are_removed_from_cache() {
         let cache = Cache::new(Duration::from_secs(300));
         let start = Instant::now();
         for n in 0..1_000 {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_over_its_bytes_forgets_the_oldest() {
+    fn cache_over_byte_limit_evicts_oldest_entries() {
         let hour = Duration::from_secs(3_600);
         let cache = Cache::weighed(hour, 1_000, String::len);
         let start = Instant::now();
@@ -215,7 +215,7 @@ mod tests {
         }
         assert!(cache.cell_at("49", start).get().is_some());
         assert!(cache.cell_at("0", start).get().is_none());
-        // One that is too large by itself is forgotten when the next one comes.
+        // A value over the limit is evicted when the next key is looked up.
         cache.cell_at("huge", start).set("x".repeat(9_000)).unwrap();
         assert!(cache.cell_at("huge", start).get().is_some());
         cache.cell_at("small", start);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_of_empty_places_are_forgotten() {
+    fn cache_evicts_long_keys_without_values() {
         let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
         let start = Instant::now();
         for n in 0..50 {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_came_after_their_places_are_shed() {
+    fn values_set_after_lookup_are_shed_over_byte_limit() {
         let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
         let cells: Vec<_> = (0..8).map(|n| cache.cell(&n.to_string())).collect();
         for cell in &cells {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_small_values_has_so_many_and_no_more() {
+    fn cache_of_small_values_stays_within_entry_limit() {
         let cache = Cache::new(Duration::from_secs(3_600));
         let start = Instant::now();
         for n in 0..3 * MAX_ENTRIES {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cached_failure_is_looked_up_again_after_a_minute() {
+    fn cached_failure_expires_after_a_minute() {
         let hour = Duration::from_secs(3_600);
         let cache = Cache::new(hour).retrying(|found: &Option<u8>| found.is_none());
         let start = Instant::now();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_for_no_time() {
+    fn cache_without_lifetime_keeps_no_value() {
         let cache = Cache::new(Duration::ZERO);
         cache.cell("a").set(1).unwrap();
         assert_eq!(cache.cell("a").get(), None);

@@ -1,4 +1,4 @@
-//! What tangled can do, and what this backend does of it.
+//! Capabilities of tangled and of this backend.
 
 use std::borrow::Cow;
 
@@ -81,8 +81,9 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             PrCreateCloses,
             Support::ClientSide {
-                how: "a line of the description says `Closes` and the at-uri of the issue; a merge \
-                      made by forge closes the issue, and `references` close nothing",
+                how: "a line of the description says `Closes` and the at-uri of the issue, or the \
+                      pull request's own record lists the issue in `references`; a merge made by \
+                      forge closes the issue",
             },
         ),
         yes(PrList),
@@ -331,6 +332,13 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             IssueSwap,
             "the state, the labels and the comments of an issue are records of several accounts",
             hint!("name the version anyway: forge compares it right before the edit"),
+        ),
+        (
+            IssueClaim,
+            Support::Emulated {
+                how: "advisory: the claim is a comment, and the earliest counts by the times that \
+                      authors write; a race is reported",
+            },
         ),
         (
             Links,

@@ -280,7 +280,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
+    fn spindle_answer_is_read_by_configured_names() {
         let at = "2026-11-01T00:00:00Z";
         let workflow = json!({
             "name": "n", "status": "s", "error": "e", "startedAt": at, "finishedAt": at,

@@ -46,7 +46,7 @@ pub(crate) fn check_record(
     Ok(Some(actual.to_string()))
 }
 
-/// Whether `text` is the CID of a blob in atproto's one form.
+/// Returns true if `text` is the CID of a blob in atproto's one form.
 pub(crate) fn is_of_blob(text: &str) -> bool {
     text.parse().is_ok_and(|cid: Cid| {
         (cid.codec(), cid.hash().code()) == (RAW, SHA2_256) && cid.to_string() == text
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn other_content_is_named_with_both_ids() {
+    fn blob_of_another_cid_is_reported_with_both_cids() {
         let origin = Origin::configured("https://pds.example").unwrap();
         let named = of_blob(b"a");
         let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322";

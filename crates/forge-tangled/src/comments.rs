@@ -58,7 +58,7 @@ pub(crate) fn step(done: bool) -> Step {
     Step::new("comment", done)
 }
 
-/// That of one that was said now: what was there already was not done.
+/// Returns the step of a comment that this call wrote, and none for a comment that already existed.
 pub(crate) fn said_now(written: &Outcome<Comment>) -> Option<Step> {
     (!written.unchanged).then(|| step(true))
 }
@@ -99,7 +99,7 @@ fn check_subject(
     Err(Error::not_found(Noun::Comment, message).with_hint(comment_ids()))
 }
 
-/// Whether a comment answers none.
+/// Returns true if a comment is not a reply.
 pub(crate) fn is_first(record: &Record, fields: &ShFields) -> bool {
     let reply = record.value.get(&*fields.reply_to);
     reply.is_none_or(Value::is_null)
@@ -315,7 +315,7 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&record, record.author(), &writers).await;
         let warning = Warning::new(format!(
-            "the comment was there already, and was not repeated: {}",
+            "the comment already exists, and was not repeated: {}",
             record.uri
         ));
         let mut outcome = Outcome::unchanged(comment, warning);

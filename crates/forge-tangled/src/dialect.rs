@@ -36,7 +36,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// What people call it.
+    /// Name of the era for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub struct Dialect {
     pub comment: Name,
     /// Comments on pull requests, of an older kind, which are read and not written.
     pub old_comment: Name,
-    /// The same, on issues.
+    /// Comments on issues, of an older kind, which are read and not written.
     pub old_issue_comment: Name,
     /// Changes of labels.
     pub label_op: Name,
@@ -76,9 +76,9 @@ pub struct Dialect {
     pub label: Name,
     /// Repositories.
     pub repo: Name,
-    /// What a repository says of itself, in its own account.
+    /// The description of a repository in its own account.
     pub manifest: Name,
-    /// Who may push.
+    /// Accounts that may push.
     pub collaborator: Name,
     /// The type of a text with markup.
     pub markdown: Name,
@@ -132,7 +132,7 @@ impl Dialect {
             .collect()
     }
 
-    /// Whether this is one of its collections.
+    /// Returns true for a collection of this dialect.
     fn has(&self, collection: &str) -> bool {
         [
             &self.pull,
@@ -193,42 +193,42 @@ macro_rules! names {
 }
 
 names! {
-    /// What an index is asked.
+    /// Methods of an index.
     IndexMethods, "index":
     /// The pull requests of a repository.
     list_pulls = "sh.tangled.repo.listPulls",
     /// The issues of a repository.
     list_issues = "sh.tangled.repo.listIssues",
-    /// One pull request.
+    /// A pull request.
     get_pull = "sh.tangled.repo.getPull",
-    /// One issue.
+    /// An issue.
     get_issue = "sh.tangled.repo.getIssue",
-    /// One repository.
+    /// A repository.
     get_repo = "sh.tangled.repo.getRepo",
     /// The statuses of a pull request.
     list_statuses = "sh.tangled.repo.pull.listStatuses",
     /// The states of an issue. The name is that of several public clients of the index.
     list_issue_states = "sh.tangled.repo.issue.listStates",
-    /// The comments on either.
+    /// The comments on a pull request or an issue.
     list_comments = "sh.tangled.feed.listComments",
-    /// The changes of the labels of either.
+    /// The label operations on a pull request or an issue.
     list_label_ops = "sh.tangled.label.listOps",
-    /// The definitions of labels of an account.
+    /// The label definitions of an account.
     list_labels = "sh.tangled.label.listDefinitions",
     /// The collaborators of a repository.
     list_collaborators = "sh.tangled.repo.listCollaborators",
 }
 
 names! {
-    /// What a knot is asked, and told to do.
+    /// Methods of a knot.
     KnotMethods, "knot":
-    /// Which version it is.
+    /// The version of the knot.
     version = "sh.tangled.knot.version",
-    /// Whose a repository is.
+    /// The owner of a repository.
     describe_repo = "sh.tangled.repo.describeRepo",
     /// The collaborators of a repository.
     list_collaborators = "sh.tangled.repo.listCollaborators",
-    /// One branch.
+    /// A branch.
     branch = "sh.tangled.repo.branch",
     /// All branches.
     branches = "sh.tangled.repo.branches",
@@ -236,30 +236,30 @@ names! {
     default_branch = "sh.tangled.repo.getDefaultBranch",
     /// The files of a directory.
     tree = "sh.tangled.repo.tree",
-    /// One file.
+    /// A file.
     blob = "sh.tangled.repo.blob",
     /// The commits of a branch.
     log = "sh.tangled.repo.log",
-    /// What two revisions differ in.
+    /// The differences of two revisions.
     compare = "sh.tangled.repo.compare",
-    /// Whether a patch applies.
+    /// Checks whether a patch applies.
     merge_check = "sh.tangled.repo.mergeCheck",
     /// Applies a patch.
     merge = "sh.tangled.repo.merge",
-    /// Fetches a branch of what a fork was made from.
+    /// Fetches a branch of the upstream repository into a fork.
     hidden_ref = "sh.tangled.repo.hiddenRef",
     /// Deletes a branch.
     delete_branch = "sh.tangled.repo.deleteBranch",
-    /// In 1.0, the commit that two commits share.
+    /// In 1.0, the merge base of two commits.
     merge_base = "org.tangled.temp.git.getMergeBase",
     /// In 1.0, commits as patches.
     format_patch = "org.tangled.temp.git.formatPatch",
-    /// In 1.0, another round.
+    /// In 1.0, submits a round.
     submit_patch = "org.tangled.review.submitPatch",
 }
 
 names! {
-    /// What a spindle is asked.
+    /// Methods of a spindle.
     SpindleMethods, "spindle":
     /// The pipelines of commits.
     pipelines = "sh.tangled.ci.queryPipelines",
@@ -280,13 +280,13 @@ names! {
     target_branch = "targetBranch",
     /// The labels of a ticket.
     labels = "tangledLabels",
-    /// Which label it is.
+    /// The identity of a label.
     label_key = "key",
-    /// The value of that label, where it has one.
+    /// The value of a label, if it has one.
     label_value = "value",
     /// The assignees of a ticket.
     assignees = "assignees",
-    /// When a record was made.
+    /// The time when a record was created.
     created_at = "createdAt",
     /// The ticket of a patch.
     ticket = "ticket",
@@ -294,27 +294,27 @@ names! {
     base = "base",
     /// The commit that a patch ends at.
     head = "head",
-    /// The id of either.
+    /// The commit id in a base or head.
     oid = "oid",
-    /// Where a patch comes from.
+    /// The source of a patch.
     source = "source",
-    /// The repository of that.
+    /// The repository of a source.
     source_repo = "repo",
-    /// The branch of that.
+    /// The branch of a source.
     source_branch = "branch",
-    /// The repository that a patch comes from, where it is submitted.
+    /// The repository of the source, in a submission.
     sent_repo = "sourceRepo",
-    /// The branch that a patch comes from, where it is submitted.
+    /// The branch of the source, in a submission.
     sent_branch = "sourceBranch",
-    /// What a comment is about.
+    /// The subject of a comment.
     subject = "subject",
     /// The comment that a comment answers.
     reply_to = "replyTo",
-    /// The repository that a declaration is of.
+    /// The repository of a declaration.
     declared = "repo",
-    /// The knot's word for who wrote a record.
+    /// The last editor of a record, as the knot states it.
     editor = "x-tngl-editor",
-    /// What all names begin with that the knot puts into a record, and nobody sends.
+    /// The prefix of the fields that only the knot writes into a record.
     stamp = "x-tngl-",
 }
 
@@ -325,39 +325,39 @@ names! {
     title = "title",
     /// The text of a pull request, an issue or a comment.
     body = "body",
-    /// The text in the text of a comment.
+    /// The text in the body of a comment.
     text = "text",
-    /// When a record, or a round in it, was made.
+    /// The time when a record, or a round in it, was created.
     created_at = "createdAt",
-    /// Where a pull request is to go.
+    /// The target of a pull request.
     target = "target",
-    /// The repository of that.
+    /// The repository of the target.
     target_repo = "repo",
-    /// The same by DID, while `repo` was an at-uri.
+    /// The DID of the target repository, from the time when `repo` was an at-uri.
     target_did = "repoDid",
-    /// The branch of that.
+    /// The branch of the target.
     target_branch = "branch",
     /// The target repository, in the oldest records.
     flat_repo = "targetRepo",
     /// The target branch, in the oldest records.
     flat_branch = "targetBranch",
-    /// Where the changes come from.
+    /// The source of the changes.
     source = "source",
-    /// The repository of that.
+    /// The repository of the source.
     source_repo = "repo",
-    /// The same by DID, while `repo` was an at-uri.
+    /// The DID of the source repository, from the time when `repo` was an at-uri.
     source_did = "repoDid",
-    /// The branch of that.
+    /// The branch of the source.
     source_branch = "branch",
-    /// The commit of that, in older records.
+    /// The commit of the source, in older records.
     source_sha = "sha",
-    /// The pull request that one builds on.
+    /// The pull request on which a pull request builds.
     depends_on = "dependentOn",
-    /// The versions of the changes.
+    /// The rounds of a pull request.
     rounds = "rounds",
-    /// The same in records of August 2026 and later, whose `rounds` are empty.
+    /// The rounds in records of August 2026 and later, whose `rounds` are empty.
     versions = "versions",
-    /// The blob of a version; in older records, of the only one.
+    /// The blob of a round; in older records, of the only round.
     patch_blob = "patchBlob",
     /// The patch itself, in the oldest records.
     patch = "patch",
@@ -365,53 +365,53 @@ names! {
     mentions = "mentions",
     /// The records that a text names.
     references = "references",
-    /// The pull request that a status is of.
+    /// The pull request of a status.
     status_pull = "pull",
     /// The word of a status.
     status = "status",
-    /// The issue that a state is of.
+    /// The issue of a state.
     state_issue = "issue",
     /// The word of the state of an issue.
     state = "state",
     /// The repository of an issue.
     issue_repo = "repo",
-    /// What a comment is about.
+    /// The subject of a comment.
     subject = "subject",
     /// The comment that a comment answers.
     reply_to = "replyTo",
-    /// The version of the changes that a comment is about.
+    /// The round that a comment is about.
     round = "pullRoundIdx",
     /// The pull request that an older comment is about.
     old_pull = "pull",
     /// The issue that an older comment is about.
     old_issue = "issue",
-    /// What a change of labels is of.
+    /// The subject of a label operation.
     op_subject = "subject",
-    /// When labels were changed.
+    /// The time of a label operation.
     op_at = "performedAt",
-    /// The labels that a change adds.
+    /// The labels that an operation adds.
     op_add = "add",
-    /// The labels that a change takes away.
+    /// The labels that an operation removes.
     op_delete = "delete",
-    /// Which label it is.
+    /// The definition of an added or removed label.
     op_key = "key",
-    /// The value of that label.
+    /// The value of an added or removed label.
     op_value = "value",
     /// The name of a label.
     label_name = "name",
-    /// Its colour.
+    /// The colour of a label.
     label_color = "color",
-    /// What values it takes.
+    /// The type of a label's values.
     label_type = "valueType",
-    /// The type of these.
+    /// The kind in a value type.
     label_kind = "type",
-    /// Their format.
+    /// The format in a value type.
     label_format = "format",
-    /// The only ones that there are.
+    /// The allowed values of a label.
     label_values = "enum",
-    /// What it is for.
+    /// The collections whose records can have a label.
     label_scope = "scope",
-    /// Whether one thing can have several of its values.
+    /// True if a record can have several values of a label.
     label_multiple = "multiple",
     /// The name of a repository.
     repo_name = "name",
@@ -419,15 +419,15 @@ names! {
     repo_did = "repoDid",
     /// The knot that serves a repository.
     repo_knot = "knot",
-    /// The service that runs its pipelines.
+    /// The spindle that runs a repository's pipelines.
     repo_spindle = "spindle",
-    /// The labels that it uses.
+    /// The label definitions of a repository.
     repo_labels = "labels",
-    /// What a fork was made from.
+    /// The repository from which a fork was made.
     repo_source = "source",
-    /// What a repository is, in a sentence.
+    /// The description of a repository, in a sentence.
     repo_description = "description",
-    /// The repository that a collaborator is of.
+    /// The repository of a collaborator.
     push_repo = "repo",
     /// The account of a collaborator.
     push_account = "subject",
@@ -436,67 +436,67 @@ names! {
 names! {
     /// The fields of the manifest of 1.0, which were seen in prose alone.
     ManifestFields, "manifest":
-    /// Whose a repository is.
+    /// The owner of a repository.
     owner = "owner",
-    /// The same, by another name.
+    /// The owner of a repository, in another field.
     did = "did",
     /// The name of the repository.
     name = "name",
-    /// The same, by another name.
+    /// The name of the repository, in another field.
     slug = "slug",
-    /// An object that these may be in.
+    /// An object that may contain these fields.
     in_owner = "owner",
-    /// Another.
+    /// Another object that may contain these fields.
     in_repo = "repo",
 }
 
 names! {
-    /// What the questions to an index and its rows are made of.
+    /// Parameters of an index, and fields of its rows.
     IndexFields, "index_field":
-    /// What a list is asked of: the parameter.
+    /// The subject of a list (parameter).
     subject = "subject",
-    /// The pull request that is asked for: the parameter.
+    /// The requested pull request (parameter).
     pull = "pull",
-    /// The issue that is asked for: the parameter.
+    /// The requested issue (parameter).
     issue = "issue",
-    /// The repository that is asked for: the parameter.
+    /// The requested repository (parameter).
     repo = "repo",
-    /// The status that a list of pull requests is narrowed to: the parameter.
+    /// The status that filters a list of pull requests (parameter).
     wanted_status = "status",
-    /// The state that a list of issues is narrowed to: the parameter.
+    /// The state that filters a list of issues (parameter).
     wanted_state = "state",
-    /// The author that either is narrowed to: the parameter.
+    /// The author that filters a list (parameter).
     author = "author",
     /// The state of a row.
     row_state = "state",
-    /// How many comments a row has.
+    /// The number of comments of a row.
     row_comments = "commentCount",
-    /// The account of a collaborator, in a row or its record; of a knot's list, too.
+    /// The account of a collaborator, in a row or its record, also in a knot's list.
     collaborator = "subject",
-    /// Who added a collaborator, in a row of a list that has no at-uri.
+    /// The account that added a collaborator, in rows without an at-uri.
     added_by = "addedBy",
-    /// The word for open, of a row and to narrow a list to.
+    /// The word for open, in rows and in filters.
     state_open = "open",
-    /// For closed.
+    /// The word for closed, in rows and in filters.
     state_closed = "closed",
-    /// For merged.
+    /// The word for merged, in rows and in filters.
     state_merged = "merged",
 }
 
 names! {
-    /// What the questions and orders to a knot are made of.
+    /// Parameters of a knot.
     KnotFields, "knot_field":
-    /// The repository, in most.
+    /// The repository, in most methods.
     repo = "repo",
-    /// The repository whose owner is asked for.
+    /// The repository whose owner is requested.
     repo_did = "repoDid",
-    /// The repository whose collaborators are asked for.
+    /// The repository whose collaborators are requested.
     collaborators_of = "subject",
-    /// The branch that is asked for.
+    /// The requested branch.
     branch_name = "name",
     /// The older of two revisions.
     compare_base = "rev1",
-    /// The newer of them.
+    /// The newer of two revisions.
     compare_head = "rev2",
     /// The revision of a file, a directory or a log.
     revision = "ref",
@@ -504,169 +504,169 @@ names! {
     path = "path",
     /// The owner of the repository of a merge, for older knots.
     owner = "did",
-    /// The name of it, for older knots.
+    /// The name of the repository of a merge, for older knots.
     name = "name",
-    /// The branch of a merge, and the one that is deleted.
+    /// The branch of a merge, and the branch that is deleted.
     branch = "branch",
     /// The patch of a merge.
     patch = "patch",
-    /// The subject of the commit that a merge makes.
+    /// The subject of a merge's commit.
     message = "commitMessage",
-    /// The text of it.
+    /// The body of a merge's commit message.
     message_body = "commitBody",
-    /// The address of its author.
+    /// The author's address of a merge's commit.
     email = "authorEmail",
-    /// The branch of a fork that is to be compared.
+    /// The branch of a fork in a comparison.
     fork_ref = "forkRef",
-    /// The branch that it is to be compared with.
+    /// The upstream branch in a comparison.
     remote_ref = "remoteRef",
-    /// In 1.0, one of two commits whose common one is asked for.
+    /// In 1.0, the first of two commits whose merge base is requested.
     base_of = "base",
-    /// In 1.0, the other.
+    /// In 1.0, the second of two commits whose merge base is requested.
     base_head = "head",
-    /// In 1.0, the commit that patches begin behind.
+    /// In 1.0, the commit after which patches begin.
     patch_from = "from",
-    /// In 1.0, the commit that they end at.
+    /// In 1.0, the commit at which patches end.
     patch_to = "to",
-    /// In 1.0, the repository that a round is submitted to.
+    /// In 1.0, the repository to which a round is submitted.
     submit_repo = "repo",
-    /// In 1.0, the round.
+    /// In 1.0, the submitted round.
     submit_patch = "patch",
 }
 
 names! {
-    /// What the questions to a spindle are made of.
+    /// Parameters of a spindle.
     SpindleFields, "spindle_field":
-    /// The repository whose pipelines are asked for.
+    /// The repository whose pipelines are requested.
     repo = "repo",
-    /// The commits that they ran for.
+    /// The commits whose pipelines are requested.
     commits = "commits",
 }
 
 names! {
-    /// What the answers of knots are read by. Collaborators are in [`IndexFields::collaborator`].
+    /// Fields in the answers of knots. Collaborators are in [`IndexFields::collaborator`].
     KnotAnswers, "knot_answer":
     /// The DID of the owner of a repository.
     owner = "ownerDid",
-    /// The key of the owner's record of it.
+    /// The key of a repository's record in the owner's account.
     rkey = "rkey",
     /// The version of a knot.
     version = "version",
-    /// What a knot says that it can.
+    /// The capabilities of a knot.
     capabilities = "capabilities",
-    /// The name of one branch.
+    /// The name of a branch.
     branch_name = "name",
-    /// The commit that it ends at.
+    /// The tip of a branch.
     branch_hash = "hash",
-    /// The message of that commit.
+    /// The message of the tip.
     branch_message = "message",
-    /// When that was committed.
+    /// The commit time of the tip.
     branch_when = "when",
     /// The list of all branches.
     branches = "branches",
-    /// What is said of one of these.
+    /// The ref of a branch in the list.
     reference = "reference",
-    /// Its name.
+    /// The name of a ref.
     reference_name = "name",
-    /// The commit that it ends at.
+    /// The commit of a ref.
     reference_hash = "hash",
-    /// What two revisions differ in, as mails.
+    /// The differences of two revisions, as mails.
     patch = "patch",
-    /// The same, as one diff.
+    /// The differences of two revisions, as one diff.
     combined_patch = "combined_patch_raw",
-    /// Whether a patch does not apply.
+    /// True if a patch does not apply.
     conflicted = "is_conflicted",
-    /// Where it does not.
+    /// The conflicts of a patch.
     conflicts = "conflicts",
-    /// The file of one of these places.
+    /// The file of a conflict.
     conflict_file = "filename",
-    /// Why it was not found out whether a patch applies.
+    /// The reason why a merge check failed.
     check_error = "error",
-    /// Whether a branch of what a fork was made from was fetched.
+    /// True if a branch of the upstream repository was fetched.
     fetched = "success",
-    /// What it is called then.
+    /// The name of the fetched ref.
     fetched_ref = "ref",
-    /// Why it was not fetched.
+    /// The reason why a branch was not fetched.
     fetch_error = "error",
-    /// What is in a directory.
+    /// The entries of a directory.
     files = "files",
-    /// The name of one of these.
+    /// The name of an entry.
     file_name = "name",
-    /// Its mode.
+    /// The mode of an entry.
     file_mode = "mode",
-    /// What is in a file.
+    /// The content of a file.
     blob_content = "content",
-    /// What that is written in.
+    /// The encoding of a file's content.
     blob_encoding = "encoding",
-    /// How many bytes a file has.
+    /// The size of a file, in bytes.
     blob_size = "size",
-    /// Whether a file is too large to be sent.
+    /// True if a file is too large to be sent.
     blob_too_large = "fileTooLarge",
-    /// The commits of a log. What is in one is printed in more than one case, and found in any.
+    /// The commits of a log. The fields of a commit are found in any case.
     commits = "commits",
     /// The id of a commit.
     commit_hash = "hash",
-    /// What it was made on.
+    /// The parents of a commit.
     commit_parents = "parentHashes",
-    /// The same, from other knots.
+    /// The parents of a commit, from other knots.
     commit_parents_too = "parent_hashes",
-    /// Its message.
+    /// The message of a commit.
     commit_message = "message",
-    /// Who wrote it.
+    /// The author of a commit.
     commit_author = "author",
-    /// Who put it there.
+    /// The committer of a commit.
     commit_committer = "committer",
-    /// The address of either.
+    /// The address of an author or committer.
     person_email = "email",
-    /// When either did that.
+    /// The time of an author or committer.
     person_when = "when",
-    /// In 1.0, the commit that two commits share.
+    /// In 1.0, the merge base of two commits.
     common = "commit",
-    /// In 1.0, the id in that, where it is an object.
+    /// In 1.0, the id of the merge base, if it is an object.
     common_oid = "oid",
 }
 
 names! {
-    /// What the answers of spindles are read by.
+    /// Fields in the answers of spindles.
     SpindleAnswers, "spindle_answer":
     /// The list of pipelines.
     pipelines = "pipelines",
-    /// The commit that one ran for.
+    /// The commit of a pipeline.
     commit = "commit",
-    /// When it was made.
+    /// The time when a pipeline was created.
     created_at = "createdAt",
-    /// What set it off.
+    /// The trigger of a pipeline.
     trigger = "trigger",
-    /// What is in it.
+    /// The workflows of a pipeline.
     workflows = "workflows",
-    /// The name of one of these.
+    /// The name of a workflow.
     workflow_name = "name",
-    /// How it stands.
+    /// The status of a workflow.
     workflow_status = "status",
-    /// What went wrong in it.
+    /// The error of a workflow.
     workflow_error = "error",
-    /// When it began.
+    /// The time when a workflow began.
     workflow_started = "startedAt",
-    /// When it ended.
+    /// The time when a workflow ended.
     workflow_finished = "finishedAt",
-    /// How one stands that went well.
+    /// The status of a workflow that succeeded.
     success = "success",
-    /// One that did not.
+    /// The status of a workflow that failed.
     failed = "failed",
-    /// One that took too long.
+    /// The status of a workflow that timed out.
     timeout = "timeout",
-    /// One that was stopped.
+    /// The status of a workflow that was stopped.
     cancelled = "cancelled",
 }
 
 names! {
-    /// What the web pages are read by.
+    /// Names in the web pages.
     WebNames, "web":
-    /// The attribute that names the record which a page is about.
+    /// The attribute that names the record of a page.
     record = "data-aturi",
 }
 
-/// What answers are read by, by who answers.
+/// Fields in answers, by the service that answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Knots.
@@ -698,8 +698,8 @@ pub struct Methods {
     pub spindle: SpindleMethods,
 }
 
-/// Whom a token for a write to a repository of 1.0 is for. Both were seen, so the other is tried
-/// where the first is refused.
+/// Audience of a token for a write to a repository of 1.0. Both audiences have been seen, so the
+/// other is tried if the first is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The knot.
@@ -732,21 +732,21 @@ pub struct Dialects {
     pub sh: Dialect,
     /// `org.tangled.*`.
     pub org: Dialect,
-    /// The fields of its records.
+    /// The fields of the records of 1.0.
     pub fields: Fields,
-    /// Those of `sh.tangled.*`.
+    /// The fields of `sh.tangled.*`.
     pub sh_fields: ShFields,
-    /// Those of the manifest of 1.0.
+    /// The fields of the manifest of 1.0.
     pub manifest: ManifestFields,
     /// The methods of all of them: some of `sh.tangled.*` are those of 1.0, too.
     pub methods: Methods,
-    /// What these are asked with.
+    /// The parameters of the methods.
     pub inputs: Inputs,
-    /// What their answers are read by.
+    /// The fields in the answers.
     pub answers: Answers,
-    /// What the web pages are read by.
+    /// The names in the web pages.
     pub web: WebNames,
-    /// Whom a token is for.
+    /// The first audience of tokens.
     pub audience: Audience,
 }
 
@@ -897,12 +897,13 @@ impl Dialects {
         })
     }
 
-    /// Whether a collection is of 1.0.
+    /// Returns true for a collection of 1.0.
     pub(crate) fn is_org(&self, collection: &str) -> bool {
         collection.starts_with("org.tangled.") || self.org.has(collection)
     }
 
-    /// Whether our lexicons describe the records of a collection: they know the usual names alone.
+    /// Returns true if our lexicons describe the records of a collection: they have only the usual
+    /// names.
     pub(crate) fn is_described(&self, collection: &str) -> bool {
         let usual = Self::default();
         match self.is_org(collection) {
@@ -1021,7 +1022,7 @@ mod tests {
     }
 
     #[test]
-    fn records_with_other_names_are_not_held_against_our_lexicons() {
+    fn records_with_configured_names_are_not_validated_by_lexicons() {
         let mut names = Dialects::default();
         assert!(names.is_described("sh.tangled.repo.pull"));
         names.set("field_title", "heading").unwrap();
@@ -1035,7 +1036,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_same_table() {
+    fn documented_name_table_matches_default_dialect() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/tangled.md"

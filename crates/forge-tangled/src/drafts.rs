@@ -5,7 +5,7 @@ use forge_core::{Error, ErrorKind, Result};
 /// The longest marker, in characters: titles have to fit behind it.
 const LENGTH_MAX: usize = 32;
 
-/// What stands in front of the title of a draft.
+/// Marker at the start of the title of a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftMarker(String);
 
@@ -49,7 +49,7 @@ impl DraftMarker {
         marked.then_some(rest)
     }
 
-    /// Whether it is the title of a draft.
+    /// Returns true if the title has the marker.
     pub(crate) fn marks(&self, title: &str) -> bool {
         self.strip(title).is_some()
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_put_and_taken_away_once_and_is_no_part_of_a_word() {
+    fn draft_marker_is_added_once_and_stripped_completely() {
         let draft = DraftMarker::new(" [draft] ").unwrap();
         assert_eq!(draft.put("Add a"), "[draft] Add a");
         assert_eq!(draft.put("[Draft] Add a"), "[Draft] Add a");

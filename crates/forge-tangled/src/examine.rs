@@ -24,13 +24,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// More fields of an answer of another form are not named.
 const MAX_NAMED: usize = 20;
 const LIMIT: (&str, &str) = ("limit", "1");
-/// What every list of an index has.
+/// Field with the rows of a list, in the answers of an index.
 const ITEMS: &str = "items";
 
 /// How a method is asked, and the fields that its answer must have; or why it is not asked.
 type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
 
-/// What the parameters of the methods name.
+/// Objects that the parameters of the methods name.
 struct Subjects {
     repository: Arc<Repository>,
     knot_name: String,
@@ -198,7 +198,7 @@ impl Tangled {
     }
 }
 
-/// What is asked here is public.
+/// Returns true for a refusal. The requested data is public, so no refusal is expected.
 fn is_refusal(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -317,7 +317,7 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     })
 }
 
-/// Whether a JSON answer has these fields. Values are not shown.
+/// Checks that a JSON answer has these fields. Values are not shown.
 fn compare_fields(answer: &[u8], fields: &[&str]) -> (Verdict, String) {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let is_missing = |field: &&&str| answer.get(**field).is_none();
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_of_another_form_is_told_by_names_alone() {
+    fn unexpected_answer_is_described_by_field_names_only() {
         let answer = br#"{"entries": [{"secret": "x"}], "cursor": "y"}"#;
         let (verdict, detail) = compare_fields(answer, &["items"]);
         assert_eq!(verdict, Verdict::Differs);

@@ -1,9 +1,11 @@
 //! Failures of XRPC, as the workspace's error.
 
-use forge_core::{Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, text::one_line};
+use forge_core::{
+    Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, diff::MAX_PARTS, text::one_line,
+};
 use http::StatusCode;
 
-use crate::{Origin, patch::MAX_PARTS, read_limits::human, xrpc::Failure};
+use crate::{Origin, read_limits::human, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
@@ -33,8 +35,8 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
 
-/// Whether the service may be older than the requested method. The statuses are 404 and 501, and
-/// 400, with which a knot refuses a request that it cannot read.
+/// Returns true if the service may be older than the requested method. The statuses are 404 and
+/// 501, and 400, with which a knot refuses a request that it cannot read.
 pub(crate) fn is_unknown_method(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
@@ -43,8 +45,8 @@ pub(crate) fn is_unknown_method(error: &Error) -> bool {
         )
 }
 
-/// Whether a knot has the repository, but no such branch or revision. A missing page and an unknown
-/// method say nothing about the branch.
+/// Returns true if a knot has the repository, but no such branch or revision. A missing page and an
+/// unknown method say nothing about the branch.
 pub(crate) fn says_no_ref(error: &Error) -> bool {
     let is_other = |name: &str| matches!(name, "RepoNotFound" | "MethodNotFound");
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
@@ -55,15 +57,15 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")
 }
 
-/// Whether the service knows the method, and answers that there is no such record. A missing page
-/// and an unknown method (404 without a name, `XRPCNotSupported`, 501 `MethodNotImplemented`, 400
-/// `InvalidRequest`) say nothing about a record.
+/// Returns true if the service knows the method, and answers that there is no such record. A
+/// missing page and an unknown method (404 without a name, `XRPCNotSupported`, 501
+/// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
 pub(crate) fn says_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
-/// Whether a record or its account is missing according to the server that would have it. A 404
-/// that does not say what is missing may come from a service that does not know the method.
+/// Returns true if a record or its account is missing according to the server that would have it. A
+/// 404 that does not say what is missing may come from a service that does not know the method.
 pub(crate) fn is_gone(error: &Error) -> bool {
     let is_unclear = matches!(error.kind(), ErrorKind::NotFound { what: Noun::Other });
     error.is_not_found() && !is_unclear
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusal_of_many_parts_names_host_and_limit() {
+    fn patch_part_limit_error_names_host_and_limit() {
         let origin = Origin::configured("https://knot.example").unwrap();
         let e = too_many_parts(&origin);
         assert_eq!(
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_audience_is_read_from_the_answer_alone() {
+    fn wrong_audience_is_recognized_in_error_answer() {
         let origin = Origin::configured("https://audio.example").unwrap();
         for (status, error, message, wrong) in [
             (401, "BadJwtAudience", "", true),
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_is_not_known_says_nothing_about_a_record() {
+    fn unknown_method_answer_is_not_a_missing_record() {
         let origin = Origin::configured("https://index.example").unwrap();
         let says = |status: u16, error: &str, message: &str| {
             let failure = Failure {

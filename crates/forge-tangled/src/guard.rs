@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::{Origin, Reach, ReadLimits, Settings};
 
-/// Who named the address of a request.
+/// Author of the address of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedBy {
     /// The user, in the configuration.
@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Whether a service that a stranger named is contacted at public addresses alone. This machine
-    /// is allowed by its own names, and by no other that leads to it.
+    /// Returns true if a service that a stranger named is contacted at public addresses alone. This
+    /// machine is allowed by its own names, and by no other that leads to it.
     fn is_public_only(&self, url: &str) -> bool {
         match self.settings.reach {
             Reach::Public => true,
@@ -119,7 +119,8 @@ impl Guard {
         }
     }
 
-    /// Whether a redirect leaves its service. To where a document could not lead, it is refused.
+    /// Returns true if a redirect leaves its service. A redirect to an address that a DID document
+    /// could not name is refused.
     ///
     /// # Errors
     /// `protocol`.

@@ -21,7 +21,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long a proof that the index drops a record may take.
 const PROOF_MAX: Duration = Duration::from_secs(10);
 
-/// What the index is asked for.
+/// The query by which the index shows a record.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<'a> {
     /// The pull request itself, in this version.
@@ -43,16 +43,16 @@ pub(crate) struct Told {
     pub cid: String,
 }
 
-/// What one look at the index showed.
+/// Result of a look at the index.
 #[derive(Debug)]
 pub(crate) enum Look {
     /// The record, in this version.
     Shown,
     /// The record in another version, by its CID.
     Other(String),
-    /// It answers, and does not know the record.
+    /// The index answers, and does not have the record.
     Absent,
-    /// It did not answer, or does not know the question.
+    /// The index did not answer, or does not know the method.
     Silent(Error),
 }
 
@@ -268,7 +268,7 @@ impl Tangled {
         }
     }
 
-    /// One look at the index.
+    /// Looks at the index once.
     pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
         let methods = &self.settings.dialects.methods.index;
         let of = &self.settings.dialects.inputs.index;
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_put_again_with_other_bytes_and_the_same_meaning() {
+    fn repeated_put_changes_bytes_and_keeps_meaning() {
         for (before, after) in [
             (json!({}), json!({"mentions": []})),
             (json!({"mentions": []}), json!({})),

@@ -1,4 +1,5 @@
-//! What tangled's own index took in, and when: the dated table of `docs/reference/tangled-ingestion.md`.
+//! Collections that tangled's own index ingested, by date: the table of
+//! `docs/reference/tangled-ingestion.md`.
 
 use crate::{Dialect, Dialects};
 
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_index_takes_in_less() {
+    fn older_index_ingests_fewer_collections() {
         let names = Dialects::default();
         let counts: Vec<usize> = INDEX_DATES
             .iter()
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_same_table() {
+    fn documented_ingestion_table_matches_rows() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/tangled-ingestion.md"

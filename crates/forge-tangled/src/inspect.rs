@@ -22,7 +22,7 @@ const SLOW: Duration = Duration::from_secs(60);
 /// Why nothing has to take in a record of Tangled 1.0.
 const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are stored";
 
-/// What is known about a record and who shows it.
+/// Report on a record and on the services that show the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IngestionReport {
@@ -34,23 +34,23 @@ pub struct IngestionReport {
     pub cid: String,
     /// The server of its account.
     pub server: String,
-    /// What the index shows.
+    /// The index's view of the record.
     pub index: IndexShows,
-    /// What follows from that, in one of the five words.
+    /// The resulting ingestion state.
     pub ingestion: Ingestion,
     /// Why it is this word.
     pub because: String,
-    /// What can be done about it.
+    /// Recovery, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<Hint>,
 }
 
-/// What an index shows of a record.
+/// An index's view of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "shows", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum IndexShows {
-    /// This version of it.
+    /// The current version of the record.
     This {
         /// Which index.
         host: String,
@@ -67,18 +67,18 @@ pub enum IndexShows {
         /// Which index.
         host: String,
     },
-    /// It does not answer.
+    /// The index does not answer.
     NoAnswer {
         /// Which index.
         host: String,
         /// How it failed.
         why: String,
     },
-    /// It was not asked: what it would say decides nothing.
+    /// The index was not queried, because its answer would decide nothing.
     NotAsked,
 }
 
-/// What the index makes of a record, which a report says.
+/// The index's treatment of a record, as a report states it.
 struct IndexVerdict {
     index: IndexShows,
     ingestion: Ingestion,
@@ -345,7 +345,7 @@ impl Tangled {
         .with_hint(format!("name a record of {}", all.join(", "))))
     }
 
-    /// What the index is asked for this record.
+    /// Returns the query by which the index shows the record.
     pub(crate) fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
         let dialects = &self.settings.dialects;
         let collection = record.uri.split('/').nth(3)?;

@@ -1,4 +1,4 @@
-//! What a knot is asked: branches, comparisons, merges.
+//! Requests to a knot: branches, comparisons, merges.
 
 use forge_core::{Error, ErrorKind, Hint, Result, model, text::one_line};
 use forge_http::Idempotency;
@@ -75,7 +75,7 @@ impl Answer for Branches {
     }
 }
 
-/// What two revisions differ in. `patch` is what `git format-patch` writes.
+/// Differences of two revisions. `patch` has the output of `git format-patch`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Compared {
     #[serde(default)]
@@ -92,7 +92,7 @@ impl Answer for Compared {
     }
 }
 
-/// Whether a patch applies.
+/// Result of a merge check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Clean,
@@ -210,7 +210,7 @@ impl Tangled {
         Ok(all)
     }
 
-    /// What `head` has that `base` has not.
+    /// Compares two revisions: the changes of `head` that are not in `base`.
     pub(crate) async fn compare(
         &self,
         repository: &Repository,
@@ -239,7 +239,7 @@ impl Tangled {
         }
     }
 
-    /// Whether `patch` applies to `branch`. Anybody may ask.
+    /// Checks whether `patch` applies to `branch`. The method needs no permission.
     pub(crate) async fn merge_check(
         &self,
         repository: &Repository,
@@ -340,7 +340,8 @@ impl Tangled {
     }
 }
 
-/// What a fork's knot calls a branch of what the fork was made from, for comparing `head` with it.
+/// Returns the name of a hidden ref: on a fork's knot, a branch of the upstream repository, for the
+/// comparison with `head`.
 pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
     format!("hidden/{head}/{branch}")
 }
@@ -380,7 +381,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn what_a_knot_answers_is_read_by_the_names_that_are_configured() {
+    fn knot_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let at = "2026-11-01T00:00:00Z";
         let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });

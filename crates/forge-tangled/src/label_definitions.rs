@@ -33,11 +33,11 @@ const OPTION_MAX: usize = 100;
 /// For so many seconds a definition that nothing uses is taken for one that was begun.
 const BEGUN_FOR: i64 = 60 * 60;
 
-/// What a definition takes.
+/// Values that a label definition accepts.
 enum Takes<'a> {
     /// No value.
     Nothing,
-    /// One of these texts.
+    /// A text of this list.
     OneOf(&'a [String]),
     /// Any text, or several of them.
     Any { multiple: bool },
@@ -85,7 +85,7 @@ fn more_options(known: &Definition, wanted: &[String]) -> Option<Vec<String>> {
 }
 
 fn of_another_kind(field: &'static str, known: &Definition, what: &str) -> Error {
-    let message = format!("the label '{}' is there already, and {what}", known.name);
+    let message = format!("the label '{}' already exists, and {what}", known.name);
     Error::invalid(field, message).with_hint("choose another name")
 }
 
@@ -241,7 +241,7 @@ impl Tangled {
         let subscribed = self
             .subscribe(repository, move |list| {
                 let added = json!(added);
-                // Who found the definition begun may have listed it first.
+                // Another writer may have listed the unfinished definition first.
                 if !list.contains(&added) {
                     list.push(added);
                 }
@@ -257,7 +257,8 @@ impl Tangled {
             .ingestion(repository, Seen::Definition(owner), &defined)
             .await;
         outcome.ingestion = match told.ingestion {
-            // It is a label of the repository when the repository names it.
+            // A definition becomes a label of the repository when the repository names the
+            // definition.
             Ingestion::Confirmed { .. } => {
                 let told_of_both = self
                     .ingestion(repository, Seen::Repository, &subscribed)
@@ -376,7 +377,7 @@ impl Tangled {
                 added.map(|_| shown(&options))
             }
         };
-        // One of these may have the same name.
+        // An unread definition may have the same name.
         outcome.warnings.extend(definitions.warnings());
         Ok(outcome)
     }
@@ -432,7 +433,7 @@ impl Labels for Tangled {
         self.own_definition(&repository, "define the labels")?;
         let definitions = self.definitions_now(&repository).await?;
         let said = |mut outcome: Outcome<Label>| {
-            // One of these may have the same name.
+            // An unread definition may have the same name.
             outcome.warnings.extend(definitions.warnings());
             match &new.description {
                 Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(

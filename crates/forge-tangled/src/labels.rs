@@ -66,8 +66,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Those of these values, by definition. A value that is no at-uri of an issue counts for
-    /// nothing.
+    /// Reads the relations from label values, by definition. A value that is not the at-uri of an
+    /// issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
         definitions: &[Definition],
@@ -99,18 +99,18 @@ impl Named {
     }
 }
 
-/// What changes of labels add up to.
+/// Labels that result from the label operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labelled {
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
     /// Values of fields, by the field's name.
     pub values: BTreeMap<String, String>,
-    /// What could not be read of them.
+    /// Warnings about definitions that could not be read.
     pub missing: Vec<Warning>,
 }
 
-/// What values a label takes.
+/// Type of a label's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
     /// None: it is there or not. Written as the word `null`.
@@ -171,7 +171,7 @@ impl Definition {
         self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
     }
 
-    /// Whether it can be put on what is in the collection `scope`.
+    /// Returns true if records of the collection `scope` can have the label.
     pub fn is_for(&self, scope: &str) -> bool {
         self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
     }
@@ -182,7 +182,7 @@ impl Definition {
         Relation::named(&self.name).filter(|_| is_free)
     }
 
-    /// Whether it is a field of issues: a label with one text as its value.
+    /// Returns true if the label is a field of issues: a label with a single text as its value.
     pub fn is_field(&self) -> bool {
         self.value_type == ValueType::Text && !self.multiple && self.relation().is_none()
     }
@@ -203,7 +203,7 @@ impl Definition {
             .collect()
     }
 
-    /// What is written for it; `typed` as for [`Self::value`].
+    /// Builds the operand that is written for the label; `typed` as for [`Self::value`].
     fn operand(&self, typed: Option<&str>) -> Result<Operand> {
         Ok(Operand {
             key: self.uri.clone(),
@@ -261,6 +261,9 @@ struct Unread {
     why: String,
     /// Definitions for which the same warning stands.
     others: BTreeSet<String>,
+    /// True if the repository has more definitions than are read, so that reading again would not
+    /// help.
+    is_beyond_limit: bool,
 }
 
 impl Deref for Definitions {
@@ -272,7 +275,7 @@ impl Deref for Definitions {
 }
 
 impl Definitions {
-    /// What they take in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let read = self.read.iter().map(|it| {
             let texts = it.allowed.iter().chain(&it.scope).map(String::len);
@@ -286,8 +289,8 @@ impl Definitions {
         read.chain(unread).sum()
     }
 
-    /// What labels are missing because of the definition `uri`; `None` where it was read, or is
-    /// none of the repository's.
+    /// Returns a warning about the missing labels of the definition `uri`; `None` if the definition
+    /// was read, or is not one of the repository's.
     pub fn missing(&self, uri: &str) -> Option<Warning> {
         let is_named = |it: &&Unread| it.uri == uri || it.others.contains(uri);
         self.unread.iter().find(is_named).map(Unread::warning)
@@ -303,6 +306,11 @@ impl Definitions {
     ) -> BTreeMap<String, BTreeSet<String>> {
         let many = |key: &str| self.read.iter().any(|d| d.uri == key && d.multiple);
         applied(operations, subject, writers, fields, many)
+    }
+
+    /// Whether a definition could not be read, and perhaps can be later.
+    pub fn has_failed(&self) -> bool {
+        self.unread.iter().any(|it| !it.is_beyond_limit)
     }
 
     /// As [`Self::missing`], for all of them.
@@ -321,13 +329,18 @@ impl Definitions {
             return Ok(uri);
         }
         let name = one_line(name);
-        if self.unread.is_empty() {
-            let names = self.read.iter().map(|d| d.name.as_str());
-            let none = Error::not_found(Noun::Label, format!("there is no label '{name}'"));
-            return Err(none.with_hint(suggest::hint(&name, names, "labels")));
-        }
-        // It may be one of those.
         let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
+        if !self.has_failed() {
+            let names = self.read.iter().map(|d| d.name.as_str());
+            let mut why = format!("there is no label '{name}'");
+            let mut hint = suggest::hint(&name, names, "labels");
+            if !told.is_empty() {
+                why.push_str(&format!(" among those that were read: {}", told.join("; ")));
+                hint.push_str("; name another one by its at-uri");
+            }
+            return Err(Error::not_found(Noun::Label, why).with_hint(hint));
+        }
+        // The definition may be one of the unread ones.
         let why = format!(
             "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
@@ -348,7 +361,7 @@ impl Unread {
     }
 }
 
-/// One addition or removal.
+/// An addition or removal of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub key: String,
@@ -383,9 +396,10 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
 
 /// The labels that operations leave on `subject`, by definition.
 ///
-/// Those of accounts that may not push do not count. Within one record removals come first; records
-/// are taken by the time they name, one of the future by the time of its key; an addition without a
-/// value is a removal (tangled's `models/label.go`). A repeated addition of a value changes nothing.
+/// Operations of accounts that may not push do not count. Within a record removals come first;
+/// records are taken by the time they name, one of the future by the time of its key; an addition
+/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has
+/// no effect.
 ///
 /// A label that takes one value has the last that was added, and loses it to any removal.
 fn applied(
@@ -586,6 +600,7 @@ impl Tangled {
                         uri,
                         why: e.message().to_owned(),
                         others: BTreeSet::new(),
+                        is_beyond_limit: false,
                     }),
                 }
             }
@@ -598,6 +613,7 @@ impl Tangled {
                          more are not"
                     ),
                     others: others.iter().skip(1).map(AtUri::to_string).collect(),
+                    is_beyond_limit: true,
                 });
             }
             Ok::<_, Error>(Arc::new(definitions))
@@ -617,7 +633,7 @@ impl Tangled {
         Ok(definition)
     }
 
-    /// What a filter by labels may have missed.
+    /// Returns warnings about rows that a filter by labels may have missed.
     pub(crate) async fn missed_by_labels(&self, repository: &Repository) -> Vec<Warning> {
         match self.definitions(repository).await {
             Ok(definitions) => definitions.warnings(),
@@ -700,7 +716,8 @@ impl Tangled {
         Ok(change)
     }
 
-    /// What a change of the labels of `subject`, which is by `author`, has to be later than.
+    /// Returns the bound that the next label operation on `subject`, which is by `author`, must
+    /// exceed.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &Repository,
@@ -741,7 +758,7 @@ impl Tangled {
         for name in names {
             let (definition, typed) =
                 part(definitions, name, scope).map_err(|e| match definitions.unread.first() {
-                    // It may be that one.
+                    // The label may be the unread one.
                     Some(unread) => {
                         let message = format!("{}; {}", e.message(), unread.warning().message);
                         let list =
@@ -884,9 +901,15 @@ mod tests {
                 uri: "at://did:plc:a/l/500".to_owned(),
                 why: "there are more".to_owned(),
                 others: BTreeSet::from(["at://did:plc:a/l/501".to_owned()]),
+                is_beyond_limit: true,
             }],
             ..Definitions::default()
         };
+        // Reading again would not help, so the error is none of the network.
+        assert!(!definitions.has_failed());
+        let e = definitions.uri_of("bgu").unwrap_err();
+        assert_eq!(e.code(), "not_found");
+        assert!(e.message().contains("no label 'bgu' among those"), "{e}");
         for uri in ["at://did:plc:a/l/500", "at://did:plc:a/l/501"] {
             assert_eq!(definitions.uri_of(uri).unwrap(), uri);
             assert!(definitions.missing(uri).is_some());
@@ -896,7 +919,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_add_up_as_tangled_adds_them() {
+    fn label_operations_are_applied_in_tangled_order() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
@@ -963,7 +986,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_operation_is_later_than_those_that_count() {
+    fn label_operation_is_later_than_counted_operations() {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::new(),
@@ -1008,7 +1031,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_operands_or_say_why_not() {
+    fn label_names_become_operands_or_are_refused() {
         let mut priority = definition("priority", ValueType::Text);
         priority.allowed = vec!["high".into(), "low".into()];
         let mut issues = definition("issue-only", ValueType::Null);

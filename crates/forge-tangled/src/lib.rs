@@ -107,7 +107,7 @@ pub struct Tangled {
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,
     listed_issues: pulls::rest::Kept<issues::Row>,
-    /// Whom tokens for a knot of 1.0 are for, by knot.
+    /// The accepted audience of tokens for a repository of 1.0, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
 }
@@ -146,7 +146,7 @@ impl Tangled {
             collaborators: Cache::weighed(kept, most, sources::Pushers::weight)
                 .retrying(|it| it.doubt.is_some()),
             definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
-                .retrying(|it| !it.warnings().is_empty()),
+                .retrying(|it| it.has_failed()),
             patches: Cache::weighed(kept, most, |it| it.weight()),
             listed: pulls::rest::Kept::default(),
             listed_issues: pulls::rest::Kept::default(),
@@ -155,8 +155,8 @@ impl Tangled {
         }
     }
 
-    /// What a login of `account`, a handle or a DID, is to be pinned to. Nothing is sent to the
-    /// server of the account.
+    /// Returns the DID and server to which a login of `account`, a handle or a DID, is pinned.
+    /// Nothing is sent to the server of the account.
     ///
     /// # Errors
     /// `invalid_input` for what is neither; `not_found` when nobody has it, or when the identity

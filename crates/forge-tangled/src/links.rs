@@ -2,7 +2,8 @@
 //! list of references, and a pull request says what it builds on. The other direction is read out of
 //! the index's lists of the repository, which have whole records in them.
 //!
-//! Tangled has no words that close an issue, and its pages make no link of a bare `#7`.
+//! Tangled has no words that close an issue, and its pages make no link of a bare `#7`. A merge by
+//! forge closes the issues that the pull request's own record lists as references.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +48,7 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// One whose record has its title and its body in `[title, body]`.
+    /// Creates the source of a record, with its title and body in `[title, body]`.
     fn new(
         kind: SubjectKind,
         record: Record,
@@ -106,7 +107,7 @@ struct List<'a> {
 }
 
 /// The at-uris that a record says its text names.
-fn references<'a>(
+pub(crate) fn references<'a>(
     record: &'a Record,
     fields: &ShFields,
 ) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -123,7 +124,7 @@ struct Home {
     hosts: Hosts,
 }
 
-/// What texts and records name.
+/// Objects that texts and records name.
 #[derive(Default)]
 struct Mentioned {
     /// Records, by at-uri.
@@ -197,11 +198,27 @@ impl Tangled {
         links.mentions = named.filter_map(|uri| at(&uri.to_string())).collect();
         links.mentions.append(&mut mentioned.others);
         links.depends_on = own.depends_on(fields).and_then(at).into_iter().collect();
+        // The records of Tangled 1.0 have no references.
+        let has_references = repository.era != Era::Org10;
+        if has_references && own.kind == SubjectKind::PullRequest {
+            let is_issue = |other: &&Ticket| other.kind == SubjectKind::Issue;
+            let listed = references(&own.record, fields)
+                .filter_map(|uri| others.iter().filter(is_issue).find(|it| it.uri() == uri));
+            links.closes = listed.map(|issue| issue.link(&repository)).collect();
+        }
 
         let mut by_pages = 0;
         for other in others.iter().filter(|other| other.uri() != own.uri()) {
             if other.depends_on(fields) == Some(own.uri()) {
                 links.needed_by.push(other.link(&repository));
+                continue;
+            }
+            let is_closing = has_references
+                && own.kind == SubjectKind::Issue
+                && other.kind == SubjectKind::PullRequest
+                && references(&other.record, fields).any(|uri| uri == own.uri());
+            if is_closing {
+                links.closed_by.push(other.link(&repository));
                 continue;
             }
             let mut mentioned = Mentioned::default();

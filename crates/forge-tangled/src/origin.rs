@@ -138,7 +138,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whether it is this machine, by a name or an address that no other has.
+/// Returns true if the URL names this machine, by a name or an address that no other machine has.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strangers_document_leads_to_public_hosts_alone() {
+    fn service_address_of_did_document_must_be_public() {
         for (text, public, loopback) in [
             ("https://pds.example.com", true, true),
             ("https://pds.example.com/", true, true),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_network_is_reached_where_that_is_configured() {
+    fn configured_private_network_allows_private_hosts() {
         for (text, allowed) in [
             ("https://10.0.0.1", true),
             ("https://knot.internal", true),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_part_of_the_service_did() {
+    fn service_did_includes_the_port() {
         let did = |text| Origin::configured(text).unwrap().service_did();
         assert_eq!(did("https://knot.example/"), "did:web:knot.example");
         assert_eq!(did("http://localhost:6000"), "did:web:localhost%3A6000");

@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, bufread::MultiGzDecoder, write::GzEncoder};
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
-    diff::{self, DiffLine, HeaderKey, LineReader, mail_commit},
+    diff::{self, DiffLine, HeaderKey, LineReader, MAX_PARTS, mail_commit},
     model::{Commit, FileChange, FileStatus, Signature},
     text::one_line,
 };
@@ -21,10 +21,6 @@ pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
-/// The most files, hunks and mails of a patch together. Each takes hundreds of bytes of memory, and a
-/// line of a dozen begins one.
-pub(crate) const MAX_PARTS: usize = 65_536;
-
 /// Returns true if a patch has more than [`MAX_PARTS`] files, hunks and mails.
 pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
     let starts: [&[u8]; 3] = [b"diff --", b"@@ -", b"From "];
@@ -32,8 +28,8 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
     patch.split(|b| *b == b'\n').filter(begins).count() > MAX_PARTS
 }
 
-/// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
-/// other bytes.
+/// A part of a patch that is not UTF-8. A knot reads and prints patches as JSON strings, which
+/// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
     /// The file whose changes it is in, if it is no header or message.
@@ -41,7 +37,7 @@ pub(crate) struct NotText {
 }
 
 impl NotText {
-    /// What is wrong with a patch that is called `name`, as the end of a sentence.
+    /// Describes the problem of a patch with the name `name`, as the end of a sentence.
     pub fn why(&self, name: &str) -> String {
         let part = match &self.file {
             Some(file) => format!("what {name} changes in '{}'", one_line(file)),
@@ -68,7 +64,7 @@ impl NotText {
 /// A patch as the text that a knot takes.
 ///
 /// # Errors
-/// What of it is not UTF-8.
+/// The first part that is not UTF-8.
 pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
     std::str::from_utf8(raw).map_err(|e| {
         let before = raw.get(..e.valid_up_to()).unwrap_or_default();
@@ -170,7 +166,7 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// One mail of a series.
+/// A mail of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The commit that it was made from, full hex.
@@ -203,7 +199,7 @@ impl Patch {
         printed::fault(&as_printed(&self.raw))
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let mails = self.mails.iter();
         let mails = mails.map(|mail| mail.subject.len() + mail.body.len() + mail.diff.len());
@@ -311,18 +307,19 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     };
     let (own, message) = headers_of_message(message);
     let headers = unfold(&String::from_utf8_lossy(header));
-    // git takes the first of the message, else the last of the mail.
-    let value = |name: &str| {
-        let mut headers = own.iter().chain(headers.iter().rev());
-        let (_, value) = headers.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
-        Some(decode_words(value))
+    // Git takes the first header of the message, else the last one of the mail.
+    let values = |name: &'static str| {
+        let headers = own.iter().chain(headers.iter().rev());
+        let named = headers.filter(move |(n, _)| n.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| decode_words(value))
     };
-    let from = value("From").unwrap_or_default();
+    let from = values("From").next().unwrap_or_default();
     let (name, email) = address(&from);
-    let at = value("Date")
-        .and_then(|d| date(&d))
+    // A message can begin with prose such as `Date: wrong in May`, which is not a date.
+    let at = values("Date")
+        .find_map(|text| date(&text))
         .unwrap_or_else(|| Timestamp::from_unix(0));
-    let subject = value("Subject").unwrap_or_default();
+    let subject = values("Subject").next().unwrap_or_default();
     let subject = strip_prefix(&subject).to_owned();
     Some(Mail {
         oid,
@@ -553,7 +550,7 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     merged(files.collect())
 }
 
-/// Whether two diffs are one, whatever length the ids of their blobs are cut to.
+/// Returns true if two diffs are equal apart from the length to which blob ids are cut.
 pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
     let lines = |diff: &[u8]| -> Vec<Vec<u8>> {
         let lines = diff.split(|b| *b == b'\n');
@@ -563,9 +560,9 @@ pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
     lines(one) == lines(other)
 }
 
-/// Whether two diffs take the same lines out of the same files and put the same lines in, wherever
-/// in them and with whatever lines around. A binary file is compared as git packs it, and without
-/// that nothing can be said of it.
+/// Returns true if two diffs remove the same lines from the same files and add the same lines, at
+/// any place and with any context. A binary file is compared as git packs the file; without the
+/// packed content the result is false.
 pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     match (changed_lines(one), changed_lines(other)) {
         (Some(one), Some(other)) => !one.is_empty() && one == other,
@@ -584,10 +581,10 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     for line in diff.split(|b| *b == b'\n') {
         let kind = reader.read(line);
         let is_changed = match kind {
-            // That a line has no end is part of a change where the line is.
+            // A missing newline is part of a change if its line is.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // One content is packed in many ways, and git takes none that has another id.
+            // The same content can be packed in many ways, and git refuses content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
             DiffLine::File(names) => {
                 file = named(names);
@@ -632,7 +629,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     Some(changes)
 }
 
-/// Whether a line of a header changes something by itself.
+/// Returns true if a line of a header changes something by itself.
 fn changes_by_itself(key: HeaderKey) -> bool {
     matches!(
         key,
@@ -730,7 +727,7 @@ literal 1
 ";
 
     #[test]
-    fn a_series_is_read() {
+    fn mail_series_is_parsed() {
         let patch = Patch::parse(SERIES.into());
         assert_eq!(patch.mails.len(), 2, "{patch:?}");
         let first = &patch.mails[0];
@@ -753,7 +750,7 @@ literal 1
     }
 
     #[test]
-    fn files_are_counted() {
+    fn patch_files_have_status_and_line_counts() {
         let patch = Patch::parse(SERIES.into());
         let files = files(&patch.diff());
         let row = |f: &FileChange| (f.path.clone(), f.status, f.additions, f.deletions);
@@ -771,7 +768,7 @@ literal 1
     }
 
     #[test]
-    fn a_plain_diff_has_no_commits() {
+    fn plain_diff_has_no_commits() {
         let raw = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
         let patch = Patch::parse(raw.clone());
         assert!(patch.mails.is_empty() && patch.head().is_none());
@@ -794,7 +791,7 @@ literal 1
 
     /// All but the first two as `git mailinfo` 2.47 has them; git takes no author from those.
     #[test]
-    fn author_is_the_word_around_the_first_at() {
+    fn author_address_is_word_around_first_at_sign() {
         let evil = "v@x.example";
         for (from, name, email) in [
             ("", "", ""),
@@ -811,7 +808,7 @@ literal 1
     }
 
     #[test]
-    fn headers_of_message_precede_those_of_mail() {
+    fn headers_in_mail_body_override_mail_headers() {
         let mail = |inner: &str| {
             let raw = format!(
                 "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n\
@@ -828,6 +825,7 @@ literal 1
             ("", "s@x.example", "Outer"),
             ("From: Ada\n <ada@x.example>\n", "ada@x.example", "Outer"),
             ("subject: [PATCH 1/2] Inner\n", "s@x.example", "Inner"),
+            ("Date: wrong in May\n", "s@x.example", "Outer"),
             (
                 "[PATCH] Inner\nFrom: Ada <ada@x.example>\n",
                 "ada@x.example",
@@ -858,7 +856,7 @@ literal 1
     }
 
     #[test]
-    fn a_removed_line_is_no_signature() {
+    fn removed_line_of_dashes_is_not_a_signature() {
         let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-- \n+- x\n b\n";
         let (header, _) = SERIES.split_once("\n\n").unwrap();
         for signature in ["", "-- \n2.47.0\n\n", "-- \n2.47.0 (@x)\n\n"] {
@@ -871,7 +869,7 @@ literal 1
     }
 
     #[test]
-    fn the_line_ends_of_mail_are_no_part_of_it() {
+    fn crlf_of_mail_is_not_part_of_patch() {
         // A line of a file that ends in CR itself keeps it.
         let series = SERIES.replace("+one\n", "+one\r\n");
         let plain = &series[series.find("diff --git").unwrap()..series.find("-- \n2.47").unwrap()];
@@ -888,7 +886,7 @@ literal 1
     }
 
     #[test]
-    fn changes_are_the_same_whatever_is_around_them() {
+    fn changes_with_other_context_are_the_same() {
         let ours = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+--- a/y\n";
         let theirs = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n\
             @@ -4,3 +4,4 @@ fn f\n c\n-a\n+b\n+--- a/y\n d\n";
@@ -926,7 +924,7 @@ literal 1
     }
 
     #[test]
-    fn what_is_not_text_is_named() {
+    fn non_utf8_patch_error_names_the_file() {
         let file = |raw: &[u8]| text(raw).map(str::len).map_err(|not| not.file);
         assert_eq!(file(SERIES.as_bytes()), Ok(SERIES.len()));
         let spoilt = |good: &str| {
@@ -946,7 +944,7 @@ literal 1
     }
 
     #[test]
-    fn packing_is_undone_and_bombs_are_refused() {
+    fn gzip_round_trips_and_bomb_is_refused() {
         let packed = pack(SERIES.as_bytes()).unwrap();
         assert_eq!(unpack(&packed).unwrap(), SERIES.as_bytes());
         assert_eq!(pack(SERIES.as_bytes()).unwrap(), packed);
@@ -981,7 +979,7 @@ literal 1
     }
 
     #[test]
-    fn junk_never_panics() {
+    fn malformed_patch_does_not_panic() {
         for cut in 0..SERIES.len() {
             let bytes = &SERIES.as_bytes()[..cut];
             let patch = Patch::parse(bytes.to_vec());
@@ -1003,7 +1001,7 @@ literal 1
 
     /// As Go's `gzip.Reader`: each case was read with it.
     #[test]
-    fn gzip_members_are_all_read_and_nothing_else() {
+    fn gzip_with_bytes_after_last_member_is_refused() {
         let member = |text: &[u8]| pack(text).unwrap();
         let two = [member(b"one\n"), member(b""), member(b"two\n")].concat();
         assert_eq!(unpack(&two).unwrap(), b"one\ntwo\n");
@@ -1027,7 +1025,7 @@ literal 1
     }
 
     #[test]
-    fn rounds_are_bounded_before_and_after_they_are_unpacked() {
+    fn round_size_is_limited_packed_and_unpacked() {
         let empty = pack(b"").unwrap();
         let members = empty.repeat(PACKED_MAX / empty.len() + 1);
         let e = unpack(&members).unwrap_err();

@@ -28,7 +28,7 @@ enum Part {
     },
 }
 
-/// What a file of a diff has told so far.
+/// State of a file of a diff, from the lines read so far.
 #[derive(Debug, Default)]
 struct File {
     /// The path that both names of the first line have.
@@ -41,7 +41,7 @@ struct File {
 }
 
 impl File {
-    /// Whether the names agree, so that the shown path is the changed one.
+    /// Returns true if the names agree, so that the shown path is the changed one.
     fn is_named_once(&self) -> bool {
         let of = |side: &Option<String>| side.clone().or_else(|| self.shared.clone());
         let (Some(from), Some(to)) = (of(&self.from), of(&self.to)) else {
@@ -243,7 +243,7 @@ fn is_plain_text(value: &str) -> bool {
     rest.is_empty() || name.is_some_and(is_ascii_or_utf8)
 }
 
-/// Whether `git mailsplit` may begin a mail here: `From`, and a time.
+/// Returns true if `git mailsplit` may begin a mail here: `From`, and a time.
 fn is_mail_start(line: &[u8]) -> bool {
     let is_digit = |b: &u8| b.is_ascii_digit();
     line.starts_with(b"From ")
@@ -252,7 +252,8 @@ fn is_mail_start(line: &[u8]) -> bool {
             .any(|it| matches!(it, [a, b, b':', c, d] if [a, b, c, d].into_iter().all(is_digit)))
 }
 
-/// Whether a line can begin a change for `git apply`, or end the message for `git mailinfo`.
+/// Returns true if a line can begin a change for `git apply`, or end the message for
+/// `git mailinfo`.
 fn begins_change(line: &[u8]) -> bool {
     let begins: [&[u8]; 5] = [b"diff -", b"Index: ", b"--- ", b"+++ ", b"@@ -"];
     let is_end = line.starts_with(b"---") && line.trim_ascii() == b"---";

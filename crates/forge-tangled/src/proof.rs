@@ -18,7 +18,7 @@ use crate::{
 const ROUNDS_MOST: usize = 20;
 
 impl Tangled {
-    /// What is wrong with a record by itself.
+    /// Returns the fault of a record, judged without other records.
     pub(crate) fn fault_on_its_face(&self, record: &Record) -> Option<String> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -162,7 +162,7 @@ impl Tangled {
     }
 }
 
-/// What `PullFromRecord` refuses without asking anybody.
+/// Returns the fault for which `PullFromRecord` refuses a record without a request.
 fn fault_of_pull(value: &Value, fields: &ShFields) -> Option<String> {
     let created_at = &*fields.created_at;
     if let Some(fault) = bad_time(value, created_at, created_at) {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_the_index_takes_has_no_fault() {
+    fn record_that_index_ingests_has_no_fault() {
         let fields = ShFields::default();
         assert_eq!(fault_of_pull(&pull(), &fields), None);
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_of_the_ingester_is_named_with_the_value() {
+    fn ingestion_fault_names_rule_and_value() {
         for (pointer, bad, said) in [
             (
                 "/createdAt",

@@ -11,8 +11,8 @@ const MIB: usize = 1024 * 1024;
 /// How many bytes strangers make us read and hold. A record counts as what it takes in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
-    /// One answer to a question for a list, or for a record. Where a list is longer, fewer rows are
-    /// asked for.
+    /// Maximum size of an answer with a list or a record. A longer list is requested again with
+    /// fewer rows.
     pub page: usize,
     /// The records of one collection of one account.
     pub account: usize,
@@ -56,7 +56,7 @@ impl Budget {
 
     /// Waits until there is room for another page in memory.
     pub async fn room_for_page(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.pages.acquire().await.ok()
     }
 
@@ -68,7 +68,7 @@ impl Budget {
     }
 }
 
-/// What a value takes in memory, about.
+/// Returns the approximate size of a value in memory, in bytes.
 pub(crate) fn weight(value: &Value) -> usize {
     size_of::<Value>() + weight_of_content(value)
 }
@@ -98,11 +98,11 @@ pub(crate) const MAX_SESSION: usize = 256 * 1024;
 /// as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
-/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff, and those of
-/// two or more commits twice: there is room for about 59,000 lines.
+/// Maximum weight of a comparison as JSON. A knot sends an object for each line of a diff, and the
+/// lines of two or more commits twice: about 59,000 lines fit.
 pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 
-/// What another such answer may weigh as JSON, by [`forge_core::call::weight_of_json`].
+/// Maximum weight of other answers of a knot as JSON, by [`forge_core::call::weight_of_json`].
 pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
 /// A size as people write it.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_taken_once() {
+    fn byte_budget_refuses_more_than_remains() {
         let budget = Budget::new(10);
         assert_eq!(
             [6, 6, 4, 1].map(|n| budget.take(n)),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_many_small_values_weighs_what_it_takes() {
+    fn json_weight_covers_memory_of_small_values() {
         let json = format!("[{}0]", "0,".repeat(1_000));
         let value: Value = serde_json::from_str(&json).unwrap();
         assert!(weight(&value) > 1_000 * size_of::<Value>());

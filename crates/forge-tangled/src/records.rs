@@ -56,7 +56,7 @@ impl Record {
         Ok(())
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         self.uri.len() + self.cid().len() + read_limits::weight(&self.value)
     }
@@ -102,7 +102,7 @@ impl Record {
     }
 }
 
-/// One record of the account with the DID `repo`.
+/// Reads a record of the account with the DID `repo`.
 ///
 /// # Errors
 /// `protocol` where the server sends another record, or one with another CID than it says.
@@ -131,7 +131,7 @@ fn too_long(what: &str, max: usize, error: Error) -> Error {
     Error::new(ErrorKind::Protocol, message).with_source(error)
 }
 
-/// One record; `None` when its server says that it is not there.
+/// Reads a record; `None` if its server says that the record does not exist.
 pub(crate) async fn find(
     xrpc: &Xrpc,
     repo: &str,
@@ -298,7 +298,7 @@ pub(crate) async fn blob<T: Send + 'static>(
     let mut alone = None;
     let mut bytes = get_blob(xrpc, &params, SHORT_BLOB).await;
     if bytes.as_ref().is_err_and(forge_http::is_too_long) {
-        // It is never closed.
+        // The semaphore is never closed.
         alone = LONG_BLOBS.acquire().await.ok();
         bytes = get_blob(xrpc, &params, PACKED_MAX).await;
     }
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_record_is_its_word_or_its_key() {
+    fn record_time_falls_back_to_record_key() {
         let record = |value| Record {
             uri: "at://did:plc:a/sh.tangled.repo.pull.status/3mkuuamwfj322".into(),
             cid: None,

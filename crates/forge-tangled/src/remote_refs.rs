@@ -88,7 +88,7 @@ impl Refs {
     }
 }
 
-/// Whether a text is the full name of a git object.
+/// Returns true if a text is the full name of a git object.
 pub(crate) fn is_oid(text: &str) -> bool {
     matches!(text.len(), 40..=128) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_of_nobody_has_no_home() {
+    fn anonymous_git_has_no_home_directory() {
         let command = at_nobodys("https://knot.example/did:plc:a").command(["ls-remote"]);
         let mut variables = command.as_std().get_envs();
         let none = Some(OsStr::new(NO_HOME));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_without_end_are_refused() {
+    fn branch_list_over_limit_is_refused() {
         let oid = "a".repeat(40);
         let lines = |count: usize| -> String {
             let names = (0..count).map(|n| format!("{oid}\trefs/heads/{n}\n"));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_and_the_default_one_are_read() {
+    fn branches_and_default_branch_are_parsed() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         let printed = format!(
             "ref: refs/heads/main\tHEAD\n{a}\tHEAD\n{a}\trefs/heads/main\n{b}\trefs/heads/f/x\n\

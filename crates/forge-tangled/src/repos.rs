@@ -20,7 +20,7 @@ const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangle
 static GIVE_A_DID: Hint =
     Hint::new("have its owner open it on the web after its knot was updated, which gives it a DID");
 
-/// What a repository of 2025 lacks: all that writes.
+/// Capabilities that a repository of 2025 lacks: all writes.
 fn only_read() -> Vec<(Capability, Support)> {
     let no = Support::No {
         why: ONLY_READ,
@@ -93,7 +93,8 @@ impl Repos for Tangled {
                 if writers.may_write(&viewer.identity.did) {
                     Permission::Write
                 } else {
-                    // It may be more: who else may push could not be read.
+                    // The viewer's permission may be higher: the other accounts with push access
+                    // could not be read.
                     warnings.extend(writers.doubt);
                     Permission::Read
                 }

@@ -21,7 +21,7 @@ use crate::{
 
 /// More repositories than an account has.
 pub(crate) const REPOS_MOST: usize = 2000;
-/// What to do where whose a repository is was not found out.
+/// Recovery if the owner of a repository could not be determined.
 const AGAIN: &str = "try again later, or look for its owner on the web";
 /// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
 const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; where its manifest \
@@ -53,11 +53,11 @@ pub(crate) struct Repository {
 
 /// Why a knot has not confirmed whose a repository is.
 enum Unconfirmed {
-    /// It is not to be asked, or says that it is another's.
+    /// The knot must not be contacted, or names another owner.
     Refused(Error),
-    /// It does not know the question.
+    /// The knot does not know the method.
     Unknown(Error),
-    /// It does not answer.
+    /// The knot does not answer.
     Silent(Error),
     /// The repository's own identity does not say which knot it is.
     Unplaced(Error),
@@ -98,7 +98,7 @@ struct Described {
     rkey: String,
 }
 
-/// What a knot says of itself.
+/// A knot's answer about its version.
 #[derive(Debug, Deserialize)]
 struct Version {
     version: String,
@@ -106,7 +106,7 @@ struct Version {
     capabilities: Option<Vec<String>>,
 }
 
-/// What a knot says that it can where it takes the DIDs of repositories.
+/// Capability of a knot that accepts the DIDs of repositories.
 const TAKES_DIDS: &str = "repo-did-input";
 /// The same where it knows who the collaborators are.
 pub(crate) const LISTS_COLLABORATORS: &str = "knot-acl";
@@ -135,7 +135,7 @@ impl Answer for Version {
 }
 
 impl Repository {
-    /// What pull requests name as their target: the DID, or in 2025 the at-uri.
+    /// Target in the records of pull requests: the DID, or in 2025 the at-uri.
     pub fn target(&self) -> &str {
         self.did.as_deref().unwrap_or(&self.record.uri)
     }
@@ -151,14 +151,14 @@ impl Repository {
         self.moved_to.get().unwrap_or(&self.recorded_knot)
     }
 
-    /// What the knot's queries take as `repo`.
+    /// Value of `repo` in the knot's queries.
     pub fn knot_name(&self) -> String {
         self.did
             .clone()
             .unwrap_or_else(|| format!("{}/{}", self.owner.did, self.name))
     }
 
-    /// Whether a record's target means this repository, by any of the names it had.
+    /// Returns true if a record's target means this repository, by any of the names it had.
     pub fn is_target(&self, target: &str) -> bool {
         target == self.target() || target == self.record.uri
     }
@@ -331,7 +331,7 @@ impl Tangled {
         }
         if let Err(why) = self.ask_owner(repository).await {
             let (told, _) = why.doubt(repository)?;
-            // Who was here at the same time has said the same.
+            // A concurrent call has set the same warning.
             let _ = repository.unconfirmed.set(told);
         }
         Ok(())
@@ -358,7 +358,7 @@ impl Tangled {
         let (owner, did) = (&repository.owner, repository.target());
         let doubt = self.doubt_of_declaration(owner, did, repository.knot());
         let Some(why) = doubt.await? else {
-            // Who was here at the same time has found out the same.
+            // A concurrent call has set the same result.
             let _ = repository.confirmed.set(());
             return Ok(());
         };
@@ -397,14 +397,14 @@ impl Tangled {
                 (Err(_), Err(Unconfirmed::Refused(e))) => return Err(Unconfirmed::Refused(e)),
                 (Err(e), _) => return Err(Unconfirmed::Unplaced(e)),
             };
-            // It moved, or the record is of somebody who would choose who is asked.
+            // The repository moved, or the record's author tries to choose the knot that decides.
             let _ = repository.moved_to.set(knot.clone());
             self.ask_knot(&knot, owner, did).await
         });
         asked.await.copied()
     }
 
-    /// Whether a knot says that a repository is `owner`'s.
+    /// Asks a knot whether `owner` owns a repository.
     async fn ask_knot(
         &self,
         knot: &Origin,
@@ -430,10 +430,11 @@ impl Tangled {
         }
     }
 
-    /// Whether a knot proves that it is too old for a method, so that the records are believed
-    /// instead: it reports a version, but not the capability (`repo-did-input`, which knots have
-    /// since August 2026, for the method that names a repository's owner). An unknown method alone
-    /// proves nothing: a proxy, or a page at the knot's address, does not know the method either.
+    /// Returns true if a knot proves that it is too old for a method, so that the records count
+    /// instead: the knot reports a version, but not the capability (`repo-did-input`, which knots
+    /// have since August 2026, for the method that names a repository's owner). An unknown method
+    /// alone proves nothing: a proxy, or a page at the knot's address, does not know the method
+    /// either.
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
@@ -643,7 +644,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn whose_a_repository_is_is_read_by_the_names_that_are_configured() {
+    fn repository_owner_is_read_by_configured_names() {
         let described = json!({ "ownerDid": "did:plc:a", "rkey": "r" });
         goes_by_its_names::<Described>(&other_names().knot, &described);
     }

@@ -17,8 +17,8 @@ pub struct Settings {
     pub backlinks: Option<Origin>,
     /// The directory of `did:plc` identities.
     pub plc: Origin,
-    /// Who resolves handles, in place of DNS and the handles' own hosts. For services on this
-    /// machine, whose handles nobody else knows.
+    /// Service that resolves handles, in place of DNS and the handles' own hosts. For services on
+    /// this machine, whose handles no other service knows.
     pub handles: Option<Origin>,
     /// The name server that is asked about handles, in place of the system's.
     pub dns: Option<SocketAddr>,
@@ -40,7 +40,7 @@ pub struct Settings {
     /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
     /// own ingests all that we write since July 2026.
     pub not_ingested: Vec<(String, String)>,
-    /// What stands in front of the title of a draft; without one there are no drafts.
+    /// Marker at the start of the title of a draft; without a marker there are no drafts.
     pub draft_marker: Option<DraftMarker>,
     /// Reviews with a verdict are comments whose first line says it; else there are none.
     pub verdict_comments: bool,
@@ -78,7 +78,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// What tangled can do with these.
+    /// Capabilities of tangled with these settings.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         caps::with(self.draft_marker.is_some(), self.verdict_comments)

@@ -19,7 +19,7 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// One of them.
+    /// Adds a skipped record.
     pub fn add(&mut self, uri: &str, why: impl Display) {
         if self.named.len() < NAMED {
             let text = format!("{} was skipped: {why}", one_line(uri));
@@ -29,7 +29,7 @@ impl Skipped {
         }
     }
 
-    /// What was not even looked at.
+    /// Adds a warning about records that were not read.
     pub fn rest(&mut self, what: String) {
         self.rest = Some(what);
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_named_and_a_flood_is_counted() {
+    fn skipped_records_are_named_then_counted() {
         let mut skipped = Skipped::default();
         for n in 0..NAMED + 3 {
             skipped.add(&format!("at://a/b/{n}\n"), "it has no text");

@@ -33,7 +33,7 @@ const ABOUT_MAX: usize = 256 * 1024;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
-/// Who may push to a repository beside its owner.
+/// Accounts other than the owner that may push to a repository.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pushers {
     /// By DID.
@@ -43,14 +43,14 @@ pub(crate) struct Pushers {
 }
 
 impl Pushers {
-    /// What they take in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let accounts = self.accounts.iter();
         accounts.map(|did| size_of::<String>() + did.len()).sum()
     }
 }
 
-/// What was found, and how sure that is all of it.
+/// Records that were found, and doubts about their completeness.
 #[derive(Debug, Default)]
 pub(crate) struct Found<T> {
     pub value: T,
@@ -62,10 +62,10 @@ pub(crate) struct Found<T> {
 pub(crate) struct Elsewhere {
     /// Pull requests, or issues.
     pub records: Vec<Record>,
-    /// What was said about their state.
+    /// Status records of the rows.
     pub statuses: Vec<Record>,
     pub warnings: Vec<Warning>,
-    /// Who has answered.
+    /// Name of the service that answered.
     pub source: String,
     /// Everybody who was asked has answered to the end.
     pub is_all: bool,
@@ -98,14 +98,14 @@ pub(crate) struct Older {
 pub(crate) struct TargetField {
     /// As an index of backlinks writes it.
     pub path: String,
-    /// Whether there are records that have the at-uri of the repository's record in it.
+    /// True if there are records with the at-uri of the repository's record in the field.
     pub held_uri: bool,
-    /// Whether there are records that have the repository's DID in it.
+    /// True if there are records with the repository's DID in the field.
     pub held_did: bool,
 }
 
 impl TargetField {
-    /// What a record names there.
+    /// Returns the value of the field in a record.
     pub fn of<'a>(&self, record: &'a Record) -> Option<&'a str> {
         let keys: Vec<&str> = self.path.split('.').collect();
         record.text_at(&keys)
@@ -119,23 +119,23 @@ impl Kind {
         self.older.iter().find(|older| older.of == collection)
     }
 
-    /// What a record is about.
+    /// Returns the subject of a record.
     pub fn subject<'a>(&self, record: &'a Record) -> Option<&'a str> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         record.text_at(&path)
     }
 
-    /// Whether a record is about `subject`.
+    /// Returns true if a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
         self.subject(record) == Some(subject)
     }
 }
 
-/// What some accounts have written of one kind, from their own servers.
+/// Records of a collection by some accounts, from their own servers.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
-    /// Those that were read as a whole: what an index has of them besides is gone.
+    /// Accounts that were read as a whole: further records of theirs in an index are deleted ones.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }
@@ -149,7 +149,7 @@ impl Fresh {
         })
     }
 
-    /// What an index has, with the accounts' own word for what is theirs.
+    /// Replaces the index's records of the accounts by the accounts' own records.
     pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
         let replaced = |r: &Record| {
@@ -185,7 +185,7 @@ struct Linking {
     cursor: Option<String>,
 }
 
-/// What links to something, and what to say where it is not all.
+/// Records that link to a subject, and a warning if some are missing.
 struct Linked<T> {
     found: T,
     cut: Option<Warning>,
@@ -198,7 +198,7 @@ struct Link {
     rkey: String,
 }
 
-/// Whether another source may know what this one did not say.
+/// Returns true if another source may have the records that the failed source did not send.
 pub(crate) fn is_down(error: &Error) -> bool {
     // For others there is no room left either.
     !fault::is_spent(error)
@@ -219,7 +219,7 @@ fn no_answer(error: &Error) -> String {
 }
 
 impl Tangled {
-    /// What the index is called in an answer that it gave.
+    /// Name of the index, as the source of an answer.
     pub(crate) fn index_name(&self) -> String {
         format!("the index at {}", self.settings.index.host())
     }
@@ -307,7 +307,7 @@ impl Tangled {
         Ok(self.second_best(&why, found, by))
     }
 
-    /// Who has a record of this kind, or of its older one, about `subject`.
+    /// Finds the accounts with a record of the collection, or of its older one, about `subject`.
     async fn linked(
         &self,
         kind: &Kind,
@@ -329,7 +329,7 @@ impl Tangled {
         Ok(links)
     }
 
-    /// What is said where somebody has more links than are read.
+    /// Builds the warning about a subject with more links than are read.
     fn cut(&self, subject: &str) -> Warning {
         let host = self.backlinks_host();
         Warning::new(format!(
@@ -428,8 +428,7 @@ impl Tangled {
         }
     }
 
-    /// What is said where the backlinks failed behind so many of the accounts that link to
-    /// something.
+    /// Builds the warning about backlinks that failed after `read` of the linking accounts.
     fn broken_off(&self, subject: &str, read: usize, total: Option<u64>, error: &Error) -> Warning {
         let host = self.backlinks_host();
         let of = total.map_or_else(String::new, |total| format!("of {total} "));
@@ -479,7 +478,7 @@ impl Tangled {
         }
     }
 
-    /// Who links to `subject`: `<did>`, collection and key of each record.
+    /// Reads the backlinks of `subject`: `<did>`, collection and key of each record.
     async fn backlinks(
         &self,
         subject: &str,
@@ -532,7 +531,7 @@ impl Tangled {
                         let records = match records::get(&pds, &did, &collection, key).await {
                             Ok(record) if budget.take(record.weight()) => vec![record],
                             Ok(record) => return Ok(without_room(&record, &pds)),
-                            // It was deleted, and the backlinks have not heard of that.
+                            // The record was deleted, and the backlinks still list it.
                             Err(e) if fault::says_missing(&e) => Vec::new(),
                             Err(e) => return Err(e),
                         };
@@ -679,8 +678,8 @@ impl Tangled {
     /// state, without the index's help. `names` are both collections, `targets` the fields of the first
     /// that name the repository.
     ///
-    /// Who has made any is asked of the backlinks, which takes one request for a hundred accounts;
-    /// then each account is read once, as a whole.
+    /// The backlinks name the accounts, a hundred for each request. Then each account is read once,
+    /// as a whole.
     pub(crate) async fn without_index(
         &self,
         repository: &Repository,
@@ -722,7 +721,7 @@ impl Tangled {
         } else {
             format!("the servers of {} accounts", accounts.len())
         };
-        // One that names no repository at all is told of, as it cannot be read.
+        // A record that names no repository is kept, so that it is reported as unreadable.
         let keep = |r: &Record| {
             let mut named = targets.iter().filter_map(|field| field.of(r)).peekable();
             let is_subject = r.collection() == collection;
@@ -879,7 +878,7 @@ impl Tangled {
     }
 }
 
-/// What is said of a record that came when there was no room left for it.
+/// Builds the warning about a record that exceeds the byte limit of a list.
 fn without_room(record: &Record, pds: &Xrpc) -> Listing {
     let most = read_limits::human(pds.limits().list);
     let told = format!(
@@ -958,8 +957,8 @@ async fn collaborators_at(
     }
 }
 
-/// Whether a row of a list of collaborators is a record of `owner`. The row's at-uri decides or,
-/// without one, the account that the row says has added the collaborator.
+/// Returns true if a row of a list of collaborators is a record of `owner`. The row's at-uri
+/// decides or, without one, the account that the row says has added the collaborator.
 fn is_granted_by(item: &Value, owner: &str, fields: &IndexFields) -> bool {
     match item.get("uri").and_then(Value::as_str) {
         Some(uri) => AtUri::parse(uri).is_ok_and(|uri| uri.authority == owner),
@@ -980,7 +979,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_was_read_as_a_whole_has_the_last_word_on_what_is_in_it() {
+    fn records_read_from_account_replace_indexed_records() {
         let indexed = || {
             vec![
                 record("a", "1", "old"),

@@ -87,7 +87,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     Spelling::with(word, guess(told, "knot_field_submit_repo"))
 }
 
-/// That a comment on a pull request is about its ticket, and not about a round.
+/// Warns that the subject of a comment on a pull request, its ticket instead of a round, is a
+/// guess.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
         "that a comment on a pull request names its ticket, and not its newest round, is a guess: \
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_word_wins_then_the_one_that_most_have_and_the_rest_is_a_guess() {
+    fn state_word_is_usual_then_most_frequent_then_guessed() {
         use PrState::{Closed, Merged};
         let mut names = Dialects::default();
         for (seen, state, wanted, told) in [
@@ -186,7 +187,7 @@ mod tests {
             assert_eq!(said.is_empty(), told.is_empty(), "{seen:?}: {said}");
             assert!(said.contains(told), "{seen:?}: {said}");
         }
-        // Who has configured a word does not guess.
+        // A configured word is not a guess.
         names.set("org_state_closed", "shut").unwrap();
         assert_eq!(
             word(&[], Closed, &names),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_guesses_that_went_into_it() {
+    fn refused_write_names_its_guesses() {
         let mut told = Vec::new();
         let key = of_submitted_repository(&Dialects::default()).tell(&mut told);
         assert_eq!((key.as_str(), told.len()), ("repo", 1));

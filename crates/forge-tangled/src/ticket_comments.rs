@@ -20,7 +20,7 @@ use crate::{
     write::{self, EDITS_MOST},
 };
 
-/// What a comment goes with: since when the same words are the same comment.
+/// Change to which a comment belongs: the time from which an equal text is the same comment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GoesWith {
     /// A change of the ticket: it is about the version that this made.
@@ -103,7 +103,7 @@ impl Tangled {
         if let Some(there) = all.records.iter().find(same) {
             let comment = self.model_of(repository, there).await?;
             let warning = Warning::new(format!(
-                "the comment was there already, and was not repeated: {}",
+                "the comment already exists, and was not repeated: {}",
                 there.uri
             ));
             return Ok(Outcome::unchanged(comment, warning).with_warning(experimental()));
@@ -127,8 +127,8 @@ impl Tangled {
         let Some(comment) = comment else {
             return Ok(Default::default());
         };
-        // What was set just now has no comment yet. Looked for, one of an earlier time might be found:
-        // a ticket that is closed, opened and closed again is the same version again.
+        // A state that this call has set has no comment yet. A search could find an earlier
+        // comment: a ticket that is closed, opened and closed again has the same version as before.
         let written = match changed {
             true => {
                 self.comment_in_account(repository, ticket, comment, None)
@@ -199,7 +199,7 @@ impl Tangled {
             let is_pull = subject.text(&fields.target_branch).is_some();
             let guess = is_pull.then(spelling::guessed_subject);
             match self.put_new(repository, &record).await {
-                // One that was written and could not be read again is not refused.
+                // A comment that was written and could not be read back is not an error.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::InvalidInput { .. })
                         && !fault::is_ambiguous(&e) =>
@@ -217,7 +217,7 @@ impl Tangled {
         ))
     }
 
-    /// What is returned of a comment that was written, and the guess that went into it.
+    /// Builds the result for a written comment, with a warning about its guessed subject.
     async fn told(
         &self,
         repository: &Repository,

@@ -1,8 +1,8 @@
 //! Labels of Tangled 1.0, which stand in the tickets themselves.
 //!
-//! What a definition of a label is made of was not seen: labels are known by the tickets that carry
-//! them, and are written as they are spelled there. One without a value was seen; whether there are
-//! others, and where their value is, was not.
+//! The fields of a label definition have not been seen: labels are known by the tickets that carry
+//! them, and are written in the same form. Only a label without a value has been seen, so the place
+//! of a value is a guess.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ impl Carried {
         }
     }
 
-    /// Whether a user means it, by name or by key.
+    /// Returns true if the user's text names the label, by name or by key.
     fn is_meant(&self, typed: &str) -> bool {
         self.name().eq_ignore_ascii_case(typed) || self.with_value(&self.key) == typed
     }
@@ -145,8 +145,8 @@ fn put(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     }
 }
 
-/// What says which label one is, without what else is in it: that is about another ticket. The type
-/// of one without a value was seen.
+/// Returns only the fields that identify a label, because its other fields are about another
+/// ticket. The type of a label without a value has been seen.
 fn spelled(token: &Value, which: &Carried, names: &Dialects) -> Value {
     let fields = &names.fields;
     let parts = ["$type", &*fields.label_key, &*fields.label_value];
@@ -189,7 +189,7 @@ fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
         }
     }
     let mut all: Vec<Seen> = all.into_values().collect();
-    // Those that as many carry stay in the order of their keys.
+    // Labels with equal counts stay in the order of their keys.
     all.sort_by_key(|seen| std::cmp::Reverse(seen.tickets));
     all
 }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_those_that_tickets_carry_as_they_are_spelled_there() {
+    fn labels_are_collected_from_tickets_as_written() {
         let names = Dialects::default();
         let high = json!({"$type": "a.b.c#valued", "key": "priority", "value": "high"});
         let mut noted = high.clone();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_no_list_are_not_written_over() {
+    fn malformed_label_list_is_not_overwritten() {
         let names = Dialects::default();
         for fine in [Value::Null, json!([])] {
             check_list(&ticket(fine), &names).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_labels_leaves_the_others_and_what_is_in_them() {
+    fn label_change_keeps_other_labels_and_unknown_fields() {
         let names = Dialects::default();
         let token = |key: &str| json!({ "key": key });
         let high = json!({"key": "priority", "value": "high", "more": {"deep": [1]}});

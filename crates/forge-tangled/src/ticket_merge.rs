@@ -37,10 +37,10 @@ const NOTICES: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
-/// What is on the target branch now.
+/// State of the target branch after a merge.
 struct Landed {
     tip: String,
-    /// It was there before we did anything.
+    /// True if the change was on the branch before this call.
     earlier: bool,
 }
 
@@ -147,7 +147,7 @@ impl Tangled {
         Ok(outcome.with_warning(experimental()))
     }
 
-    /// Whether the target branch has the newest round, by the clone.
+    /// Checks in the clone whether the target branch has the newest round.
     async fn ticket_is_there(&self, located: &Located, req: &MergeReq) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
@@ -328,8 +328,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Who sets the state was not seen: the knot gets time to do it, then we do.
-    /// What there is to say of the word that was sent is added to `told`.
+    /// The service that sets the state is unknown: the knot gets time to set it, then this call
+    /// sets it. Guesses about the word that is sent are added to `told`.
     async fn ticket_is_merged(
         &self,
         located: &Located,
@@ -481,9 +481,9 @@ async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(count.trim_ascii()).into_owned())
 }
 
-/// Whether the branch already has every change of the round, as it is or rebased onto another
-/// commit: an earlier merge may have been interrupted before it was recorded. A change that was
-/// reverted on the branch does not count.
+/// Returns true if the branch already has every change of the round, as it is or rebased onto
+/// another commit: an earlier merge may have been interrupted before it was recorded. A change that
+/// was reverted on the branch does not count.
 async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     let both = format!("{base}...{head}");
     let missing = [
@@ -516,7 +516,7 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
 /// differs from a merge of the round.
 async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
-        // What the round brought may have been changed there since: a merge of both says nothing.
+        // The branch may have changed the round's lines since: a merge of both proves nothing.
         return git.own_merge(base, head).await;
     }
     let range = format!("{base}..{head}");
@@ -594,8 +594,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
         .with_retry(Retry::Ambiguous)
         .with_hint(
             Hint::from(format!(
-                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again; what \
-                 is there already is recorded, and not pushed once more",
+                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again: a \
+                 pushed merge is recorded, and not pushed once more",
                 clone.remote,
                 clone.dir.display()
             ))

@@ -34,7 +34,7 @@ use crate::{
     write,
 };
 
-/// What is said with every result.
+/// Builds the warning that every result of this protocol has.
 pub(crate) fn experimental() -> Warning {
     Warning::new("writing to Tangled 1.0 is experimental: its protocol is not published as a whole")
         .with_hint("look at the result on the web")
@@ -582,7 +582,7 @@ impl Tangled {
     }
 }
 
-/// Whether a knot has answered that it cannot, and not failed.
+/// Returns true if a knot refused the request, instead of failing.
 fn says_no(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
@@ -633,7 +633,7 @@ pub(crate) fn no_assignees() -> Error {
     )
 }
 
-/// What differs from the backend's table in a repository of 1.0.
+/// Capabilities of a 1.0 repository that differ from the backend's table.
 pub(crate) fn overrides(
     capabilities: &forge_core::Capabilities,
 ) -> Vec<(Capability, forge_core::Support)> {
@@ -681,7 +681,7 @@ pub(crate) fn overrides(
         Capability::RepoFile,
         Capability::Checks,
     ];
-    // What a host has because it is configured so, and this protocol was not tried with.
+    // Capabilities that a host has by configuration, and that were not tried with this protocol.
     let configured = [
         Capability::PrCreateDraft,
         Capability::PrDraft,

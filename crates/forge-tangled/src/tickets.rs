@@ -31,13 +31,12 @@ const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
 pub(crate) const MOST: usize = 20_000;
 
-/// Who wrote a record of a repository's account: the knot's stamp says whose write the last one
-/// was.
+/// Returns the last editor of a record in a repository's account, from the knot's stamp.
 pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
     record.text(&names.fields.editor)
 }
 
-/// What a ticket says of itself.
+/// Facts that are in the record of a ticket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
     /// Its state, and a warning where the word is not one that was seen.
@@ -81,7 +80,7 @@ pub(crate) fn state_in(field: Option<&Value>, names: &Dialects) -> (PrState, Opt
     state(word.unwrap_or(names.org.state(PrState::Open)), names)
 }
 
-/// What stands in a ticket beside title, body and branch.
+/// Reads the fields of a ticket apart from title, body and branch.
 pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let value = &record.value;
     let fields = &names.fields;
@@ -137,7 +136,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
-/// What a filter by assignees is worth where no ticket has a field of them: that was not seen.
+/// Builds the warning for a filter by assignees if no ticket has the field, whose name is a guess.
 pub(crate) fn unassigned<'a>(
     mut tickets: impl Iterator<Item = &'a Record>,
     names: &Dialects,
@@ -248,8 +247,8 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
         let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
-    // Who opened it is not in the ticket: its stamp names the last editor. A patch never changes, so
-    // the stamp of the first one names who submitted it, which is who opened the ticket.
+    // The ticket does not name its author: its stamp names the last editor. A patch never changes,
+    // so the stamp of the first patch names its submitter, who opened the ticket.
     let author = own
         .first()
         .and_then(|p| editor(p, names))
@@ -282,8 +281,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Those on a ticket, or on one of its patches: which of the two a comment names was not seen.
-    /// Also what could not be read.
+    /// Returns the comments on a ticket or on its patches, with warnings about unread ones. It has
+    /// not been seen whether a comment names the ticket or a patch.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
@@ -313,7 +312,7 @@ impl Tangled {
         Ok(all)
     }
 
-    /// One pull request, by the key of its ticket.
+    /// Reads a pull request by the key of its ticket.
     pub(crate) async fn ticket(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         let missing = || {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_and_its_patches_are_a_pull_request() {
+    fn ticket_with_patches_becomes_a_pull_request() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         let patch = |rkey: &str, ticket: &str, at: &str, who: &str| {
             let value = json!({
@@ -468,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_label_or_assignee_is_told() {
+    fn malformed_labels_and_assignees_are_warnings() {
         let value = json!({
             "state": 7, "body": {"text": []}, "assignees": "did:plc:a",
             "tangledLabels": [{"key": "bug"}, {"key": 1}, "docs"],
@@ -486,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn that_the_field_of_assignees_is_a_guess_is_told_where_none_has_it() {
+    fn missing_assignee_field_warns_about_guessed_name() {
         let ticket = |value| record("track.ticket", "t", value);
         let names = Dialects::default();
         let mut all = vec![ticket(json!({"state": "open"}))];
@@ -497,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_nobody_has_seen_is_told() {
+    fn unknown_state_word_is_a_warning() {
         let mut names = Dialects::default();
         assert_eq!(state("open", &names), (PrState::Open, None));
         let (merged, told) = state("was-merged", &names);
@@ -509,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_their_configured_names() {
+    fn ticket_is_read_by_configured_names() {
         let mut names = Dialects::default();
         for (key, name) in [
             ("field_title", "heading"),

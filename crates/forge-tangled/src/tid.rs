@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_sort_as_they_were_made_and_tell_when() {
+    fn record_keys_sort_by_time_and_decode() {
         let keys: Vec<String> = (0..500).map(|_| new()).collect();
         let mut sorted = keys.clone();
         sorted.sort();

@@ -26,7 +26,7 @@ use forge_core::{
 const APPROVED: &str = "Approved round ";
 const REQUESTED: &str = "Requested changes to round ";
 
-/// What the first line of a comment says, and the text behind it.
+/// Verdict in the first line of a comment, and the text after the line.
 #[derive(Debug, PartialEq, Eq)]
 struct Said<'a> {
     state: ReviewState,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_written_is_read() {
+    fn written_verdict_line_is_read_back() {
         for (verdict, state) in [
             (Verdict::Approve, ReviewState::Approved),
             (Verdict::RequestChanges, ReviewState::ChangesRequested),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_pull_request_is_a_text() {
+    fn verdict_line_of_another_round_is_plain_text() {
         let good = format!("{APPROVED}1 ({PATCH})");
         let fields = ShFields::default();
         assert!(Said::of(&comment(&good, Some(1), false), &pull(), &fields).is_some());

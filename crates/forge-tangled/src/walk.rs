@@ -139,7 +139,7 @@ pub(crate) struct Walk<'a> {
     /// The cursor behind the page; `None` before the first, and empty at the end.
     next: Option<String>,
     scanned: u64,
-    /// What the rows that were taken take in memory.
+    /// Size of the kept rows in memory, in bytes.
     bytes: usize,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
         self.scanned >= MOST as u64 || self.bytes > self.index.limits().list
     }
 
-    /// What is said where the list goes on behind what is read of it.
+    /// Returns a warning if the list continues beyond the rows that are read.
     pub fn cut(&self) -> Option<Warning> {
         let is_cut = self.is_spent() && self.position().is_some();
         is_cut.then(|| {
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_round_trips_and_junk_is_none() {
+    fn cursor_position_round_trips_and_junk_is_refused() {
         let p = Position {
             size: 30,
             skip: 2,

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_never_before_the_one_that_it_follows() {
+    fn write_time_is_later_than_previous_time() {
         let after = |text: &str| now_or_after(Some(text.parse().unwrap()));
         assert_eq!(
             after("2036-01-01T02:00:00.5+02:00"),

@@ -41,7 +41,7 @@ fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(d)?.unwrap_or_default())
 }
 
-/// One service, asked with one token (or none). It is what atrium calls through.
+/// Client of a service, with a token or none. Atrium sends its requests through this client.
 #[derive(Clone, Debug)]
 pub(crate) struct Xrpc {
     http: Http,
@@ -331,7 +331,7 @@ impl Xrpc {
     }
 }
 
-/// Whether atrium takes an answer with these headers for JSON.
+/// Returns true if atrium parses an answer with these headers as JSON.
 fn is_json(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE);
     content_type
@@ -339,7 +339,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.starts_with("application/json"))
 }
 
-/// What our own transport reported, out of the box that atrium put it in.
+/// Unwraps the error of our own transport from atrium's box.
 fn sent(error: Box<dyn StdError + Send + Sync>) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => *error,

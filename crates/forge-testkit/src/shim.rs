@@ -6,7 +6,7 @@ use std::{
 
 use crate::{Scratch, git_program};
 
-/// What a [`GitShim`] does in addition to recording calls.
+/// Action of a [`GitShim`] in addition to recording calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShimPlan {
     /// Only records calls.

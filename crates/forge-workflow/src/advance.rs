@@ -53,7 +53,9 @@ pub fn advance_plan<'d>(
         let state = child.state_in(definition);
         let reason = match state {
             Some(s) if s.aside => Some(format!("it is in {}, outside the order of work", s.name)),
-            Some(s) if definition.order_of(s) == wanted => Some("it is there already".to_owned()),
+            Some(s) if definition.order_of(s) == wanted => {
+                Some("it is already in the target state".to_owned())
+            }
             Some(s) if definition.order_of(s) > wanted => {
                 Some(format!("it is already past the target, in {}", s.name))
             }
@@ -100,7 +102,7 @@ mod tests {
             skipped,
             [
                 "somebody works on it: In Progress",
-                "it is there already",
+                "it is already in the target state",
                 "it is already past the target, in Done",
                 "it is in Human Needed, outside the order of work",
                 "the workflow does not know its state",

@@ -1,6 +1,6 @@
 //! Checks whether all issues of a group have reached a state.
 
-use forge_core::{Error, Result, model::IssueId, suggest, text::one_line};
+use forge_core::{Action, Error, Hint, Param, Result, model::IssueId, suggest, text::one_line};
 use serde::Serialize;
 
 use crate::{Definition, Member, State};
@@ -130,10 +130,18 @@ pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Resul
                 one_line(name)
             ),
         );
-        match suggest::near(name, ordered()).first() {
-            Some(meant) => error.with_hint(format!("retry with '{meant}'")),
-            None => error.with_hint(format!("retry with one of: {names}")),
-        }
+        let again = Action::again(&[]);
+        let (hint, action) = match suggest::near(name, ordered()).first() {
+            Some(meant) => (
+                format!("retry with '{meant}'"),
+                again.with(Param::TargetState, *meant),
+            ),
+            None => (
+                format!("retry with one of: {names}"),
+                again.choose(Param::TargetState),
+            ),
+        };
+        error.with_hint(Hint::from(hint).with_action(action))
     })
 }
 
@@ -191,15 +199,19 @@ mod tests {
     #[test]
     fn r_001_6_unknown_target_lists_the_states() {
         let ralph = Definition::preset("ralph").unwrap();
-        for (target, retry) in [
-            ("Redy for Plan", "retry with 'Ready for Plan'"),
-            ("Canceled", "retry with one of: Backlog"),
-            ("x\u{1b}[31m", "retry with one of: Backlog"),
+        let choose = Action::again(&[]).choose(Param::TargetState);
+        let meant = Action::again(&[]).with(Param::TargetState, "Ready for Plan");
+        for (target, retry, action) in [
+            ("Redy for Plan", "retry with 'Ready for Plan'", &meant),
+            ("Canceled", "retry with one of: Backlog", &choose),
+            ("x\u{1b}[31m", "retry with one of: Backlog", &choose),
         ] {
             let e = convergence(&ralph, &[], target).unwrap_err();
             assert_eq!(e.code(), "invalid_input");
             assert!(e.message().ends_with("In Progress, In Review, Done"), "{e}");
-            assert!(e.hint().unwrap().text().starts_with(retry), "{e:?}");
+            let hint = e.hint().unwrap();
+            assert!(hint.text().starts_with(retry), "{e:?}");
+            assert_eq!(hint.action(), Some(action), "{target}");
             assert!(!e.message().contains('\u{1b}'));
         }
     }

@@ -147,7 +147,7 @@ pub struct FieldNames {
     pub status: String,
 }
 
-/// What happens to a claim if the group of the issue has not converged.
+/// Treatment of a claim if the group of the issue has not converged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
@@ -220,7 +220,7 @@ pub struct Definition {
     /// Optional prefix of the names of commands.
     #[serde(default)]
     pub command_prefix: String,
-    /// What happens to a claim if the group of the issue has not converged. Only claims of commands
+    /// Treatment of a claim if the group of the issue has not converged. Only claims of commands
     /// that take issues from [`PhaseRule::at`] of a phase with [`Blocking::Behind`] are checked.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,

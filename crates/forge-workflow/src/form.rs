@@ -1,8 +1,16 @@
 //! The syntax of a definition: values, their positions in the text, and values of a wrong type.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+};
 
 use forge_core::text::one_line;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Value, json, value::RawValue};
 use serde_path_to_error::{Path, Segment};
 use toml_edit::{Document, Item};
@@ -75,14 +83,73 @@ impl<'t> DefinitionText<'t> {
         places.collect()
     }
 
-    /// Finds a duplicate key in JSON. The parsed values keep only the last one.
-    pub fn twin(&self) -> Option<Mistake> {
-        match &self.document {
-            Some(_) => None,
-            None => serde_json::from_str::<Definition>(self.text)
-                .err()
-                .map(|e| json_mistake(&e)),
+    /// Finds duplicate keys in JSON. The parsed values keep only the last one. In TOML a duplicate
+    /// key is a syntax error.
+    pub fn twins(&self) -> Vec<(KeyPath, String)> {
+        let mut found = Vec::new();
+        if self.document.is_none() {
+            find_twins(self.text.trim_start(), &mut KeyPath::new(), &mut found);
         }
+        found
+    }
+}
+
+/// The entries of a JSON object, including those with the same key.
+struct JsonEntries<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'t> Deserialize<'t> for JsonEntries<'t> {
+    fn deserialize<D: Deserializer<'t>>(source: D) -> Result<Self, D::Error> {
+        struct EntryVisitor;
+
+        impl<'t> Visitor<'t> for EntryVisitor {
+            type Value = JsonEntries<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(JsonEntries(entries))
+            }
+        }
+
+        source.deserialize_map(EntryVisitor)
+    }
+}
+
+fn find_twins(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) {
+    if path.len() > MAX_DEPTH || found.len() > MAX_MISTAKES {
+        return;
+    }
+    if at.starts_with('[') {
+        let list = serde_json::from_str::<Vec<&RawValue>>(at).unwrap_or_default();
+        for (n, part) in list.into_iter().enumerate() {
+            path.push(n.to_string());
+            find_twins(part.get(), path, found);
+            path.pop();
+        }
+        return;
+    }
+    // Only an object has keys.
+    let Ok(JsonEntries(entries)) = serde_json::from_str(at) else {
+        return;
+    };
+    let mut seen = BTreeSet::new();
+    for (key, part) in entries {
+        if is_long(&key) || found.len() > MAX_MISTAKES {
+            continue;
+        }
+        path.push(key.clone());
+        if !seen.insert(key) {
+            let why = "duplicate key: keep one of its values".to_owned();
+            found.push((path.clone(), why));
+        }
+        find_twins(part.get(), path, found);
+        path.pop();
     }
 }
 

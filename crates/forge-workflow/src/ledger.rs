@@ -61,8 +61,8 @@ pub enum TrailSwap {
 /// Storage of the audit trails of issues.
 ///
 /// A write is a compare-and-swap: it succeeds only if the trail has not changed since it was read.
-/// It writes an entry together with an edit of the issue, or replaces an entry by its renewal. If
-/// an entry loses a race, only its writer deletes it.
+/// A write adds an entry together with an edit of the issue, or replaces an entry by its renewal.
+/// An entry that loses a race is deleted only by its writer.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
     /// Returns the guarantee that the ledger gives for claims.

@@ -39,7 +39,7 @@ pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};
 pub use ledger::{ClaimGuarantee, CommentLedger, IssueTrail, Ledger, TrailSwap, took_effect};
 pub use lint::{Mistake, lint};
-pub use member::{Member, MemberState};
+pub use member::{Member, MemberState, name_in};
 pub use on_merge::merge_goal;
 pub use pick::{Candidate, Pick, pick};
 pub use position::{PhaseConvergence, Position, position};

@@ -1,6 +1,9 @@
 //! Finds all mistakes of a definition, with their positions in the text.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use forge_core::{suggest, text::one_line};
 use serde::Serialize;
@@ -11,6 +14,7 @@ use crate::{
         DefinitionText, FormCheck, KeyPath, MAX_MISTAKES, oversized, sanitize_text, shown_name,
     },
     resolve,
+    resolve::command_of,
 };
 
 /// Maximum number of known names that a message lists.
@@ -79,7 +83,7 @@ fn idle_gate(text: &str, definition: &Definition) -> Option<Mistake> {
 /// # Errors
 ///
 /// Fails with the mistakes that [`lint`] finds, except a convergence gate without effect. If the
-/// text is neither TOML nor JSON, there is only one mistake.
+/// text is neither TOML nor JSON, the only mistake is the first syntax error.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);
@@ -91,7 +95,8 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
             Some(definition) => DefinitionCheck::of(definition, &form),
             None => Vec::new(),
         };
-        found = form.mistakes;
+        found = source.twins();
+        found.extend(form.mistakes);
         found.extend(meaning);
     }
     let is_cut = found.len() > MAX_MISTAKES;
@@ -108,9 +113,6 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
             column,
         })
         .collect();
-    if mistakes.is_empty() {
-        mistakes.extend(source.twin());
-    }
     mistakes.sort_by_key(|m| (m.line, m.column));
     if let Some(last) = mistakes.last().filter(|_| is_cut) {
         let more = Mistake {
@@ -280,6 +282,27 @@ impl<'d> DefinitionCheck<'d> {
                 self.say(&["field", key], "the name of the field is empty".to_owned());
             }
         }
+        // Without a `status`, no state uses the built-in field.
+        let has_status = self.definition.states.iter().any(|s| s.status.is_some());
+        let status = has_status.then_some(("status", &field.status));
+        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+        for (key, name) in [
+            ("state", &field.state),
+            ("estimate", &field.estimate),
+            ("priority", &field.priority),
+        ]
+        .into_iter()
+        .chain(status)
+        {
+            let wanted = name.trim().to_lowercase();
+            if let Some(other) = seen.get(&wanted) {
+                let name = shown_name(name);
+                let why = format!("field.{other} is the field '{name}' too: name another one");
+                self.say(&["field", key], why);
+            } else if !wanted.is_empty() {
+                seen.insert(wanted, key);
+            }
+        }
     }
 
     fn intents(&mut self) {
@@ -302,6 +325,18 @@ impl<'d> DefinitionCheck<'d> {
             self.say(&["command_prefix"], why);
         }
         for (name, command) in &definition.commands {
+            if let Some(rest) = name.strip_prefix(prefix.as_str())
+                && !prefix.is_empty()
+            {
+                // Callers may omit the prefix, so this name means the command `rest`.
+                let why = format!(
+                    "the name begins with the prefix {}, so it means the command '{}': leave the \
+                     prefix out",
+                    shown_name(prefix),
+                    shown_name(rest)
+                );
+                self.say(&["command", name], why);
+            }
             self.known_states(&command.inputs, &["command", name, "inputs"]);
             self.known_states(&command.outputs, &["command", name, "outputs"]);
             if let Some(lock) = &command.lock {
@@ -384,22 +419,25 @@ impl<'d> DefinitionCheck<'d> {
     fn on_merge(&mut self) {
         let definition = self.definition;
         let merge = &definition.on_merge;
+        for state in merge.from.keys() {
+            self.known_state(state, &["on_merge", "from", state]);
+        }
+        let sections = ["state", "intent", "command", "on_merge"];
+        if sections.iter().any(|section| self.form.touches(section)) {
+            return;
+        }
+        // A target has a meaning only for a known command.
+        if let Err(e) = command_of(definition, &merge.command) {
+            return self.say(&["on_merge", "command"], sanitize_text(e.message()));
+        }
         let goals = std::iter::once((None, &merge.to));
         let goals = goals.chain(merge.from.iter().map(|(state, to)| (Some(state), to)));
         for (state, to) in goals {
-            let path = match state {
-                None => vec!["on_merge", "to"],
-                Some(state) => vec!["on_merge", "from", state.as_str()],
-            };
-            if let Some(state) = state {
-                self.known_state(state, &path);
-            }
-            let is_whole = !["state", "intent", "command", "on_merge"]
-                .iter()
-                .any(|section| self.form.touches(section));
-            if let Err(e) = resolve(definition, to, &merge.command)
-                && is_whole
-            {
+            if let Err(e) = resolve(definition, to, &merge.command) {
+                let path = match state {
+                    None => vec!["on_merge", "to"],
+                    Some(state) => vec!["on_merge", "from", state.as_str()],
+                };
                 self.say(&path, sanitize_text(e.message()));
             }
         }
@@ -475,7 +513,7 @@ mod tests {
             (
                 "[on_merge]\ncommand = \"pr\"",
                 "[on_merge]\ncommand = \"push\"",
-                "on_merge.to",
+                "on_merge.command",
                 "unknown command 'push'",
             ),
             (
@@ -519,6 +557,24 @@ mod tests {
                 "state = \" \"",
                 "field.state",
                 "is empty",
+            ),
+            (
+                "estimate = \"Estimate\"",
+                "estimate = \"workflow state\"",
+                "field.estimate",
+                "field.state is the field 'workflow state' too",
+            ),
+            (
+                "status = \"Status\"",
+                "status = \"Priority\"",
+                "field.status",
+                "field.priority is the field 'Priority' too",
+            ),
+            (
+                "[command.hero]",
+                "[command.ralph_hero]",
+                "command.ralph_hero",
+                "it means the command 'hero'",
             ),
             (
                 "release = \"In Progress\"",
@@ -576,6 +632,28 @@ mod tests {
     }
 
     #[test]
+    fn unknown_merge_command_is_one_mistake() {
+        let from = "[on_merge.from]\n\"In Review\" = \"Done\"\n\"In Progress\" = \"In Review\"\n";
+        let text = format!("{RALPH}{from}");
+        assert!(lint(&text).is_empty());
+        let text = text.replacen("command = \"pr\"", "command = \"push\"", 1);
+        let found = lint(&text);
+        let keys: Vec<&str> = found.iter().map(|m| m.key.as_str()).collect();
+        assert_eq!(keys, ["on_merge.command"], "{found:?}");
+        // The message lists the commands that exist.
+        assert!(found[0].message.contains("ralph_pr"), "{found:?}");
+    }
+
+    #[test]
+    fn field_names_may_repeat_if_no_state_has_a_status() {
+        let text = RALPH.replacen("status = \"Status\"", "status = \"Workflow State\"", 1);
+        assert_eq!(lint(&text)[0].key, "field.status");
+        let values = ["Todo", "In Progress", "Done"].map(|v| format!("status = \"{v}\"\n"));
+        let text = values.iter().fold(text, |text, v| text.replace(v, ""));
+        assert!(lint(&text).is_empty());
+    }
+
+    #[test]
     fn json_definition_is_accepted() {
         let ralph = Definition::preset("ralph").unwrap();
         let json = serde_json::to_string(&ralph).unwrap();
@@ -584,8 +662,22 @@ mod tests {
         let twice = json.replacen('{', "{\n\"command_prefix\": \"x\",", 1);
         let found = lint(&twice);
         assert_eq!(found.len(), 1, "{found:?}");
-        let why = "duplicate field `command_prefix`";
-        assert!(found[0].message.contains(why), "{found:?}");
+        assert!(found[0].message.starts_with("duplicate key"), "{found:?}");
+    }
+
+    #[test]
+    fn json_duplicate_keys_are_listed_with_other_mistakes() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let json = serde_json::to_string(&ralph).unwrap();
+        let text = json
+            .replacen('{', "{\n\"command_prefix\": \"x\",", 1)
+            .replacen("\"command\":{", "\"command\":{\n\"hero\":{},", 1)
+            .replacen("\"max_pick\":\"S\"", "\"max_pick\":\"Q\"", 1);
+        let found = lint(&text);
+        let mut keys: Vec<&str> = found.iter().map(|m| m.key.as_str()).collect();
+        keys.sort_unstable();
+        let wanted = ["command.hero", "command_prefix", "estimate.max_pick"];
+        assert_eq!(keys, wanted, "{found:?}");
     }
 
     #[test]

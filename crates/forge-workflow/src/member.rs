@@ -1,6 +1,6 @@
 //! An issue from the workflow's point of view.
 
-use forge_core::{PrKey, model::IssueId};
+use forge_core::{PrKey, RepoId, model::IssueId};
 use serde::Serialize;
 
 use crate::{Definition, State, Terminal};
@@ -62,6 +62,28 @@ pub(crate) fn short(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(n) => format!("#{n}"),
         PrKey::Record(uri) => uri.clone(),
+    }
+}
+
+/// Returns `#12` for an issue of `own`, `owner/name#12` for one of another repository on the same
+/// host, or an at-uri.
+#[must_use]
+pub fn name_in(id: &IssueId, own: &RepoId) -> String {
+    let repo = &id.repo;
+    if repo.comparison_key() == own.comparison_key() {
+        return short(id);
+    }
+    match repo.kind == own.kind && repo.host == own.host {
+        true => qualified(id),
+        false => id.to_string(),
+    }
+}
+
+/// Returns `owner/name#12` or an at-uri.
+pub(crate) fn qualified(id: &IssueId) -> String {
+    match (&id.key, id.repo.owner_and_name()) {
+        (PrKey::Number(n), Some((owner, name))) => format!("{owner}/{name}#{n}"),
+        _ => id.to_string(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Chooses the next issue to work on.
 
-use forge_core::{Error, Result, Timestamp, model::IssueId, suggest, text::one_line};
+use forge_core::{
+    Action, Error, Hint, Param, Result, Timestamp, model::IssueId, suggest, text::one_line,
+};
 use serde::Serialize;
 
 use crate::{Command, Definition, Member, State, member::order};
@@ -180,8 +182,9 @@ fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
         .map(|(role, state)| format!("{state} for {role}"))
         .collect();
     let refused = |message: String| {
+        let hint = Hint::from(format!("retry with one of: {list} ({})", roles.join(", ")));
         Error::invalid("state", message)
-            .with_hint(format!("retry with one of: {list} ({})", roles.join(", ")))
+            .with_hint(hint.with_action(Action::again(&[]).choose(Param::State)))
     };
     match definition.state(name) {
         Some(state) if state.lock => Err(refused(format!(
@@ -199,9 +202,10 @@ fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
                 one_line(name)
             );
             Err(match suggest::near(name, names).first() {
-                Some(meant) => {
-                    Error::invalid("state", message).with_hint(format!("retry with '{meant}'"))
-                }
+                Some(meant) => Error::invalid("state", message).with_hint(
+                    Hint::from(format!("retry with '{meant}'"))
+                        .with_action(Action::again(&[]).with(Param::State, *meant)),
+                ),
                 None => refused(message),
             })
         }
@@ -216,9 +220,11 @@ fn estimate_rank(definition: &Definition, estimate: &str) -> Result<usize> {
             one_line(estimate)
         );
         let default = definition.estimate.max_pick.as_deref().unwrap_or("any");
-        Error::invalid("max_estimate", message).with_hint(format!(
+        let hint = Hint::from(format!(
             "retry with one of: {scale}; or without it for the default ({default})"
-        ))
+        ));
+        Error::invalid("max_estimate", message)
+            .with_hint(hint.with_action(Action::again(&[]).choose(Param::MaxEstimate)))
     })
 }
 
@@ -325,38 +331,51 @@ mod tests {
     #[test]
     fn r_001_10_refusal_lists_the_valid_values() {
         let ralph = Definition::preset("ralph").unwrap();
-        for (state, max, why, retry) in [
+        let again = Action::again(&[]);
+        let choose_state = again.clone().choose(Param::State);
+        for (state, max, why, retry, action) in [
             (
                 "Reserch Needed",
                 None,
                 "unknown state",
                 "retry with 'Research Needed'",
+                again.clone().with(Param::State, "Research Needed"),
             ),
             (
                 "zzz",
                 None,
                 "unknown state 'zzz'",
                 "Research Needed for researchers",
+                choose_state.clone(),
             ),
             (
                 "In Progress",
                 None,
                 "worked on already",
                 "retry with one of: Backlog",
+                choose_state.clone(),
             ),
-            ("Done", None, "have ended", "retry with one of: Backlog"),
+            (
+                "Done",
+                None,
+                "have ended",
+                "retry with one of: Backlog",
+                choose_state,
+            ),
             (
                 "Backlog",
                 Some("Foo"),
                 "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
                 "without it for the default (S)",
+                again.choose(Param::MaxEstimate),
             ),
         ] {
             let e = pick(&ralph, &[], state, None, max).unwrap_err();
             assert!(e.message().contains(why), "{e}");
-            let hint = e.hint().unwrap().text();
-            assert!(hint.contains(retry), "{e:?}");
-            assert!(!hint.contains("In Progress"), "{e:?}");
+            let hint = e.hint().unwrap();
+            assert!(hint.text().contains(retry), "{e:?}");
+            assert!(!hint.text().contains("In Progress"), "{e:?}");
+            assert_eq!(hint.action(), Some(&action), "{state}");
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     Blocking, Definition, Member, MemberState, PhaseRule, Quantifier, Recommendation,
     convergence::{is_behind, recommend},
+    member::qualified,
 };
 
 /// Phase of a group, with the members that block it.
@@ -46,13 +47,18 @@ pub struct PhaseConvergence {
 }
 
 /// Determines the phase: the first one whose rule holds for the members with unfinished work.
+///
+/// Without any members, the phase is the last one, which matches every group.
 #[must_use]
 pub fn position(definition: &Definition, members: &[Member]) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
-    let found = definition.phases.iter().find_map(|rule| {
-        let matching = matching(definition, rule, &live);
-        holds(rule, matching.len(), live.len()).then_some((rule, matching))
-    });
+    let found = match members.is_empty() {
+        true => definition.phases.last().map(|rule| (rule, Vec::new())),
+        false => definition.phases.iter().find_map(|rule| {
+            let matching = matching(definition, rule, &live);
+            holds(rule, matching.len(), live.len()).then_some((rule, matching))
+        }),
+    };
     let needs_human: Vec<&Member> = live
         .iter()
         .copied()
@@ -86,10 +92,14 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
         phase: found
             .as_ref()
             .map_or_else(String::new, |(rule, _)| rule.name.clone()),
-        reason: found.as_ref().map_or_else(String::new, |(rule, matching)| {
-            let named = if matching.is_empty() { &live } else { matching };
-            reason(&rule.reason, named)
-        }),
+        reason: match &found {
+            _ if members.is_empty() => "No issues provided".to_owned(),
+            Some((rule, matching)) => {
+                let named = if matching.is_empty() { &live } else { matching };
+                reason(&rule.reason, named)
+            }
+            None => String::new(),
+        },
         remaining_phases: found.map_or_else(Vec::new, |(rule, _)| rule.remaining.clone()),
         recommendation: match escalates {
             true => Recommendation::Escalate,
@@ -152,7 +162,15 @@ fn blocking(
 /// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, and `{states}` becomes the
 /// number of members in each state.
 fn reason(text: &str, members: &[&Member]) -> String {
-    let named: Vec<String> = members.iter().map(|m| m.short()).collect();
+    let mut repos = members.iter().map(|m| m.id.repo.comparison_key());
+    let first = repos.next();
+    // Both repositories of a group may have an issue 1.
+    let is_mixed = repos.any(|repo| Some(repo) != first);
+    let name = |m: &&Member| match is_mixed {
+        true => qualified(&m.id),
+        false => m.short(),
+    };
+    let named: Vec<String> = members.iter().map(name).collect();
     let issues = match named.as_slice() {
         [one] => format!("Issue {one}"),
         _ => format!("Issues {}", named.join(", ")),
@@ -200,7 +218,7 @@ mod tests {
     #[test]
     fn r_001_2_every_state_has_its_phase() {
         for (states, phase) in [
-            (&[][..], "TERMINAL"),
+            (&[][..], "TRIAGE"),
             // C-001-8: an issue without a state.
             (&[""], "TRIAGE"),
             // C-001-2: an issue in Backlog.
@@ -229,6 +247,18 @@ mod tests {
         ] {
             assert_eq!(at(states).phase, phase, "{states:?}");
         }
+    }
+
+    #[test]
+    fn group_without_members_is_to_be_triaged() {
+        let found = at(&[]);
+        assert_eq!(
+            (found.phase.as_str(), found.reason.as_str()),
+            ("TRIAGE", "No issues provided")
+        );
+        assert_eq!(found.remaining_phases.first().unwrap(), "triage");
+        assert!(found.convergence.met && !found.is_group);
+        assert_eq!(at(&["Done", "Canceled"]).phase, "TERMINAL");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use forge_core::{
-    Capability, Error, ErrorKind, Repo, Result,
+    Action, Capability, Error, ErrorKind, Hint, Param, Repo, Result,
     model::{BoardId, EditIssue, Issue, IssueField, IssueReason, IssueState, NewLabel},
 };
 use serde::Serialize;
@@ -446,16 +446,20 @@ pub fn check_size<'d>(
     if let Some(found) = scale.iter().find(|v| v.to_lowercase() == wanted) {
         return Ok(found);
     }
-    let (field, all) = match size {
-        WorkflowValue::Estimate => ("estimate", scale.join(", ")),
-        WorkflowValue::Priority => ("priority", scale.join(", ")),
+    let (field, param) = match size {
+        WorkflowValue::Estimate => ("estimate", Param::Estimate),
+        WorkflowValue::Priority => ("priority", Param::Priority),
     };
+    let all = scale.join(", ");
     let value = forge_core::text::one_line(value);
     Err(Error::invalid(
         field,
         format!("unknown {field} '{value}': the scale is {all}"),
     )
-    .with_hint(format!("retry with one of: {all}")))
+    .with_hint(
+        Hint::from(format!("retry with one of: {all}"))
+            .with_action(Action::again(&[]).choose(param)),
+    ))
 }
 
 #[cfg(test)]

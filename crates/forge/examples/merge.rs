@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     branch_with_a_change(dir.path())?;
 
-    // This program has its own configuration and does not read the user's.
+    // The example has its own configuration and does not read the user's.
     let forges = Forges::from_parts(Config::without_files(Env::process()));
     let path = dir
         .path()

@@ -28,7 +28,7 @@ pub struct Places {
     pub owners: Vec<String>,
 }
 
-/// What to query at one host: repositories and owners. Also one repository on this machine.
+/// Repositories and owners to query at one host, or a repository on this machine.
 struct HostGroup {
     client: Client,
     scope: PullScope,

@@ -86,6 +86,27 @@ fn details(out: &mut String, backend: &Backend) {
 
 #[cfg(all(test, feature = "local"))]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn claim_row_begins_with_the_guarantee() {
+        for backend in registry::backends() {
+            let table = backend.capabilities();
+            // The same rule as in `CommentLedger::promise`.
+            let guarantee = match [Capability::IssueSwap, Capability::IssueCommentOrder]
+                .map(|capability| table.has(capability))
+            {
+                [true, _] => "exclusive: ",
+                [false, true] => "ordered: ",
+                [false, false] => "advisory: ",
+            };
+            let Support::Emulated { how } = table.get(Capability::IssueClaim) else {
+                panic!("{} lacks claims", backend.title());
+            };
+            assert!(how.starts_with(guarantee), "{}: {how}", backend.title());
+        }
+    }
+
     #[test]
     fn committed_page_is_current() {
         let path = concat!(
@@ -94,7 +115,7 @@ mod tests {
         );
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(
-            committed == super::capabilities_docs(),
+            committed == capabilities_docs(),
             "docs/reference/capabilities.md is stale: run `cargo xtask docs`"
         );
     }

@@ -283,7 +283,7 @@ impl<'a> WorkingCopy<'a> {
     }
 }
 
-/// What the current branch stands for.
+/// Pull request of the current branch, by number or by head.
 enum CurrentBranch {
     /// The pull request with this number.
     Number(u64),

@@ -2,8 +2,10 @@
 
 use std::{fs, io::Read as _, path::Path};
 
-use forge_core::{Capability, Error, ErrorKind, Repo, Result, Trust, model::BoardId};
-use forge_git::WorkingDir;
+use forge_core::{
+    Capability, Error, ErrorKind, Repo, RepoPath, Result, Trust, model::BoardId, text::one_line,
+};
+use forge_git::{WorkingDir, quoted};
 use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
 use crate::{Config, Forges, resolve};
@@ -93,7 +95,8 @@ fn unreadable(named: &str, why: &str) -> Error {
 /// in the repository.
 ///
 /// # Errors
-/// `config` for a file that cannot be read or is missing.
+/// `config` for a file that cannot be read or is missing, and for a git repository in which only the
+/// checked-out branch could be the default branch.
 pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String> {
     let Some(named) = config.workflow_definition() else {
         let preset = config.workflow_preset().unwrap_or_default();
@@ -127,7 +130,24 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
     };
     // Reads only the default branch, because a head under review must not define the effects of its
     // own merge.
-    let bytes = repo.repo_file(path, None).await?;
+    let mut default = None;
+    if let RepoPath::Dir(dir) = &repo.id().path {
+        let info = repo.info().await?;
+        if info.default_is_checked_out {
+            let branch = info.default_branch.unwrap_or_default();
+            let why = format!(
+                "nothing names the default branch, and the checked-out branch, {}, may be under \
+                 review",
+                one_line(&branch)
+            );
+            return Err(wrong(why).with_hint(format!(
+                "name the default branch with `git -C {} config forge.defaultBranch BRANCH`",
+                quoted(&dir.to_string_lossy())
+            )));
+        }
+        default = info.default_branch;
+    }
+    let bytes = repo.repo_file(path, default.as_deref()).await?;
     let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))
 }

@@ -97,6 +97,11 @@ impl McpPeers {
         })
     }
 
+    /// Returns the Python that has the official client.
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
     /// Runs all programs, reports to `done` whether each passed, and returns their output.
     ///
     /// # Errors

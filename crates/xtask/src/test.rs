@@ -246,8 +246,8 @@ pub fn run(extent: Extent) -> Result<bool> {
     let program = api::program()?;
 
     println!("== build");
-    // One build of all targets gives program and tests the same features, so that nothing is
-    // compiled twice.
+    // A build of all targets gives program and tests the same features, so that nothing is compiled
+    // twice.
     let begun = Instant::now();
     let (built, _) = watched(&mut cargo(&BUILD))?;
     report
@@ -306,9 +306,18 @@ pub fn run(extent: Extent) -> Result<bool> {
             ),
         }
     }
+    // Without the variable, a test that does not find the client passes.
+    let with_mcp_client = |mut command: Command| {
+        if let Ok(peers) = &found.mcp {
+            command
+                .env("FORGE_MCP_PYTHON", peers.python())
+                .env("FORGE_REQUIRE_MCP_PYTHON", "1");
+        }
+        command
+    };
     match found.gh {
         Ok(program) => {
-            let mut command = peers(nextest, &GH);
+            let mut command = with_mcp_client(peers(nextest, &GH));
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
@@ -345,7 +354,8 @@ pub fn run(extent: Extent) -> Result<bool> {
     };
     match &world {
         Ok(_) => {
-            report.lane("peers: a PDS", with_pds(peers(nextest, &ATPROTO)))?;
+            let command = with_mcp_client(with_pds(peers(nextest, &ATPROTO)));
+            report.lane("peers: a PDS", command)?;
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
             } else {

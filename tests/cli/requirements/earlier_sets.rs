@@ -13,8 +13,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Number of the requirement, its text in our own words, and what replaced it if no test has its
-/// number.
+/// Number of the requirement, its text in our own words, and what replaced it, or a part of it.
 pub type Row = (&'static str, &'static str, Option<&'static str>);
 
 pub const PULL_REQUESTS: &[Row] = &[
@@ -162,7 +161,11 @@ pub const WORKFLOW: &[Row] = &[
     ),
     ("R-001-2", "the rules of the phases, in their order", None),
     ("R-001-3", "reasons have counts", None),
-    ("R-001-4", "an issue without a state is to be triaged", None),
+    (
+        "R-001-4",
+        "an issue without a state is to be triaged",
+        Some("Its state is null instead of `unknown`, which can be the name of a state."),
+    ),
     (
         "R-001-5",
         "convergence names each blocker and its distance",
@@ -179,7 +182,14 @@ pub const WORKFLOW: &[Row] = &[
         None,
     ),
     ("R-001-8", "the order of the states", None),
-    ("R-001-9", "the issue to work on next", None),
+    (
+        "R-001-9",
+        "the issue to work on next",
+        Some(
+            "The result has no `description`: a body is long text of strangers, and `issue_view` reads \
+             it.",
+        ),
+    ),
     (
         "R-001-10",
         "refusals of a pick list what can be picked",
@@ -349,7 +359,9 @@ pub const CORRECTIONS: &[Row] = &[
         "one list of phases; older names are aliases",
         Some(
             "Names of phases are data of the definition (`phase`), and the presets have one name for \
-             each. Older names are no aliases, because no tool takes a phase as an argument.",
+             each. Older names are no aliases, because no tool takes a phase as an argument. The \
+             presets lack `INTEGRATE`: it belongs to a mode that merges without a person, and no such \
+             mode exists. A definition can name the phase of *In Review* like that.",
         ),
     ),
     (

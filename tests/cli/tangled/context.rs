@@ -28,6 +28,28 @@ fn tangled_context_has_the_documented_facts() {
 }
 
 #[test]
+fn at_uri_contradicting_repo_flag_is_refused() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.world.repository(&t.alice, "gadget");
+    let gadget = "tangled:alice.test/gadget";
+    for (command, repo) in [
+        ("context", gadget),
+        ("watch", gadget),
+        ("context", "octo/tools"),
+    ] {
+        let out = t.forge(&t.bob, &["pr", command, &uri, "-R", repo]);
+        let why = out.output().exits(1).stderr_text();
+        let wanted = ", but the pull request is in tangled.org/alice.test/widget";
+        assert!(why.contains(wanted), "{why}");
+    }
+    // These are other names of the repository.
+    for own in [&t.repo.did, &format!("tangled:{}/widget", t.alice.did)] {
+        t.forge(&t.bob, &["pr", "context", &uri, "-R", own]).ok();
+    }
+}
+
+#[test]
 fn html_page_shows_facts_of_tangled_pull() {
     let t = Tangled::new();
     let uri = t.open("topic");

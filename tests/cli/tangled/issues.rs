@@ -136,3 +136,27 @@ fn workflow_move_missing_from_index_is_a_failure() {
         "{said}"
     );
 }
+
+/// The index does not ingest the comment that renews the claim.
+#[test]
+fn heartbeat_missing_from_index_prints_no_claim() {
+    let t = Tangled::new();
+    let config = "[workflow]\nstore = \"fields\"\n";
+    t.scratch.write("home/.config/forge/config.toml", config);
+    let on = |args: &[&str]| t.forge(&t.alice, &[args, &["-R", WIDGET]].concat());
+    on(&["workflow", "init"]).ok();
+    let uri = on(&["issue", "create", "-t", "T", "-b", "B"]).text();
+    let uri = uri.trim();
+    let to = ["workflow", "set-state", uri, "Research Needed"];
+    on(&[&to[..], &["-c", "triage"]].concat()).ok();
+    let claim = ["workflow", "claim", uri, "-c", "research", "--json"];
+    let claim = on(&claim).output().success().json();
+    let claim = claim["claim"]["id"].as_str().unwrap();
+    let old = format!("{config}[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n");
+    t.scratch.write("home/.config/forge/config.toml", old);
+    let beat = ["workflow", "heartbeat", uri, "--claim", claim];
+    let output = on(&beat).output().exits(1);
+    assert_eq!(output.stdout_text(), "");
+    let said = output.stderr_text();
+    assert!(said.contains("is not renewed"), "{said}");
+}

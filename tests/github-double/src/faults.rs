@@ -50,7 +50,7 @@ impl Matcher {
     }
 }
 
-/// What a fault does to a request.
+/// Effect of a fault on a request.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Only delays the answer.
@@ -87,7 +87,7 @@ pub struct Fault {
     pub delay: Duration,
     /// True if the request is executed before the fault hides its answer.
     pub committed: bool,
-    /// What the fault does to the request.
+    /// Effect on the request.
     pub action: Action,
 }
 

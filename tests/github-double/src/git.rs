@@ -175,8 +175,8 @@ pub fn init_bare(dir: &Path, default_branch: &str) -> Result<(), GitError> {
         dir,
         &["init", "-q", "--bare", "--template=", "-b", default_branch],
     )?;
-    // One write replaces eight runs of `git config`, which would take most of a test's start-up
-    // time.
+    // A single write replaces eight runs of `git config`, which would take most of a test's
+    // start-up time.
     std::fs::OpenOptions::new()
         .append(true)
         .open(dir.join("config"))

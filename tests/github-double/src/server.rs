@@ -130,8 +130,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             Ok((stream, _)) => {
                 tokio::spawn(connection(stream, Arc::clone(&shared)));
             }
-            // This error usually means that the process has no free file descriptor, so wait until
-            // some are closed.
+            // Usually the process has no free file descriptor, so wait until some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -171,7 +170,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
             }
         }
     });
-    // This error means that the client disconnected, or that a fault broke the connection.
+    // An error means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .max_buf_size(1 << 20)
         .serve_connection(TokioIo::new(stream), service)

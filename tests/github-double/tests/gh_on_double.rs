@@ -24,7 +24,7 @@ use forge_testkit::CANARY;
 
 const REPO: &str = "acme/widget";
 
-/// What an output stream must contain.
+/// Expected content of an output stream.
 #[derive(Clone, Copy)]
 enum Text {
     /// Exactly this text.

@@ -105,7 +105,8 @@ pub struct RealWorld {
     /// Callers with a session, by DID. The session is created with the account, because a login to
     /// a real PDS is slow.
     callers: Mutex<BTreeMap<String, Caller>>,
-    // This is the last field, because the servers must stop after the hosts that listen to them.
+    // `servers` is the last field: fields are dropped in order, and the servers must stop after the
+    // hosts that listen to them.
     servers: Servers,
 }
 

@@ -26,7 +26,7 @@ pub struct McpArgs {
     /// The subcommand; without one, the server starts.
     #[command(subcommand)]
     pub command: Option<McpCommand>,
-    /// What the server may do.
+    /// Permissions of the server.
     #[command(flatten)]
     pub allow: AllowArgs,
     /// Serve over HTTP at this address instead of stdio, such as 127.0.0.1:8700; port 0 takes a
@@ -38,7 +38,7 @@ pub struct McpArgs {
     pub allow_host: Vec<String>,
 }
 
-/// What a server may do.
+/// Permissions of the server.
 #[derive(Args, Clone, Debug)]
 pub struct AllowArgs {
     /// Also offer the tools that write
@@ -86,7 +86,7 @@ pub struct McpConfigArgs {
     /// The client
     #[arg(long, value_name = "name", value_parser = forge_mcp::clients::CLIENTS.iter().map(|c| c.name).collect::<Vec<_>>())]
     pub client: String,
-    /// What the server may do.
+    /// Permissions of the server.
     #[command(flatten)]
     pub allow: AllowArgs,
 }

@@ -11,8 +11,8 @@ use forge_core::{
     ForgeKind, Noun, Observer, Op, Policy, PrKey, RepoId, RepoPath, Timestamp,
     locator::Hosts,
     model::{
-        BaseRule, BaseRuleKind, BaseRules, LinkState, LinkedIssue, LocalClone, ReviewState,
-        RuleSource, UnreadRules,
+        BaseRule, BaseRuleKind, BaseRules, Link, LinkState, LinkedIssue, LocalClone, ReviewState,
+        RuleSource, SubjectKind, UnreadRules,
     },
 };
 use proptest::prelude::*;
@@ -87,6 +87,45 @@ fn requests_follow_the_included_sections() {
 }
 
 #[test]
+fn unexamined_pulls_are_a_warning() {
+    let warnings = |count: u64| {
+        let other = |n: u64| {
+            let mut pull = crate::sample::pull();
+            pull.id = PrId::number(pull.id.repo, n + 10);
+            pull
+        };
+        let forge = StubForge {
+            others: (0..count).map(other).collect(),
+            ..StubForge::default()
+        };
+        let (found, _) = read(forge, &req(&[ContextSection::RelatedPrs]));
+        found.warnings
+    };
+    assert_eq!(warnings(50), []);
+    let told = warnings(51);
+    let said = "the newest 50 of 51 pull requests were examined for related ones";
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].message, said);
+    assert!(told[0].hint.is_some());
+}
+
+#[test]
+fn issue_that_only_the_forge_links_relates_pulls() {
+    let mut forge = StubForge::default();
+    forge.pull.description = "Closes #14.".to_owned();
+    forge.pull.files = Some(vec![]);
+    let mut other = crate::sample::pull();
+    other.id = PrId::number(other.id.repo, 8);
+    other.head_branch = "else".to_owned();
+    other.linked_issues = Some(vec![linked(14)]);
+    forge.others = vec![other];
+    let (found, _) = read(forge, &req(&[ContextSection::RelatedPrs]));
+    let related = found.related_prs.unwrap();
+    assert_eq!(related.len(), 1);
+    assert_eq!(related[0].relationship, crate::RelatedBy::LinkedIssue);
+}
+
+#[test]
 fn unsupported_links_are_not_requested() {
     let forge = StubForge {
         capabilities: capabilities_without(&[Capability::Links]),
@@ -145,6 +184,47 @@ fn log_tail_has_the_last_200_lines() {
     assert_eq!(tail(201, false).text.lines().next(), Some("line 2"));
     let cut = [tail(200, false), tail(201, false), tail(3, true)].map(|tail| tail.cut);
     assert_eq!(cut, [false, true, true]);
+}
+
+#[test]
+fn failed_run_without_reason_has_no_summary() {
+    let read_with = |failed: usize, failing, include: &[ContextSection]| {
+        let mut forge = StubForge {
+            failing,
+            ..StubForge::default()
+        };
+        let names: Vec<String> = (0..failed).map(|n| format!("job {n}")).collect();
+        let of = |name| (name, CheckStatus::Failure);
+        let all: Vec<_> = names.iter().map(String::as_str).map(of).collect();
+        let mut report = checks(&all);
+        for check in &mut report.checks {
+            check.id = "run".to_owned();
+            check.summary = Some("Some checks failed".to_owned());
+        }
+        // A commit status has no id. Its description is the reason.
+        report.checks[0].id = String::new();
+        forge.pull.checks = Some(report);
+        let (found, asked) = read(forge, &req(include));
+        let checks = found.pull.checks.unwrap().checks;
+        let summaries: Vec<_> = checks.into_iter().map(|check| check.summary).collect();
+        let told: Vec<_> = found.warnings.into_iter().map(|w| w.message).collect();
+        let asked = asked.iter().filter(|a| *a == "check_reasons").count();
+        (summaries, told, asked)
+    };
+    let ci = &[ContextSection::Ci];
+    let (summaries, told, asked) = read_with(21, vec![], ci);
+    assert_eq!(summaries, vec![Some("a step".to_owned()); 21]);
+    assert_eq!((told, asked), (vec![], 1));
+    let (summaries, told, _) = read_with(102, vec![], ci);
+    assert_eq!(summaries.iter().filter(|s| s.is_none()).count(), 2);
+    let said = "2 failed check(s) are shown without their reason";
+    assert!(told.iter().any(|told| told == said), "{told:?}");
+    let (summaries, told, _) = read_with(3, vec![("check_reasons", network)], ci);
+    let title = Some("Some checks failed".to_owned());
+    assert_eq!(summaries, [title.clone(), None, None]);
+    assert_eq!(told, [said]);
+    let (summaries, told, asked) = read_with(1, vec![], &[]);
+    assert_eq!((summaries, told.len(), asked), (vec![title], 0, 0));
 }
 
 #[test]
@@ -300,6 +380,27 @@ fn unread_issues_of_other_repositories_are_a_warning() {
     assert_eq!((titles, &told[..]), (vec![None, None], &[all.clone()][..]));
     assert_eq!(asked, ["links", "view 7"]);
     assert_eq!(read_with(true, vec![("issue", network)]).1, [all]);
+}
+
+#[test]
+fn linked_issues_without_text_are_named() {
+    let mut forge = StubForge::default();
+    forge.pull.linked_issues = Some((21..=31).map(linked).collect());
+    forge.issues = (21..=31).map(|n| issue(n, "Leak")).collect();
+    let own = forge.pull.id.repo.clone();
+    let kind = Some(SubjectKind::Issue);
+    let named = Link::bare(kind, Some(own), PrKey::Number(41));
+    forge.links.mentions = vec![named];
+    let (found, asked) = read(forge, &req(&[ContextSection::LinkedIssues]));
+    assert_eq!(asked.iter().filter(|a| a.starts_with("issue ")).count(), 10);
+    let items = found.linked_issues.unwrap();
+    assert_eq!(items.iter().filter(|i| i.body.is_some()).count(), 10);
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    let warning = &found.warnings[0];
+    let said = "the texts of 2 linked issue(s) were not read: #31, #41";
+    assert_eq!(warning.message, said);
+    let action = warning.hint.as_ref().and_then(Hint::action);
+    assert_eq!(action, Some(&Action::op(Op::IssueView).on(31)));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Requirements about the checks of the head commit.
 
-use forge_core::model::{BaseRuleKind, Check, CheckStatus, ChecksReport};
+use forge_core::model::{BaseRuleKind, Check, CheckStatus, ChecksReport, PullRequest};
 
 use super::{
-    ClearedBy, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
+    ClearedBy, ForgeRules, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
     judge::{Judge, WantedBy},
     listed, requirement,
 };
@@ -196,6 +196,20 @@ impl Judge<'_> {
             .counting(what, finding.names)
             .blocking(format!("{}: {names}", finding.blocker))
     }
+}
+
+/// Returns true if the base branch requires a check that has not reported.
+pub(crate) fn lacks_required_check(pull: &PullRequest) -> bool {
+    let forge = ForgeRules {
+        checks: true,
+        verdicts: false,
+        threads: false,
+        approval: false,
+    };
+    pull.checks.as_ref().is_some_and(|report| {
+        let reported = Judge::new(pull, forge).reported(report);
+        reported.status == RequirementStatus::Unmet
+    })
 }
 
 fn of(report: &ChecksReport, wanted: impl Fn(&Check) -> bool) -> Vec<&Check> {

@@ -157,7 +157,7 @@ impl Judge<'_> {
         }
         let evidence = format!("asked, but not yet reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
-        // One approval is enough for several owners, and the other owners stay requested.
+        // An approval by one code owner is enough, and the other owners stay requested.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()

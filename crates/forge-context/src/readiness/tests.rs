@@ -30,7 +30,7 @@ fn readiness_of_green_pull_is_true() {
     let ready = judge(&pull());
     assert_eq!(ready.ready_to_merge, Some(true));
     assert!(ready.blockers.is_empty());
-    // This pull request builds on no other, has no separate appview, and its base branch has no
+    // The pull request builds on no other, has no separate appview, and its base branch has no
     // rules.
     let names: Vec<&str> = ready.requirements.iter().map(|r| r.rule.name()).collect();
     assert_eq!(
@@ -231,7 +231,7 @@ fn thread_rule_is_unknown_after_a_truncated_page() {
     let threads = found(&ready, Rule::ThreadsResolved);
     assert_eq!(threads.status, RequirementStatus::Unknown);
     assert_eq!(ready.ready_to_merge, None);
-    // One open thread that was read decides the status.
+    // An open thread on the page that was read decides the status.
     pull.threads = Some(vec![thread(true), thread(false)]);
     assert_eq!(judge(&pull).ready_to_merge, Some(false));
 }

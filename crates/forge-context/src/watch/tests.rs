@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_core::model::{BaseRuleKind, BaseRules, Check, ChecksReport, MergeState};
+use forge_core::model::{Actor, BaseRuleKind, BaseRules, Check, ChecksReport, MergeState, Review};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
@@ -150,6 +150,42 @@ async fn checks_watch_passes_only_without_a_failure() {
     assert_eq!((lines[0].as_str(), took), ("error not_found", 0));
 }
 
+fn required_check(name: &str, source: RuleSource) -> BaseRule {
+    let (name, app) = (name.to_owned(), None);
+    BaseRule::new(BaseRuleKind::Check { name, app }, source)
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_required_check_is_awaited() {
+    use CheckStatus::{Failure, Success};
+    let look = |all: &[(&str, CheckStatus)]| {
+        let mut pull = with_checks(all);
+        let mut rules = BaseRules::default();
+        rules.rules = vec![required_check("deploy", RuleSource::BranchProtection)];
+        pull.base_rules = Some(rules);
+        pull
+    };
+    let alone = || look(&[("build", Success)]);
+    let (lines, took) = run(CHECKS, None, vec![plain(alone())]).await;
+    assert!(
+        lines[0].contains("0 pending, a required check is missing"),
+        "{lines:?}"
+    );
+    assert_eq!((lines.last().unwrap().as_str(), took), ("pending -", 600));
+    let both = look(&[("build", Success), ("deploy", Success)]);
+    let (lines, _) = run(CHECKS, None, vec![plain(alone()), plain(both)]).await;
+    assert_eq!(lines[1..], ["check deploy >success", "passed checks"]);
+    // The missing check cannot make up for a failure.
+    let failed = look(&[("build", Failure)]);
+    let (lines, _) = run(CHECKS, None, vec![plain(failed)]).await;
+    assert_eq!(lines.last().unwrap(), "failed checks");
+    // After a merge, the rules no longer matter.
+    let mut merged = alone();
+    merged.state = PrState::Merged;
+    let (lines, _) = run(CHECKS, None, vec![plain(merged)]).await;
+    assert_eq!(lines.last().unwrap(), "passed checks");
+}
+
 #[tokio::test(start_paused = true)]
 async fn failed_check_is_not_hidden_by_check_of_same_name() {
     use CheckStatus::{Failure, Pending, Success};
@@ -186,6 +222,34 @@ async fn new_review_ends_the_watch() {
         let line = format!("review hubot >{}", review_name(state));
         assert_eq!(lines[1..], [line, end.to_owned()]);
         assert_eq!(took, 10);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn comment_of_earlier_reviewer_ends_the_watch() {
+    use ReviewState::{Approved, Commented, Pending};
+    let look = |more: &[(&str, ReviewState)]| {
+        let mut pull = pull();
+        let mut all = pull.latest_reviews.clone();
+        let at = Timestamp::from_unix(1_700_000_060);
+        for (login, state) in more {
+            let id = format!("{login} {state:?}");
+            all.push(Review::new(id, Actor::new(*login), *state, at));
+        }
+        pull.reviews = Some(all);
+        plain(pull)
+    };
+    let looks = vec![look(&[]), look(&[("grace", Commented)])];
+    let (lines, _) = run(REVIEW, None, looks).await;
+    assert!(
+        lines[0].ends_with(", reviews: 1 approved, 0 requested changes"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1..], ["review grace >commented", "passed review"]);
+    // "ada" is the author of the pull request.
+    for unheard in [("grace", Pending), ("ada", Commented), ("Ada", Approved)] {
+        let (lines, _) = run(REVIEW, None, vec![look(&[]), look(&[unheard])]).await;
+        assert_eq!(lines.last().unwrap(), "pending -", "{unheard:?}");
     }
 }
 
@@ -243,6 +307,43 @@ async fn verdict_awaiting_people_ends_the_watch() {
     assert_eq!(lines.last().unwrap(), "passed verdict");
     let (lines, _) = run(VERDICT, None, vec![judged(conflicting)]).await;
     assert_eq!(lines.last().unwrap(), "pending -");
+}
+
+#[tokio::test(start_paused = true)]
+async fn turned_verdict_ends_the_watch() {
+    let ready = || judged(pull());
+    let running = || judged(with_checks(&[("build", CheckStatus::Pending)]));
+    let unknown = || judged(with_checks(&[]));
+    let computing = || {
+        let mut pull = pull();
+        pull.mergeability = Some(mergeability(MergeState::Unknown, "UNKNOWN"));
+        judged(pull)
+    };
+    let merged = || judged(of_state(PrState::Merged));
+    for (before, after, end) in [
+        (ready(), ready(), "pending -"),
+        (ready(), running(), "failed verdict"),
+        (ready(), unknown(), "failed verdict"),
+        (ready(), computing(), "pending -"),
+        (ready(), merged(), "passed -"),
+        (running(), ready(), "passed verdict"),
+        (running(), unknown(), "failed verdict"),
+        (running(), computing(), "pending -"),
+        (unknown(), ready(), "passed verdict"),
+        // The check can still succeed.
+        (unknown(), running(), "pending -"),
+        (unknown(), unknown(), "pending -"),
+    ] {
+        let (pull, readiness) = before.unwrap();
+        let verdicts = [&readiness, &after.as_ref().unwrap().1]
+            .map(|r| r.as_ref().and_then(|r| r.ready_to_merge));
+        let since = WatchBaseline::of(&WatchSeen::of(&pull, readiness));
+        let (lines, _) = run(VERDICT, Some(since), vec![after]).await;
+        assert_eq!(lines.last().unwrap(), end, "{verdicts:?}");
+    }
+    // Without a baseline, a ready pull request ends the watch at once.
+    let (lines, took) = run(VERDICT, None, vec![ready()]).await;
+    assert_eq!((lines[1].as_str(), took), ("passed verdict", 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +405,14 @@ fn baseline_text_round_trips() {
             Some(baseline)
         );
     }
-    for junk in ["", "open", "open.x.", "none..", "open.-zz."] {
+    for junk in [
+        "",
+        "open",
+        "open.x..no",
+        "none...no",
+        "open.-zz..no",
+        "open...",
+    ] {
         assert_eq!(WatchBaseline::from_text(junk), None, "{junk}");
     }
 }
@@ -344,12 +452,17 @@ fn poll_reads_only_the_watched_fields() {
         };
         req.fields()
     };
-    assert_eq!(fields(CHECKS), PrFields::CHECKS | PrFields::ROW);
+    let of_checks = PrFields::CHECKS | PrFields::RULES | PrFields::ROW;
+    assert_eq!(fields(CHECKS), of_checks);
     assert_eq!(fields(STATE), PrFields::ROW);
     assert!(fields(VERDICT).contains(VERDICT_FIELDS));
     assert!(!fields(VERDICT).contains(PrFields::FILES));
     assert!(!fields(REVIEW).contains(PrFields::ROW));
     assert!(!fields(REVIEW).contains(PrFields::CHECKS));
+    let of_reviews = PrFields::REVIEWS | PrFields::NEWEST;
+    assert!(!fields(VERDICT).contains(PrFields::REVIEWS));
+    assert!(fields(REVIEW).contains(of_reviews));
+    assert!(fields(&[VERDICT, REVIEW].concat()).contains(VERDICT_FIELDS | of_reviews));
 }
 
 /// The line has no quotes, and a host can send any text as the id of a commit.
@@ -380,16 +493,50 @@ async fn merged_pull_without_running_checks_ends_the_watch() {
     }
 }
 
+fn ruleset() -> RuleSource {
+    RuleSource::Ruleset {
+        id: 7,
+        name: None,
+        owner: String::new(),
+    }
+}
+
+/// The rulesets are read when the checks have finished otherwise, and then kept.
+#[tokio::test]
+async fn rulesets_of_a_checks_watch_are_read_once() {
+    use CheckStatus::{Pending, Success};
+    let mut forge = StubForge {
+        rulesets: vec![required_check("deploy", ruleset())],
+        ..StubForge::default()
+    };
+    forge.pull.base_rules = Some(BaseRules::default());
+    let pull = forge.pull.clone();
+    let (repo, forge) = forge.repo();
+    let judge = LookJudge {
+        repo: &repo,
+        settings: ContextSettings::default(),
+        rulesets: Mutex::default(),
+    };
+    for (all, is_missing, reads) in [
+        (&[("build", Pending)][..], false, 0),
+        (&[("build", Success)], true, 1),
+        (&[("build", Success)], true, 1),
+        (&[("build", Success), ("deploy", Success)], false, 2),
+    ] {
+        let mut pull = pull.clone();
+        pull.checks = Some(checks(all));
+        let seen = WatchSeen::of(&judge.checks(pull).await, None);
+        assert_eq!(seen.lacks_check, is_missing, "{all:?}");
+        assert_eq!(forge.asked_for().len(), reads, "{all:?}");
+    }
+}
+
 #[tokio::test]
 async fn rulesets_of_a_base_branch_are_read_once() {
     let mut forge = StubForge {
         rulesets: vec![BaseRule::new(
             BaseRuleKind::Approvals { count: 2 },
-            RuleSource::Ruleset {
-                id: 7,
-                name: None,
-                owner: String::new(),
-            },
+            ruleset(),
         )],
         ..StubForge::default()
     };

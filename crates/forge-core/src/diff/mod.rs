@@ -14,6 +14,11 @@ pub use header::FileHeader;
 pub use line::{DiffLine, HeaderKey, HunkHeader, LineReader, mail_commit};
 pub use path::{quote_path, shared_path, unquote_path};
 
+/// Maximum number of files and hunks of a diff that are read.
+///
+/// Each takes hundreds of bytes of memory, although a line of a dozen bytes can begin one.
+pub const MAX_PARTS: usize = 65_536;
+
 /// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

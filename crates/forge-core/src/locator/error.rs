@@ -1,7 +1,7 @@
 use super::ForgeKind;
 use crate::{Action, Call, Error, Hint, Op, Param};
 
-/// What an issue is called in [`ParseLocatorError::NotAPullRequest`].
+/// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
 pub(super) const AN_ISSUE: &str = "an issue";
 
 /// Reason why a text is not a locator.

@@ -144,7 +144,7 @@ pub(super) fn exact(
 pub(super) enum PageError {
     /// The path is invalid for this reason.
     Path(&'static str),
-    /// This text is not a valid number.
+    /// The text that is not a valid number.
     Number(String),
 }
 

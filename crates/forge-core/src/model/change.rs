@@ -125,10 +125,10 @@ impl FileChange {
 /// Format of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DiffFormat {
-    /// One unified diff from the merge base to the head.
+    /// A unified diff from the merge base to the head.
     #[default]
     Diff,
-    /// One mail for each commit, as `git format-patch` writes it.
+    /// A mail for each commit, as `git format-patch` writes it.
     Patch,
 }
 
@@ -222,7 +222,7 @@ impl LocalClone {
     }
 }
 
-/// What changed in a pull request since an earlier head commit.
+/// Changes in a pull request since an earlier head commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SinceHead {

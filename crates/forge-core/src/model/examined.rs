@@ -46,7 +46,7 @@ impl ExaminedVerdict {
 /// Maximum length of a detail, in characters.
 const MAX_DETAIL: usize = 500;
 
-/// One expectation of a backend, compared with a running service.
+/// An expectation of a backend, compared with a running service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Examined {

@@ -11,7 +11,7 @@ use crate::{Error, Precondition, Result, Timestamp};
 pub enum MergeMethod {
     /// A merge commit with two parents.
     Merge,
-    /// One commit with all changes of the pull request.
+    /// A single commit with all changes of the pull request.
     Squash,
     /// A copy of each commit, on top of the base.
     Rebase,

@@ -6,8 +6,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AutoMerge, BaseRules, ChecksReport, Comment, Commit, FileChange, Label, Mergeability,
-    Milestone, ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer, Thread,
+    Actor, AutoMerge, BaseRules, ChecksReport, Comment, Commit, FileChange, IssueId, Label,
+    Mergeability, Milestone, ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer,
+    Thread,
 };
 use crate::{Hint, Ingestion, PrId, PrKey, RepoId, Timestamp};
 
@@ -139,6 +140,10 @@ pub struct PullRequest {
     /// if the forge has no such list)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues: Option<Vec<LinkedIssue>>,
+    /// Issues that the pull request's own record lists as references. They count like closing lines
+    /// of the description. Empty on forges without records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closing_references: Vec<IssueId>,
     /// Settings of an automatic merge. ([`PrFields::AUTO_MERGE`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<AutoMerge>,
@@ -231,6 +236,7 @@ impl PullRequest {
             files: None,
             checks: None,
             linked_issues: None,
+            closing_references: Vec::new(),
             auto_merge: None,
             maintainer_can_modify: None,
             database_id: None,

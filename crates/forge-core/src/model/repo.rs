@@ -15,6 +15,10 @@ pub struct RepoInfo {
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
     pub default_branch: Option<String>,
+    /// True if nothing names a default branch, so that [`Self::default_branch`] is the checked-out
+    /// branch of a work tree, which may be under review.
+    #[serde(skip)]
+    pub default_is_checked_out: bool,
     /// Description, as one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -51,6 +55,7 @@ impl RepoInfo {
             id,
             aliases: Vec::new(),
             default_branch: None,
+            default_is_checked_out: false,
             description: None,
             url: url.into(),
             archived: false,

@@ -433,7 +433,8 @@ impl StateFilter {
     }
 }
 
-/// Query for pull requests. The result is sorted newest first.
+/// Query for pull requests. The result is sorted newest first, unless
+/// [`prefers_updated`](Self::prefers_updated) is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct PullQuery {
@@ -458,6 +459,9 @@ pub struct PullQuery {
     /// Filters by changed files: at least one file must match one of these paths, directories or
     /// globs ([`PathFilter`](crate::PathFilter)).
     pub touches: Vec<String>,
+    /// Sorts by the last update, newest first, on forges that can (GitHub). Other forges sort by
+    /// creation.
+    pub prefers_updated: bool,
     /// Sections to read for each pull request.
     pub fields: PrFields,
 }

@@ -12,7 +12,7 @@ macro_rules! files {
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
     "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare",
     "IssueComment", "IssueLinks", "IssueList", "IssuePrepare", "IssueSearch", "IssueTimeline", "IssueView", "Label",
-    "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks", "PullList", "PullMore", "PullSearch",
+    "Labels", "LinksNamed", "MergePrepare", "Node", "OwnerBoards", "PullLinks", "PullList", "PullMore", "PullSearch",
     "PullStatus", "PullView", "PushPrepare", "ReplyPrepare", "Repository", "RepositoryFile", "Review", "Threads",
     "Timeline", "Viewer",
 );

@@ -262,6 +262,8 @@ wire! {
     Named { name: String, }
     /// A board by its number.
     BoardName { number: u64, owner: Login, }
+    /// A board in the list of its owner.
+    ListedBoard { number: u64, title: String, }
     /// The value of a single-select field; empty for other field types.
     FieldValue { name: Option<String>, field: Named, }
     /// A board and its fields.

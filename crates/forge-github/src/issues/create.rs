@@ -21,7 +21,6 @@ use super::{
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
-    boards::no_board,
     caps::LIMITS,
     error::{self, no_repository},
     gql::{
@@ -218,7 +217,7 @@ impl GitHub {
                             false => self.read_board(id).await?,
                         }
                     }
-                    None => return Err(no_board(id)),
+                    None => return Err(self.no_board(id).await),
                 },
             };
             boards.insert(id.clone(), read);

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
-    boards::{Board, no_board},
+    boards::Board,
     gql::{Document, lookups::Lookups, types as wire},
 };
 
@@ -326,7 +326,7 @@ impl GitHub {
             |e: &&crate::error::GqlError| e.root().starts_with("board") || is_about_boards(e);
         Err(match answer.errors.iter().find(about) {
             Some(error) => self.api.error(answer, error),
-            None => no_board(id),
+            None => self.no_board(id).await,
         })
     }
 }

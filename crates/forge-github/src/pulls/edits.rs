@@ -83,10 +83,10 @@ pub(super) fn check(
         return Ok(None);
     }
     if branch_exists(repo, "headRef") {
-        return Err(Error::invalid(
+        return Err(Error::branch_exists(
             "head",
             format!(
-                "the branch {} is there already, and edits of files need a new one",
+                "the branch {} already exists, and edits of files need a new one",
                 quote_branch(&req.head.branch)
             ),
         )

@@ -142,6 +142,10 @@ impl GitHub {
             own.insert("states".into(), json!(query::states(query.state)));
             own.insert("base".into(), json!(query.base));
             own.insert("head".into(), json!(query.head));
+            if query.prefers_updated {
+                let order = json!({ "field": "UPDATED_AT", "direction": "DESC" });
+                own.insert("order".into(), order);
+            }
         }
         let mut variables = Value::Object(own);
         let heavy = fields::is_heavy(fields);
@@ -207,8 +211,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // This page is full before GitHub's page ends, so the next page continues after
-                    // this row.
+                    // The page is full before GitHub's page ends, so the next page continues after
+                    // the last row.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());

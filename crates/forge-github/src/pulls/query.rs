@@ -59,7 +59,12 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     }
     words.extend(qualifiers(q));
     if !own.contains("sort:") {
-        words.push("sort:created-desc".to_owned());
+        let order = if q.prefers_updated {
+            "sort:updated-desc"
+        } else {
+            "sort:created-desc"
+        };
+        words.push(order.to_owned());
     }
     words.retain(|w| !w.is_empty());
     words.join(" ")
@@ -167,6 +172,17 @@ mod tests {
             search(&repo(), &q).unwrap(),
             "repo:o/r is:pr state:open author:@me assignee:ann base:main head:feature \
              label:\"help wanted\" label:a,b draft:false sort:created-desc"
+        );
+    }
+
+    #[test]
+    fn preferred_update_order_becomes_a_sort_qualifier() {
+        let mut q = PullQuery::default();
+        q.author = Some("ada".into());
+        q.prefers_updated = true;
+        assert_eq!(
+            search(&repo(), &q).unwrap(),
+            "repo:o/r is:pr state:open author:ada sort:updated-desc"
         );
     }
 

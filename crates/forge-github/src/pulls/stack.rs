@@ -121,8 +121,8 @@ impl GitHub {
             .api
             .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
-        // These answers also describe a merge: 409 has the id of a running merge, and 400 a failed
-        // merge of a draft or closed pull request.
+        // An answer with an error status can also describe a merge: 409 has the id of a running
+        // merge, and 400 a failed merge of a draft or closed pull request.
         let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(

@@ -175,7 +175,7 @@ async fn edits_to_existing_branch_are_refused_before_writes() {
     answer["repository"]["headRef"] = json!({ "id": "REF_1", "name": "edit" });
     let script = Script::play(vec![data("CreatePrepare", answer)]).await;
     let e = script.repo.create_pull(&edits()).await.unwrap_err();
-    assert!(e.message().contains("'edit' is there already"), "{e}");
+    assert!(e.message().contains("'edit' already exists"), "{e}");
     script.sent();
 }
 

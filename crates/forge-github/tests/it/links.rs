@@ -135,6 +135,27 @@ async fn reading_links_without_mentions_takes_one_request() {
 }
 
 #[tokio::test]
+async fn older_comments_and_reviews_are_counted() {
+    let of = |total: u64| json!({ "totalCount": total, "nodes": [{ "body": "Fine." }] });
+    let review = json!({ "body": "", "comments": of(51) });
+    let reviews = json!({ "totalCount": 1, "nodes": [review] });
+    let found = subject(json!({ "comments": of(101), "reviews": reviews }));
+    let script = Script::play(vec![data("PullLinks", found)]).await;
+    let subject = Subject::Pull(script.pr());
+    let links = script.repo.links(&subject).await.unwrap();
+    let warnings: Vec<_> = links.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert_eq!(
+        warnings,
+        [
+            "the newest 1 of 101 comments were searched for links",
+            "the newest 1 of 51 comments of a review were searched for links",
+        ]
+    );
+    let asked = &script.documents()[0];
+    assert!(asked.contains("comments(last: 100)") && asked.contains("reviews(last: 100)"));
+}
+
+#[tokio::test]
 async fn links_of_missing_subject_are_not_found() {
     let script = Script::play(vec![
         refused(

@@ -125,6 +125,26 @@ async fn state_filters_map_to_github_states() {
 }
 
 #[tokio::test]
+async fn list_is_sorted_by_update_only_on_request() {
+    let steps = (0..2)
+        .map(|_| data("PullList", list(vec![], 0, None)))
+        .collect();
+    let script = Script::play(steps).await;
+    let mut query = PullQuery::default();
+    for prefers_updated in [false, true] {
+        query.prefers_updated = prefers_updated;
+        script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
+    }
+    let orders: Vec<_> = script
+        .sent()
+        .iter()
+        .map(|(_, v)| v["order"].clone())
+        .collect();
+    let by_update = json!({ "field": "UPDATED_AT", "direction": "DESC" });
+    assert_eq!(orders, [Value::Null, by_update]);
+}
+
+#[tokio::test]
 async fn search_scans_until_page_is_full() {
     // C-000-7: reading continues until the page is full, and the scanned rows are counted.
     let stale = changed(2, json!({ "state": "CLOSED" }));

@@ -7,7 +7,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What the server does with one request.
+/// The server's reaction to a request.
 #[derive(Clone)]
 pub enum Act {
     /// Sends these bytes and closes the connection.

@@ -104,7 +104,7 @@ impl Local {
             (None, None) => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
-        // One transaction creates the branch and the pull request.
+        // The same transaction creates the branch and the pull request.
         let branch = made.then(|| RefChange::Create {
             name: branch_ref(&snapshot.head_branch),
             new: head_oid.clone(),

@@ -110,10 +110,13 @@ impl Local {
 }
 
 fn taken(branch: &str, other: &str) -> Error {
-    let message = if branch == other {
-        format!("the branch '{branch}' is there already, and the changes need a new one")
+    let error = if branch == other {
+        let message =
+            format!("the branch '{branch}' already exists, and the changes need a new one");
+        Error::branch_exists("head", message)
     } else {
-        format!("there can be no branch '{branch}' beside the branch '{other}'")
+        let message = format!("there can be no branch '{branch}' beside the branch '{other}'");
+        Error::invalid("head", message)
     };
-    Error::invalid("head", message).with_hint("give the new branch another name, or none")
+    error.with_hint("give the new branch another name, or none")
 }

@@ -126,16 +126,21 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),
     (Param::Draft, &["draft"]),
+    // A value of a field is an item `Field=value` of a list.
+    (Param::Estimate, &["values"]),
     (Param::Head, &["head"]),
     (Param::Include, &["include"]),
     (Param::Limit, &["limit"]),
+    (Param::MaxEstimate, &["max_estimate"]),
     (Param::Method, &["method"]),
     (Param::Patch, &["patch"]),
+    (Param::Priority, &["values"]),
     (Param::RemoveLabel, &["remove_labels"]),
     (Param::Repo, &["repo"]),
     (Param::Search, &["search"]),
     (Param::State, &["state"]),
     (Param::Subject, &["subject"]),
+    (Param::TargetState, &["target_state"]),
     (Param::Title, &["title"]),
     (Param::Verdict, &["verdict"]),
 ];
@@ -580,13 +585,19 @@ mod tests {
                 }
             }
         }
-        // Only tools that move issues in a workflow have these arguments.
-        let args = json!({ "issue": "7", "state": "Done", "command": "impl" });
-        let moves = about("workflow_set_state", args);
-        for param in [Param::Claim, Param::Command] {
+        // Only the tools of the workflow have these arguments.
+        let moved = json!({ "issue": "7", "state": "Done", "command": "impl" });
+        let viewed = json!({ "issue": "7" });
+        for (tool, args, param) in [
+            ("workflow_set_state", &moved, Param::Claim),
+            ("workflow_set_state", &moved, Param::Command),
+            ("workflow_pick", &json!({}), Param::MaxEstimate),
+            ("workflow_view", &viewed, Param::TargetState),
+        ] {
+            let of = about(tool, args.clone());
             let again = Action::new(Call::Again).with(param, "x");
-            let call = moves.call_of(&again, MOST).expect("the move");
-            assert_fits(&call, &moves);
+            let call = of.call_of(&again, MOST).expect(tool);
+            assert_fits(&call, &of);
             rendered.push(param);
         }
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));

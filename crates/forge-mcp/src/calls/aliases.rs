@@ -132,14 +132,14 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["method"],
         "include",
-        "leave method out: include names the sections, and pr_diff has the diff",
+        "omit `method`: include names the sections, and pr_diff has the diff",
     ),
     (
         &["method"],
         "verdict",
-        "leave method out: a review is submitted at once, with all its comments",
+        "omit `method`: a review is submitted at once, with all its comments",
     ),
-    (&["method"], "repo", "leave method out"),
+    (&["method"], "repo", "omit `method`"),
     (&["state"], "append", "pr_set_state closes and reopens"),
     (
         &["reason", "state_reason"],

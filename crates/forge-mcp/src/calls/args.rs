@@ -819,7 +819,7 @@ mod tests {
             ),
             (
                 json!({"repo": "o/r", "number": 1, "method": "get"}),
-                "leave method out: include names the sections, ",
+                "omit `method`: include names the sections, ",
             ),
             (
                 json!({"repo": "o/r", "number": 1, "comments": comment}),

@@ -195,7 +195,7 @@ impl CallContext {
                             id.repo
                         ),
                     )
-                    .with_hint("pass the number alone, or leave repo away"));
+                    .with_hint("pass the number alone, or omit `repo`"));
                 }
                 (id.repo, id.key)
             }
@@ -263,8 +263,9 @@ impl CallContext {
             && of.comparison_key() != named.comparison_key()
         {
             let message = format!("repo is {named}, and issue names one of {of}");
-            return Err(Error::invalid("issue", message)
-                .with_hint("pass the number alone, or leave repo away"));
+            return Err(
+                Error::invalid("issue", message).with_hint("pass the number alone, or omit `repo`")
+            );
         }
         let id = match (named.or(of), &key) {
             (Some(id), _) => id,

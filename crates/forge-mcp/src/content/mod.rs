@@ -6,8 +6,8 @@
 //! marker with their length. Code, markup and emoji stay unchanged.
 //!
 //! In a line of text, `Display` puts [`Clean`] between double quotes. Two other forms exist: `name`
-//! omits the quotes for a single plain word, and [`quote`] starts each line with `> `. All other
-//! text in a result is from the server.
+//! omits the quotes for a single plain word, and [`quote`] starts each line with `> `. Quotes and
+//! prefixes come from [`text::quote`]. All other text in a result is from the server.
 
 mod hidden;
 
@@ -19,7 +19,7 @@ use std::{
 
 use forge_core::{
     diff::{DiffLine, LineReader},
-    text,
+    text::{self, Quote},
 };
 use rmcp::{
     model::MetaObject,
@@ -29,6 +29,9 @@ use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use hidden::{has_hidden, has_marker};
+
+/// The form of quoted lines in a result.
+const QUOTED: Quote<'static> = Quote::Lines { prefix: "> " };
 
 /// The key of [`Cleaner::mark`] in the metadata of a result.
 const MARK: &str = "forge/content";
@@ -84,15 +87,7 @@ impl Clean {
 /// Writes one line between double quotes; double quotes in the text become single quotes.
 impl fmt::Display for Clean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            f.write_char(match c {
-                '"' => '\'',
-                '\n' | '\r' | '\t' => ' ',
-                c => c,
-            })?;
-        }
-        f.write_char('"')
+        f.write_str(&text::quote(&self.0, Quote::Inline))
     }
 }
 
@@ -143,10 +138,10 @@ impl Cleaner {
         let mut reader = LineReader::default();
         let mut out = String::with_capacity(text.len() + 16);
         for line in self.source(text).split_inclusive('\n') {
-            if !is_of_diff(reader.read(line.as_bytes()), line) {
-                out.push_str("> ");
+            match is_of_diff(reader.read(line.as_bytes()), line) {
+                true => out.push_str(line),
+                false => out.push_str(&text::quote(line, QUOTED)),
             }
-            out.push_str(line);
         }
         out
     }
@@ -253,14 +248,8 @@ impl fmt::Write for Excerpt {
 /// separators.
 #[must_use]
 pub fn quote(text: &Clean) -> String {
-    let mut out = String::with_capacity(text.0.len() + 16);
-    let text = text.0.replace("\r\n", "\n");
-    for line in text.split_terminator(['\n', '\r']) {
-        out.push_str("> ");
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
+    let lines = text.0.replace("\r\n", "\n").replace('\r', "\n");
+    text::quote(&lines, QUOTED)
 }
 
 /// Returns true if a line of a diff cannot imitate a line of the server.

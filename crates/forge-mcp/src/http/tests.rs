@@ -96,7 +96,7 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
 async fn silent_connections_do_not_block_clients() {
     let addr = start(HttpLimits {
         strangers: 2,
-        // This timeout is too long to end in the test, so it closes no connection.
+        // The timeout is longer than the test and closes no connection.
         head: LONG * 10,
         ..WIDE
     })

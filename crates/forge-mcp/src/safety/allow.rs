@@ -29,11 +29,11 @@ struct Pattern {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// One repository, by comparison key.
+    /// A repository, by comparison key.
     Exact(String),
     /// All repositories of an owner or host, by a prefix of their comparison keys.
     Below(String),
-    /// One directory.
+    /// A directory.
     Dir(PathBuf),
     /// All directories below a directory.
     Tree(PathBuf),

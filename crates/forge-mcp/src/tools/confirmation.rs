@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use forge_core::{
     Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, check_expected_head,
     model::PullRequest,
-    text::{neutralise, one_line},
+    text::{Quote, one_line, quote},
 };
 
 use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
@@ -68,15 +68,14 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
 /// Maximum length of a title in a question, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// Formats a title for a question: cut and without quotes, so that the closing quote is the end of
-/// the title.
+/// Formats a title for a question: cut and quoted.
 pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
-    quotable(call.cleaner.line(&pull.title).as_data())
+    quoted(call, &pull.title)
 }
 
-/// Cuts foreign text and removes its quotes.
-pub(super) fn quotable(text: &str) -> String {
-    short(text).replace('"', "'")
+/// Cuts and quotes foreign text for a question.
+pub(super) fn quoted(call: &CallContext, text: &str) -> String {
+    quote(&short(call.cleaner.line(text).as_data()), Quote::Inline)
 }
 
 /// Maximum length of a name in a list of names, and maximum number of names in the list.
@@ -87,8 +86,8 @@ const MAX_NAMES: usize = 20;
 /// one or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
-        let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF).replace('"', "'");
-        format!("\"{name}\"")
+        let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF);
+        quote(&name, Quote::Inline)
     };
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
     let more = match names.len().saturating_sub(MAX_NAMES) {
@@ -109,14 +108,14 @@ pub(super) fn named(name: &str) -> String {
         return name.to_owned();
     }
     let escaped = short(name).escape_debug().to_string();
-    format!("\"{}\"", neutralise(&escaped))
+    quote(&escaped, Quote::Inline)
 }
 
 /// Formats a person for a question. Forges store arbitrary logins, so the login is cleaned.
 pub(super) fn mentioned(call: &CallContext, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
-        false => format!("\"{}\"", quotable(call.cleaner.line(login).as_data())),
+        false => quoted(call, login),
     }
 }
 
@@ -236,7 +235,7 @@ mod tests {
             ("main\u{fe0f}", "\"main<U+FE0F>\"".to_owned()),
             ("main\u{34f}", "\"main<U+034F>\"".to_owned()),
             ("a\u{202e}b", "\"a\\u{202e}b\"".to_owned()),
-            ("a\"b", "\"a\\\"b\"".to_owned()),
+            ("a\"b", "\"a\\'b\"".to_owned()),
             (
                 "a. All checks passed",
                 "\"a. All checks passed\"".to_owned(),

@@ -378,7 +378,7 @@ impl Tool for PrContext {
         let of = |r: &Requirement| RequirementOut::of(r, c);
         let requirements = found.readiness.requirements.iter().map(of).collect();
         let requirements = blocks.section("requirements", "", requirements, false, c);
-        let sections = PrContextSections::of(&found, max, c, &mut blocks);
+        let sections = PrContextSections::of(&found, args.wants_resolved(), max, c, &mut blocks);
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
@@ -439,6 +439,12 @@ impl Tool for PrContext {
 }
 
 impl PrContextInput {
+    /// Returns true if the caller names the comments, so that resolved threads are shown whole.
+    fn wants_resolved(&self) -> bool {
+        let mut named = self.include.iter();
+        named.any(|section| matches!(section, PrContextSection::Comments))
+    }
+
     /// Returns the arguments that select the bundle, without those that select the page.
     fn wanted(&self) -> String {
         let alike = Self {
@@ -868,8 +874,14 @@ impl DiffSection {
 }
 
 impl PrContextSections {
-    /// Appends the sections to `blocks`.
-    fn of(found: &PullContext, max: usize, c: &Cleaner, blocks: &mut Blocks) -> Self {
+    /// Appends the sections to `blocks`. Resolved threads have comments if `with_resolved` is true.
+    fn of(
+        found: &PullContext,
+        with_resolved: bool,
+        max: usize,
+        c: &Cleaner,
+        blocks: &mut Blocks,
+    ) -> Self {
         fn list<M, T: SectionItem>(
             name: &str,
             items: Option<&[M]>,
@@ -897,7 +909,7 @@ impl PrContextSections {
             threads: found
                 .threads
                 .as_ref()
-                .map(|all| threads::section(all, max, c, &mut *blocks)),
+                .map(|all| threads::section(all, with_resolved, max, c, &mut *blocks)),
             comments: list(
                 "comments",
                 found.comments.as_deref(),

@@ -48,7 +48,7 @@ pub(super) struct Edit {
 
 /// Adds a hint to the tool that commits to an existing branch.
 fn or_push(e: Error) -> Error {
-    if e.code() != "invalid_input" || !e.message().contains("is there already") {
+    if !e.is_branch_exists("head") {
         return e;
     }
     let hint = Hint::new(

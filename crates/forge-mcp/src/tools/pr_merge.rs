@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     confirmation::{
         ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, can_here, changed, head_text,
-        mentioned, named, quotable, quote_names, require_confirmation, titled,
+        mentioned, named, quote_names, quoted, require_confirmation, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     write_output,
@@ -324,11 +324,7 @@ async fn merged_before(
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, pull);
-        let mut text = format!(
-            "{} \"{title}\" is merged. {} {issues}?",
-            target.id,
-            plan.verb()
-        );
+        let mut text = format!("{} {title} is merged. {} {issues}?", target.id, plan.verb());
         text.push_str(&warned(call, &warnings));
         let question = ConfirmationQuestion {
             text: &text,
@@ -653,7 +649,7 @@ fn checks(pull: &PullRequest) -> String {
 /// Returns the question about deleting the branch of a merged pull request.
 fn about_branch(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> String {
     format!(
-        "{} \"{}\" is merged. Delete its branch {}? Head {}.",
+        "{} {} is merged. Delete its branch {}? Head {}.",
         target.id,
         titled(call, pull),
         named(&pull.head_branch),
@@ -681,7 +677,7 @@ fn question(
         ""
     };
     let mut question = format!(
-        "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by {}.",
+        "Merge {} into {} by {how}{when}{delete}? Head {}. Title {}, by {}.",
         target.id,
         named(&pull.base_branch),
         head_text(pull),
@@ -710,7 +706,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
         let of = |r: &Requirement| {
             let evidence = match &r.counted {
                 Some((what, names)) => quote_names(call, what, names),
-                None => format!("\"{}\"", quotable(call.cleaner.line(&r.evidence).as_data())),
+                None => quoted(call, &r.evidence),
             };
             format!("{} ({}) {evidence}", r.rule.name(), r.source.name())
         };

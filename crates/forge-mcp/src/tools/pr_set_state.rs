@@ -96,7 +96,7 @@ impl Tool for PrSetState {
                 _ => format!("Close {} and delete its branch", target.id),
             };
             let head = head_text(&pull);
-            let question = format!("{question} {branch}? Head {head}. Title \"{title}\".");
+            let question = format!("{question} {branch}? Head {head}. Title {title}.");
             let said = ConfirmationArgs {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),

@@ -178,7 +178,7 @@ async fn agreed_head(
         ));
     }
     question.push_str(&format!(
-        " Head {}. Title \"{}\".",
+        " Head {}. Title {}.",
         pull.head_oid.as_deref().unwrap_or("unknown"),
         titled(call, &pull)
     ));

@@ -72,8 +72,8 @@ async fn ask(server: SocketAddr, name: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether this is a complete answer to the question: the names exist, or they do not. A server
-/// that failed or refused says nothing about the names (RFC 1035, section 4.1.1).
+/// Returns true if this is a complete answer to the question: the names exist, or they do not. A
+/// server that failed or refused says nothing about the names (RFC 1035, section 4.1.1).
 fn is_whole(answer: &[u8]) -> bool {
     const RESPONSE: u8 = 0x80;
     const TRUNCATED: u8 = 0x02;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_read_and_a_broken_one_is_not() {
+    fn dns_answer_is_read_and_truncated_answer_refused() {
         let q = question(7, "_atproto.a.example").unwrap();
         let mut answer = q.clone();
         answer[7] = 2;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_name_servers_are_found() {
+    fn name_servers_are_read_from_resolv_conf() {
         let conf = "# c\nsearch x\nnameserver 10.0.0.1\n nameserver ::1 \nnameserver junk\n";
         let found = name_servers(conf);
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_is_asked() {
+    async fn dns_reply_with_another_id_is_ignored() {
         let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = server.local_addr().unwrap();
         let serve = async move {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_answer_says_nothing() {
+    fn dns_answer_with_error_or_truncation_is_incomplete() {
         let header = |first: u8, second: u8| [0, 7, first, second, 0, 1, 0, 0, 0, 0, 0, 0];
         for (first, second, whole) in [
             (0x81, 0x80, true),

@@ -9,7 +9,7 @@ use forge_core::{AtUri, Error, ErrorKind, Result, text::truncate_chars};
 /// (`did:plc:…#atproto_pds`), older ones fragments alone. Services are matched by the fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Whose it is.
+    /// The DID that the document describes.
     pub did: String,
     /// The handle that it claims, in lower case: the first that is one, and no other counts
     /// (atproto specification, "DID Documents"). A claim is not a proof.
@@ -60,7 +60,7 @@ impl Document {
         })
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = [&self.handle, &self.pds, &self.knot].into_iter().flatten();
         size_of::<Self>() + self.did.len() + texts.map(String::len).sum::<usize>()
@@ -96,7 +96,7 @@ impl Document {
     }
 }
 
-/// Whether `name` has the form of a handle.
+/// Returns true if `name` has the form of a handle.
 pub(super) fn is_handle(name: &str) -> bool {
     !name.starts_with("did:") && AtUri::parse(&format!("at://{name}/x.y.z/self")).is_ok()
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_has_its_first_handle_alone() {
+    fn did_document_has_only_its_first_handle() {
         for (aliases, handle) in [
             (
                 json!(["at://alice.test", "at://bob.test"]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_are_read_and_junk_is_passed_over() {
+    fn relative_and_absolute_service_ids_are_read() {
         for id in ["#atproto_pds", "did:plc:abc#atproto_pds"] {
             let doc = json!({
                 "@context": "https://www.w3.org/ns/did/v1",
@@ -168,7 +168,7 @@ mod tests {
     }
     /// A thousand accounts may be kept at the same time.
     #[test]
-    fn large_document_is_kept_in_little_memory() {
+    fn large_did_document_is_stored_in_little_memory() {
         let service = |id: &str, at: &str| json!({"id": id, "serviceEndpoint": at});
         let mut services = vec![service("#other", "https://other.example"); 1_000];
         services.push(service("#tangled_knot", &"x".repeat(30_000)));

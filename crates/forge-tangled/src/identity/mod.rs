@@ -1,4 +1,4 @@
-//! Who is who: handles, DIDs, their documents, and where their data is.
+//! Resolves handles and DIDs to DID documents and servers.
 
 mod dns;
 mod document;
@@ -27,7 +27,7 @@ use document::is_handle;
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
-/// What a handle's page has behind this is not read; a DID has at most 2,048 bytes.
+/// Maximum size of a handle's page, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
 /// How often a document may lead on to another address.
 const REDIRECTS_MAX: usize = 3;
@@ -46,7 +46,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What people call it: the handle, else the DID.
+    /// Name for people: the handle, else the DID.
     #[must_use]
     pub fn name(&self) -> &str {
         self.handle.as_deref().unwrap_or(&self.did)
@@ -157,7 +157,7 @@ impl Identities {
         match self.of_did(did).await {
             Ok(identity) => identity.name().to_owned(),
             Err(_) => {
-                // Who asked at the same time has found out the same.
+                // A concurrent lookup has the same result.
                 let _ = failed.set(());
                 did.to_owned()
             }
@@ -311,7 +311,7 @@ impl Identities {
         Ok((format!("{origin}/.well-known/did.json"), NamedBy::Stranger))
     }
 
-    /// What is at an address, or at the one that it leads on to.
+    /// Reads the page at an address, and follows redirects.
     async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
         let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
             Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")).with_source(e)
@@ -364,7 +364,7 @@ fn valid_did(did: String) -> Option<String> {
     check_did(&did).is_ok().then_some(did)
 }
 
-/// Whether a text is a DID, which has a limited length: none other is looked up or kept.
+/// Checks that a text is a DID of limited length. Only such a DID is looked up or cached.
 ///
 /// # Errors
 /// `invalid_input`.
@@ -416,7 +416,7 @@ mod tests {
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
 
     #[test]
-    fn did_web_has_a_port_on_this_machine_alone() {
+    fn did_web_port_is_allowed_for_loopback_only() {
         for (identifier, host) in [
             ("alice.example", Some("alice.example")),
             ("localhost%3A2583", Some("localhost:2583")),
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_a_handle_name_one_did_or_none() {
+    fn handle_with_records_of_two_dids_is_unresolved() {
         let of = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
             did_of(&texts)
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(of(&[ours]).as_deref(), Some(DID));
         assert_eq!(of(&["v=spf1 -all", ours]).as_deref(), Some(DID));
         assert_eq!(of(&[ours, ours]).as_deref(), Some(DID));
-        // Whoever could add a record could otherwise take the handle over.
+        // Otherwise anybody who can add a DNS record could take over the handle.
         for none in [
             &[ours, other][..],
             &[other, ours],
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_a_handle_is_a_did_and_nothing_else() {
+    fn well_known_page_with_more_than_did_is_refused() {
         for page in [DID.to_owned(), format!("{DID}\n"), format!(" {DID}\r\n")] {
             assert_eq!(did_on(page.as_bytes()).as_deref(), Some(DID), "{page:?}");
         }

@@ -30,12 +30,12 @@ use crate::{
     write::half_done,
 };
 
-/// What is to be written beside the text.
+/// Writes of an edit in addition to the text.
 #[derive(Default)]
 struct Plan {
     labels: Option<NewRecord>,
     state: Option<NewRecord>,
-    /// What decides the state now, where one is asked for.
+    /// The statuses that decide the current state, if the edit sets a state.
     statuses: Vec<Status>,
 }
 
@@ -44,7 +44,7 @@ impl Plan {
         self.labels.is_none() && self.state.is_none()
     }
 
-    /// What it is called in a failure.
+    /// Name of the change in an error.
     fn name(&self, comment: bool) -> String {
         let parts = [
             self.labels.as_ref().map(|_| "the change of its labels"),
@@ -184,8 +184,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// A comment that goes with changes which are there already is not repeated where the viewer has
-    /// said the very same since the state was last set: the command was cut off behind it.
+    /// If the changes are already in effect, a comment is not repeated that the viewer has written
+    /// with the same text since the last state change: an earlier command wrote the comment and was
+    /// interrupted.
     async fn write_beside(
         &self,
         located: &Located,
@@ -211,7 +212,7 @@ impl Tangled {
             };
             match said {
                 Some(said) => warnings.push(Warning::new(format!(
-                    "the comment was there already, and was not repeated: {}",
+                    "the comment already exists, and was not repeated: {}",
                     said.uri
                 ))),
                 None => {
@@ -459,7 +460,7 @@ fn check_edit(edit: &EditIssue) -> Result<Option<&str>> {
     Ok(title)
 }
 
-/// Whether an edit asks for nothing but a comment.
+/// Returns true if an edit has no change other than a comment.
 fn names_no_change(edit: &EditIssue) -> bool {
     let text = edit.title.is_some() || edit.body.is_some();
     let labels = !edit.labels.is_empty() || !edit.assignees.is_empty();

@@ -66,7 +66,7 @@ pub(super) struct Graph {
     named: BTreeMap<String, Named>,
     children: BTreeMap<String, Vec<String>>,
     blocking: BTreeMap<String, Vec<String>>,
-    /// Whether there may be more relations than these.
+    /// True if there may be further relations.
     truncated: bool,
     pub warnings: Vec<Warning>,
     /// Why an issue could not be read.
@@ -88,8 +88,8 @@ impl Graph {
             .chain(blocking)
     }
 
-    /// These and all that relations lead to from them, nearest first; no more than [`MAX_RELATED`]
-    /// beside them.
+    /// Returns the issues `uris` and the issues that relations reach from them, nearest first; at
+    /// most [`MAX_RELATED`] in addition to `uris`.
     pub fn around(&mut self, uris: &[String]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let mut seen: BTreeSet<String> = uris.iter().cloned().collect();
@@ -189,7 +189,7 @@ impl Graph {
         relations
     }
 
-    /// Whether a blocker of this issue could not be read. A deleted issue blocks no more.
+    /// Returns true if a blocker of the issue could not be read. A deleted issue does not block.
     pub fn lacks_blocker(&self, uri: &str) -> bool {
         let is_unread = |uri: &String| {
             let gone = self.failed.get(uri).is_some_and(Error::is_not_found);
@@ -393,7 +393,7 @@ impl Tangled {
         }
         let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
         unlisted.retain(|uri| !graph.nodes.contains_key(uri));
-        // What was asked for comes before what it names.
+        // Requested issues precede the issues that they name.
         unlisted.sort_by_key(|uri| !uris.contains(uri));
         if unlisted.len() > MAX_ELSEWHERE {
             graph.truncated = true;
@@ -412,7 +412,7 @@ impl Tangled {
                     graph.keep(located.issue, 0, elsewhere);
                 }
                 Err(e) => {
-                    // One that is gone is related to nothing any more.
+                    // A deleted issue has no relations.
                     graph.truncated |= !fault::is_gone(&e);
                     let what = format!("the related issue {}", one_line(&uri));
                     graph.warnings.push(unread(&what, &e));

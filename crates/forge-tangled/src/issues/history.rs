@@ -1,4 +1,4 @@
-//! What happened to an issue: its states, the changes of its labels, and its comments.
+//! History of an issue: states, label changes and comments.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const MAX_NAMED: usize = 20;
 /// The most characters of a value that are shown.
 const MAX_VALUE: usize = 100;
 
-/// What a change of a label is: the kind of the event, and its words.
+/// Label changes of a history event, with their kind and texts.
 type Changed = BTreeMap<&'static str, (StatusEventKind, Vec<String>)>;
 
 impl Tangled {

@@ -57,14 +57,14 @@ struct People {
     assignee: Option<String>,
 }
 
-/// What was found, and how many were looked at.
+/// Issues that were found, and the number of issues that were scanned.
 struct Found {
     rows: Vec<Row>,
     next: Option<Position>,
     /// How many match in all, where that is known.
     total: Option<u64>,
     scanned: u64,
-    /// Who has answered.
+    /// Name of the service that answered.
     source: String,
     warnings: Vec<Warning>,
 }
@@ -305,7 +305,7 @@ impl Tangled {
         })
     }
 
-    /// Those of the rows that the query wants, in the same order; a few are looked at at a time.
+    /// Returns the rows that match the query, in the same order. A few rows are checked at a time.
     async fn all_wanted(
         &self,
         repository: &Repository,
@@ -504,7 +504,7 @@ fn page_of(all: Found, skip: usize, limit: usize) -> Found {
     }
 }
 
-/// Whether it is for labels or assignees, which are labels.
+/// Returns true if the query filters by labels, or by assignees, which are labels on tangled.
 fn by_label(query: &IssueQuery, people: &People) -> bool {
     !query.labels.is_empty() || people.assignee.is_some()
 }

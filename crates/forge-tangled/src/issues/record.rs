@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_issue_cannot_be_without_is_insisted_on() {
+    fn issue_record_without_repository_or_title_is_refused() {
         let fields = ShFields::default();
         let value = json!({"repo": "did:plc:r", "title": "T", "body": 7});
         let found = Stored::parse(record(value), &fields).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_with_a_branch_is_no_issue() {
+    fn ticket_with_target_branch_is_not_an_issue() {
         let names = Dialects::default();
         let ticket = json!({
             "title": {"text": "T"}, "body": {"text": "B"}, "state": "open",

@@ -46,7 +46,8 @@ impl Tangled {
         let state = wanted_state(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        // It goes before the state: where that is set, a command that was cut off has said it.
+        // The comment precedes the state, so an interrupted command that set the state has written
+        // its comment.
         if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, state).await?;
             if standing.state != state {

@@ -67,7 +67,7 @@ impl Wanted<'_> {
         !self.has_values() && !self.has_relations()
     }
 
-    /// Whether these definitions have all that is named.
+    /// Returns true if the definitions cover all named labels.
     fn is_known(&self, known: &[Definition], scope: &str) -> bool {
         let values = self.values.iter().all(|(name, value)| {
             field_among(known, name, scope)
@@ -141,7 +141,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     if !names.is_empty() {
         message = format!("{message}; its fields are {}", listed(&names));
     }
-    // It may be one of those that could not be read.
+    // The missing definition may be one that could not be read.
     for warning in definitions.warnings().iter().take(1) {
         message = format!("{message}; {}", warning.message);
     }
@@ -188,7 +188,7 @@ fn relation<'d>(
     })
 }
 
-/// What a request calls the relation.
+/// Name of the relation in a request.
 const fn field_name(relation: Relation) -> &'static str {
     match relation {
         Relation::Parent => "parent",

@@ -1,4 +1,4 @@
-//! One issue, from the account of its author, and what others have said about it.
+//! Reads an issue from its author's account, and other accounts' records about the issue.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -40,7 +40,7 @@ pub(crate) struct Located {
     pub number: Option<u64>,
 }
 
-/// What is known of an issue beside its record.
+/// Facts about an issue in addition to its record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     pub state: Option<PrState>,
@@ -54,7 +54,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// What changes of labels add up to.
+    /// Adds the labels that result from the label changes.
     pub fn add_labels(&mut self, labelled: Labelled) {
         self.labels = labelled.labels;
         self.assignees = labelled.assignees;
@@ -63,7 +63,7 @@ impl Beside {
     }
 }
 
-/// What others have said, before it is made sense of.
+/// Records of other accounts about an issue, not yet interpreted.
 struct Said {
     states: Result<Found<Vec<Record>>>,
     comments: Result<Found<Vec<Record>>>,
@@ -303,7 +303,7 @@ impl Tangled {
             .await
     }
 
-    /// One of Tangled 1.0, where all of it is in one account.
+    /// Reads an issue of Tangled 1.0, where all records are in one account.
     async fn view_ticket_issue(&self, located: &Located, fields: &IssueFields) -> Issue {
         let Located {
             repository, issue, ..
@@ -344,7 +344,7 @@ impl Tangled {
         view.comments = Some(self.comment_models(repository, &comments).await);
     }
 
-    /// What a ticket says of itself.
+    /// Reads the facts that are in the ticket's own record.
     pub(super) async fn beside_of_ticket(&self, ticket: &Record) -> Beside {
         let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();

@@ -55,7 +55,7 @@ impl Walk {
         }
     }
 
-    /// Whether `value` fits atproto's data model, whatever its lexicon.
+    /// Checks `value` against atproto's data model, for every lexicon.
     fn data(&mut self, value: &Value, path: &str, level: usize) {
         if level > MOST_LEVELS {
             self.add(
@@ -82,7 +82,7 @@ impl Walk {
         }
     }
 
-    /// Whether a record says of itself what it is.
+    /// Checks the `$type` of a record.
     fn typed(&mut self, record: &Value, collection: &str) {
         let kind = record.get("$type").and_then(Value::as_str);
         if record.is_object() && kind != Some(collection) {

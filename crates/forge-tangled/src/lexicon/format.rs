@@ -3,8 +3,8 @@
 use chrono::DateTime;
 use percent_encoding::percent_decode_str;
 
-/// What a string must be, by the name of its format; `None` when it is that, or when the format is
-/// none that we know.
+/// Returns the requirement that a string violates, by the name of its format; `None` for a valid
+/// string or an unknown format.
 pub(super) fn complaint(format: &str, text: &str) -> Option<&'static str> {
     let (fine, want) = match format {
         "did" => (is_did(text), "is no DID"),
@@ -246,7 +246,7 @@ mod tests {
     ];
 
     #[test]
-    fn formats_take_what_they_should() {
+    fn string_formats_accept_only_valid_texts() {
         for (format, good, bad) in TABLE {
             for text in *good {
                 assert_eq!(complaint(format, text), None, "{format} {text:?}");

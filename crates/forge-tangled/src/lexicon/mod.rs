@@ -38,7 +38,7 @@ pub use store::Set;
 pub struct Problem {
     /// Where: `$` is the record, then `.field` and `[index]`.
     pub path: String,
-    /// What is wrong with it, with the start of its value.
+    /// The problem, with the start of the value.
     pub what: String,
 }
 
@@ -71,8 +71,8 @@ pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Pr
     check::record(&set, collection, record)
 }
 
-/// Whether `rkey` can be the key of a record in `collection`: whether it is well formed, and of the
-/// kind (a TID, one literal, or anything) that the lexicon wants.
+/// Returns true if `rkey` can be the key of a record in `collection`: well formed, and of the kind
+/// (a TID, a literal, or any key) that the lexicon requires.
 #[must_use]
 pub fn key_fits(set: Set, collection: &str, rkey: &str) -> bool {
     let Some(schema::Def::Record(record)) = set.find(collection, "main") else {

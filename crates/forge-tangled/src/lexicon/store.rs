@@ -90,7 +90,7 @@ impl Set {
     pub const ALL: [Self; 3] = [Self::Sh2025, Self::Sh2026, Self::Org10];
 
     fn documents(self) -> &'static Parsed {
-        // What has not changed between 2025 and 2026 is written down once.
+        // Lexicons that did not change between 2025 and 2026 are stored once.
         static SH_2025_ALL: LazyLock<Parsed> =
             LazyLock::new(|| parse(&[ATPROTO, SH_2026, SH_2025]));
         static SH_2026_ALL: LazyLock<Parsed> = LazyLock::new(|| parse(&[ATPROTO, SH_2026]));

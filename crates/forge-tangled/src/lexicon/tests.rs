@@ -60,7 +60,7 @@ fn with(mut record: Value, pointer: &str, value: Option<Value>) -> Value {
 }
 
 #[test]
-fn every_document_is_understood_and_compiled_in() {
+fn every_lexicon_document_is_parsed_and_compiled_in() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lexicons");
     let folders = [
         ("atproto", store::ATPROTO),
@@ -87,7 +87,7 @@ fn every_document_is_understood_and_compiled_in() {
 }
 
 #[test]
-fn every_field_says_how_it_is_known() {
+fn every_lexicon_field_is_marked_seen_or_inferred() {
     fn fields(value: &Value, place: &str, found: &mut usize) {
         let Some(object) = value.as_object() else {
             return;
@@ -124,7 +124,7 @@ fn every_field_says_how_it_is_known() {
 }
 
 #[test]
-fn every_field_that_has_a_name_in_the_table_is_in_a_lexicon() {
+fn every_dialect_field_is_in_a_lexicon() {
     fn properties(value: &Value, found: &mut BTreeSet<String>) {
         let Some(object) = value.as_object() else {
             return;
@@ -166,7 +166,7 @@ fn every_field_that_has_a_name_in_the_table_is_in_a_lexicon() {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_lexicon_reference_resolves() {
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(object) => {
@@ -202,7 +202,7 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn records_as_we_write_them_pass() {
+fn written_records_match_their_lexicons() {
     assert_eq!(problems(&pull()), [""; 0]);
     assert_eq!(problems(&ticket()), [""; 0]);
     let comment = json!({
@@ -233,7 +233,7 @@ fn records_as_we_write_them_pass() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_record_error_names_field_and_reason() {
     let at_uri = json!("at://did:plc:a/sh.tangled.repo/r");
     let cases: &[(Value, &str, Option<Value>, &str)] = &[
         (pull(), "/title", None, "$.title: is missing"),
@@ -343,7 +343,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn limits_are_counted_as_atproto_counts() {
+fn lexicon_limits_count_graphemes() {
     let definition = |name: &str, kind: &str| {
         json!({
             "$type": "sh.tangled.label.definition",
@@ -386,7 +386,7 @@ fn limits_are_counted_as_atproto_counts() {
 }
 
 #[test]
-fn a_record_says_what_it_is() {
+fn record_with_wrong_or_unknown_type_is_refused() {
     let other = with(pull(), "/$type", Some(json!("sh.tangled.repo.issue")));
     let found = check("sh.tangled.repo.pull", &other).unwrap_err();
     assert_eq!(
@@ -405,7 +405,7 @@ fn a_record_says_what_it_is() {
 }
 
 #[test]
-fn a_dialect_has_its_own_shapes() {
+fn record_is_checked_by_lexicons_of_its_protocol() {
     let old = json!({
         "$type": "sh.tangled.repo.pull",
         "target": { "repo": "at://did:plc:a/sh.tangled.repo/3mkuuamwfj322", "branch": "main" },
@@ -428,13 +428,13 @@ fn a_dialect_has_its_own_shapes() {
     assert!(fits(&with(oldest, "/targetRepo", Some(json!("did:plc:a")))).is_err());
     assert!(check_in(Set::Sh2025, "sh.tangled.repo.pull", &pull()).is_err());
     assert!(check_in(Set::Org10, "sh.tangled.repo.pull", &pull()).is_err());
-    // What did not change is known to both.
+    // A lexicon that did not change is in both sets.
     let both = |set| collections(set).contains(&"sh.tangled.label.op");
     assert!(both(Set::Sh2025) && both(Set::Sh2026) && !both(Set::Org10));
 }
 
 #[test]
-fn keys_are_of_the_kind_that_the_lexicon_wants() {
+fn record_key_must_match_kind_of_lexicon() {
     assert!(key_fits(
         Set::Sh2026,
         "sh.tangled.repo.pull",
@@ -449,7 +449,7 @@ fn keys_are_of_the_kind_that_the_lexicon_wants() {
 }
 
 #[test]
-fn hostile_records_are_refused_in_bounds() {
+fn hostile_record_is_refused_with_bounded_errors() {
     let mut deep = json!({});
     for _ in 0..1_000 {
         deep = json!([deep]);

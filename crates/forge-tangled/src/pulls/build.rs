@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{
-    ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
-    model::{Actor, Label, PrState, PullRequest},
+    AtUri, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
+    model::{Actor, IssueId, Label, PrState, PullRequest},
 };
 
 use super::{
@@ -13,13 +13,17 @@ use super::{
     status::{self, Status},
 };
 use crate::{
-    Tangled,
+    Era, Tangled,
     labels::{self, Definitions, Labelled},
+    links::references,
     records::Record,
     repository::Repository,
 };
 
-/// What is known beside the record itself.
+/// Maximum number of issues that the references of one record close. A text has the same limit.
+const MAX_REFERENCES: usize = 500;
+
+/// Facts about a pull request in addition to its record.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub state: Option<PrState>,
@@ -66,6 +70,14 @@ impl Tangled {
             key: PrKey::Record(pull.record.uri.clone()),
         };
         let author = self.actor(pull.author()).await;
+        let mut closing = self.closing_references(repository, pull);
+        if closing.len() > MAX_REFERENCES {
+            closing.truncate(MAX_REFERENCES);
+            beside.warnings.push(Warning::new(format!(
+                "the record refers to more than {MAX_REFERENCES} issues; those after the first \
+                 {MAX_REFERENCES} were left out"
+            )));
+        }
         // A round is its patch; no ref of the knot stands for it, so `head_ref` stays empty.
         let mut shown = PullRequest::new(id, &pull.title, author, pull.created_at);
         shown.node_id = pull.record.uri.clone();
@@ -92,8 +104,27 @@ impl Tangled {
         shown.version = pull.record.cid().to_owned();
         shown.rounds = Some(pull.rounds.len());
         shown.depends_on = pull.depends_on.clone().map(PrKey::Record);
+        shown.closing_references = closing;
         shown.warnings = beside.warnings;
         shown
+    }
+
+    /// Issues that the record itself lists as references. Whether they belong to the repository is
+    /// not read here. An at-uri with a handle does not count: handles move between accounts.
+    fn closing_references(&self, repository: &Repository, pull: &Pull) -> Vec<IssueId> {
+        // The records of Tangled 1.0 have no references.
+        if repository.era == Era::Org10 {
+            return Vec::new();
+        }
+        let issues = &self.settings.dialects.sh.issue;
+        let listed = references(&pull.record, self.fields())
+            .filter_map(|uri| AtUri::parse(uri).ok())
+            .filter(|uri| uri.collection == *issues && uri.authority.starts_with("did:"));
+        let ids = listed.map(|uri| IssueId {
+            repo: repository.id.clone(),
+            key: uri.into(),
+        });
+        ids.collect()
     }
 
     /// An account, by its handle where that is proved.
@@ -114,7 +145,7 @@ impl Tangled {
         }
     }
 
-    /// What changes of labels add up to.
+    /// Reads the labels that result from the label operations.
     pub(crate) async fn labels_of(
         &self,
         repository: &Repository,
@@ -135,7 +166,7 @@ impl Tangled {
         Ok(self.labelled(&definitions, &applied).await)
     }
 
-    /// What these values of labels are, by definition.
+    /// Returns the labels of the given values, by definition.
     pub(crate) async fn labelled(
         &self,
         definitions: &Definitions,
@@ -169,7 +200,7 @@ impl Tangled {
         labelled
     }
 
-    /// Who may say what.
+    /// Reads the accounts with push access.
     pub(crate) async fn writers(&self, repository: &Repository) -> status::Writers {
         let pushers = self.collaborators(repository).await;
         status::Writers {

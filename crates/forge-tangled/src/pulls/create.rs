@@ -410,8 +410,9 @@ impl Tangled {
         Ok(())
     }
 
-    /// Whether the newest round of a pull request is the patch with this CID or, under this title,
-    /// has the same changes: the patch of the same edits differs if the base branch has moved.
+    /// Returns true if the newest round of a pull request is the patch with this CID or, under this
+    /// title, has the same changes: the patch of the same edits differs if the base branch has
+    /// moved.
     async fn is_copy(
         &self,
         repository: &Repository,
@@ -470,12 +471,12 @@ impl Tangled {
     }
 }
 
-/// What to do where a pull request of the same changes is open.
+/// Recovery if a pull request with the same changes is open.
 fn resubmit_or_close(uri: &str) -> Hint {
     Hint::new("submit another round of it, or close it first").with_action(resubmit(uri))
 }
 
-/// Whether the head of a pull request is in the repository `source`.
+/// Returns true if the head of a pull request is in the repository `source`.
 fn is_of(repository: &Repository, pull: &Pull, source: &str) -> bool {
     match &pull.source {
         Some(named) if repository.is_target(named) => source == repository.target(),
@@ -521,7 +522,7 @@ pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     })
 }
 
-/// What a new pull request says, beside its changes.
+/// Content of a new pull request, apart from its changes.
 struct NewPull<'a> {
     title: &'a str,
     description: &'a str,
@@ -533,7 +534,7 @@ struct NewPull<'a> {
     viewer: &'a str,
 }
 
-/// What was written for a new pull request, beside its opening status.
+/// Records that were written for a new pull request, apart from its opening status.
 struct Written {
     pull: Record,
     labels: Option<Record>,

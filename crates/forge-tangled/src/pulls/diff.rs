@@ -69,8 +69,9 @@ impl Tangled {
         Ok(diff)
     }
 
-    /// One diff from merge base to head. A round of one commit is that already; of several, a knot
-    /// is asked, and where it makes none the warning says why.
+    /// Returns a single diff from merge base to head. A round of one commit already is that diff.
+    /// For several commits, a knot compares the revisions; if the knot makes no diff, the warning
+    /// says why.
     pub(crate) async fn net_diff(
         &self,
         located: &Located,
@@ -200,14 +201,15 @@ pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     )))
 }
 
-/// What a diff of a round is said to be of, as [`forge_core::model::PullRequest::head_id`].
+/// Returns the head id of a diff of a round, as [`forge_core::model::PullRequest::head_id`].
 pub(super) fn head_id(pull: &Pull, round: usize, patch: &Patch) -> String {
     let of_round = pull.rounds.get(round);
     let id = of_round.and_then(|round| pull.patch_id(round));
     id.or(patch.head()).unwrap_or_default().to_owned()
 }
 
-/// Whether no file is changed by two of the commits, so that their diffs are one diff together.
+/// Returns true if no file is changed by two of the commits, so that their diffs can be joined into
+/// one.
 fn each_file_once(patch: &Patch) -> bool {
     let mut seen = BTreeSet::new();
     patch.mails.iter().all(|mail| {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Tangled {
-    /// Whether this is the title of a draft.
+    /// Returns true for the title of a draft.
     pub(crate) fn is_draft(&self, title: &str) -> bool {
         let marker = self.settings.draft_marker.as_ref();
         marker.is_some_and(|marker| marker.marks(title))

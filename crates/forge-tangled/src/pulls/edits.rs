@@ -210,7 +210,7 @@ impl Tangled {
         let mut above = BTreeMap::new();
         for path in missing {
             let (directory, name) = split(path);
-            // What is below a directory that is not there is not there either.
+            // A directory below a missing directory is missing too.
             if directory.is_empty() || above.contains_key(directory) {
                 let files = self.list_directory(repository, tip, directory).await?;
                 above.extend(mode_in(&files, name)?.map(|mode| (path, mode)));
@@ -220,7 +220,7 @@ impl Tangled {
         Ok(modes)
     }
 
-    /// What is in a directory; nothing when there is none.
+    /// Lists a directory; a missing directory is empty.
     async fn list_directory(
         &self,
         repository: &Repository,
@@ -573,7 +573,7 @@ mod tests {
     use crate::answers::tests::{goes_by_its_names, other_names};
 
     #[test]
-    fn directories_and_files_are_read_by_the_names_that_are_configured() {
+    fn tree_and_file_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let tree = json!({ "files": [{ "name": "n", "mode": "0100644" }] });
         goes_by_its_names::<Tree>(names, &tree);
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_read_as_knots_of_any_age_print_them() {
+    fn file_modes_of_old_and_new_knots_are_read() {
         assert_eq!(mode("0100644"), Some(0o100_644));
         assert_eq!(mode("0100755"), Some(0o100_755));
         assert_eq!(mode("0040000"), Some(0o040_000));
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_tip_is_a_date_of_gits() {
+    fn tip_time_becomes_a_git_date() {
         assert_eq!(date(Some("2026-01-01T01:00:00+01:00")), "@1767225600 +0000");
         for none in [None, Some("yesterday"), Some("0001-01-01T00:00:00Z")] {
             assert_eq!(date(none), "@0 +0000");
@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_pattern_of_itself_alone() {
+    fn sparse_pattern_matches_only_its_path() {
         assert_eq!(pattern("a b/c"), "/a b/c");
         assert_eq!(pattern("[x]*"), r"/\\[x\\]\\*");
         assert_eq!(pattern("a\"b\\c"), r#"/a\"b\\\\c"#);

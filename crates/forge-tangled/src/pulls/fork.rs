@@ -164,8 +164,8 @@ impl Tangled {
     }
 }
 
-/// Whether a branch of `fork` can be compared with a branch of a repository of `era`. Two cases are
-/// known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
+/// Checks that a branch of `fork` can be compared with a branch of a repository of `era`. Two cases
+/// are known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
 fn comparable(fork: &Repository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());
@@ -188,8 +188,8 @@ fn comparable(fork: &Repository, era: Era) -> Result<()> {
     .with_hint(hint))
 }
 
-/// Whether a repository's record says that it was made from `upstream`: by its DID, its at-uri, or
-/// an address that ends with owner and name.
+/// Returns true if a repository's record says that it was made from `upstream`: by its DID, its
+/// at-uri, or an address that ends with owner and name.
 fn means(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
     let Some(source) = record.text(&fields.repo_source) else {
         return false;

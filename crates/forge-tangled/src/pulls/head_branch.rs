@@ -37,7 +37,7 @@ impl Tangled {
         }
         let deleted = match self.is_spent(located, expected).await {
             Ok(true) => self.delete_branch(repository, &pull.head).await,
-            // It is gone already.
+            // The branch is already deleted.
             Ok(false) => return false,
             Err(e) => Err(e),
         };
@@ -48,7 +48,7 @@ impl Tangled {
         deleted.is_ok()
     }
 
-    /// Whether the head branch is there, with nothing that the newest round has not.
+    /// Returns true if the head branch exists and has only commits of the newest round.
     async fn is_spent(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {

@@ -78,7 +78,7 @@ fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
     (opens && apart <= TOGETHER).then_some(first)
 }
 
-/// What a status did to the state before it.
+/// Returns the event by which a status changed the previous state.
 pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     let kind = match status.state {
         None => return StatusEventKind::Edited,

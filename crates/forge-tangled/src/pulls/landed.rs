@@ -23,7 +23,7 @@ const CLOCKS_DIFFER: i64 = 900;
 /// request.
 const ALIKE_MOST: usize = 10;
 
-/// Whether a branch has a change.
+/// Result of the search for a change on a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Landed {
     Yes,
@@ -46,14 +46,14 @@ pub(super) enum Until<'a> {
 }
 
 impl Until<'_> {
-    /// What can have been merged since a round was submitted.
+    /// Limits the search to commits since the submission of the round.
     pub(super) fn submitted(located: &Located) -> Self {
         let pull = &located.pull;
         let round = pull.latest().and_then(|(_, round)| round.created_at);
         Self::since(round.unwrap_or(pull.created_at))
     }
 
-    /// What can have been merged since a time that somebody's clock had.
+    /// Limits the search to commits since a time by another account's clock.
     pub(super) fn since(at: Timestamp) -> Self {
         let at = at.unix();
         // A time that has not come yet says nothing.
@@ -64,8 +64,8 @@ impl Until<'_> {
         })
     }
 
-    /// Whether a commit was committed after that point: a merge creates the commits of a change
-    /// anew.
+    /// Returns true if a commit is within the limit: a merge creates new commits of a change, with
+    /// new commit times.
     fn leaves(self, made: &Made) -> bool {
         match self {
             Self::Commit(_) => true,
@@ -100,14 +100,14 @@ impl Made {
 /// Commits of a branch, newest first.
 struct Log {
     commits: Vec<Made>,
-    /// Whether the log goes back as far as requested.
+    /// True if the log goes back as far as requested.
     whole: bool,
     /// So many of them could not be read, and are not among the commits.
     unread: usize,
 }
 
 impl Tangled {
-    /// Whether the branch with the tip `tip` has the change of a patch, among the commits within
+    /// Searches the branch with the tip `tip` for the change of a patch, among the commits within
     /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
     /// that it would get now. An unproved commit with the first subject gives [`Landed::Perhaps`];
     /// an unproved commit with another subject does not count.
@@ -233,14 +233,14 @@ impl Tangled {
         })
     }
 
-    /// Whether these commits, newest first, are proved to make the changes of a series.
+    /// Returns true if these commits, newest first, provably make the changes of a series.
     async fn make_series(
         &self,
         repository: &Repository,
         commits: &[&Made],
         mails: &[Mail],
     ) -> Result<bool> {
-        // Those that stand one on the other are had with one request.
+        // Commits that follow each other are read with a single request.
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
         let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(ALIKE_MOST).collect();
@@ -261,7 +261,7 @@ impl Tangled {
         Ok(false)
     }
 
-    /// Whether a commit is proved to make the changes of a plain diff.
+    /// Returns true if a commit provably makes the changes of a plain diff.
     async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> Result<bool> {
         let (Some(oid), Some(parent)) = (&made.oid, &made.parent) else {
             return Ok(false);
@@ -281,8 +281,8 @@ fn key_of(mail: &Mail) -> Key<'_> {
     (bare(&mail.subject), &author.email, author.at.unix())
 }
 
-/// Whether a mail that the knot prints is one of ours, as `git am` applies it and as the knot prints
-/// it: without CR at the ends of lines, and in UTF-8.
+/// Returns true if a mail that the knot prints equals a mail of the round, as `git am` applies the
+/// mail and the knot prints it: without CR at the ends of lines, and in UTF-8.
 pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
     let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_there_when_each_commit_is_and_none_was_reverted() {
+    fn series_is_merged_if_every_commit_is_unreverted() {
         let two = mails(&["[core] One", "Two"]);
         assert_eq!(two.len(), 2);
         let holds = |log: &[Made], mails: &[Mail]| !of_series(log, mails).is_empty();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_is_the_same_with_its_author_time_subject_and_lines() {
+    fn mails_match_by_author_time_subject_and_lines() {
         let mail = |subject: &str, line: &str| {
             let diff = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n{line}\n");
             let mut mail = mails(&[subject]).remove(0);
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_of_a_name_are_those_since_then_that_stand() {
+    fn commits_with_subject_exclude_reverted_and_older() {
         let names = ["One".to_owned()];
         let log = [made("One"), made("Revert \"One\""), made("One")];
         let count = |until| called(&log, &names, until).len();
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_in_go_s_form_and_in_others() {
+    fn commit_log_is_read_in_go_and_other_forms() {
         let usual = KnotAnswers::usual();
         let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
         let go = json!({"commits": [{
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_by_the_names_that_are_configured() {
+    fn commit_log_is_read_by_configured_names() {
         let who = |at: &str| json!({ "XKnotAnswerPersonEmail": "a@x.example", "XKnotAnswerPersonWhen": at });
         for parents in ["XKnotAnswerCommitParents", "xknotanswercommitparentstoo"] {
             let commit = json!({
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_cannot_be_read_is_listed_all_the_same() {
+    fn malformed_commit_in_log_is_still_listed() {
         let usual = KnotAnswers::usual();
         let whole = json!({
             "hash": "00", "message": "One",

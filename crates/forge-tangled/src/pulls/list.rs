@@ -40,7 +40,7 @@ pub(crate) struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
-    /// What is to be said of the state.
+    /// Warning about the state.
     mark: Option<Warning>,
     /// The status that calls it merged, where that was read.
     merged: Option<Status>,
@@ -59,7 +59,7 @@ impl Placed for Row {
 struct Filters {
     author: Option<String>,
     assignee: Option<String>,
-    /// What marks drafts, and whether they are wanted.
+    /// Marker of drafts, and true if drafts are wanted.
     draft: Option<(DraftMarker, bool)>,
     search: Option<Search>,
     /// The files of which one is changed.
@@ -67,13 +67,14 @@ struct Filters {
 }
 
 impl Filters {
-    /// Whether the search, if there is one, finds a row with these labels and names of assignees.
+    /// Returns true if the search, if there is one, finds a row with these labels and names of
+    /// assignees.
     fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
     }
 
-    /// Whether the search asks for something that `asks` tells.
+    /// Returns true if there is a search and `asks` accepts its filter.
     fn searches(&self, asks: impl Fn(&Filter) -> bool) -> bool {
         self.search.as_ref().is_some_and(|s| asks(&s.filter))
     }
@@ -81,9 +82,9 @@ impl Filters {
 
 /// Words and qualifiers of a search, which forge applies because no service of tangled does.
 struct Search {
-    /// Whoever it names is named as accounts are shown.
+    /// The filter, with accounts under the names that are shown.
     filter: Filter,
-    /// The names of those, by their DIDs.
+    /// The names of these accounts, by DID.
     people: HashMap<String, String>,
     marker: Option<DraftMarker>,
 }
@@ -147,7 +148,7 @@ impl Tangled {
     ) -> Result<Page<PullRequest>> {
         let touches = PathFilter::of(query)?;
         let search = self.search_of(query).await?;
-        // What a search says of the state stands in the place of the default.
+        // The state of a search replaces the default state.
         let state = search.as_ref().map_or(query.state, |s| s.filter.state());
         let mut query = query.clone();
         query.state = state;
@@ -458,7 +459,7 @@ impl Tangled {
         (kept, warnings)
     }
 
-    /// Whether the newest round changes a file that is looked for.
+    /// Returns true if the newest round changes a wanted file.
     async fn is_touching(
         &self,
         repository: &Repository,
@@ -675,7 +676,7 @@ impl Tangled {
         Ok(items)
     }
 
-    /// Those of a branch, open ones first, and what could not be read.
+    /// Returns the pull requests of a head branch, open ones first.
     async fn page_of_head(
         &self,
         repo: &RepoId,
@@ -753,7 +754,7 @@ fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
     .with_hint("try again later, or name the pull request by its at-uri")
 }
 
-/// What the knot of a repository of 1.0 is called in an answer that it gave.
+/// Name of the knot of a 1.0 repository, as the source of an answer.
 pub(crate) fn knot_name(repository: &Repository) -> String {
     format!("the knot {}", repository.knot().host())
 }
@@ -788,7 +789,7 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
     (state, mark)
 }
 
-/// Whether it is for labels or assignees, which are labels.
+/// Returns true if the query filters by labels, or by assignees, which are labels on tangled.
 fn by_label(query: &PullQuery, filters: &Filters) -> bool {
     !query.labels.is_empty()
         || filters.assignee.is_some()

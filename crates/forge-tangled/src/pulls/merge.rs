@@ -242,8 +242,8 @@ impl Tangled {
         }
     }
 
-    /// Whether the branch had the change before we did anything: an earlier merge may have been cut
-    /// off before it was recorded.
+    /// Searches the branch as it was before this call for the change: an earlier merge may have
+    /// been interrupted before it was recorded.
     async fn landed_before(
         &self,
         located: &Located,
@@ -335,7 +335,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// One that is on the target branch and recorded; what is left may be the head branch.
+    /// Reports a pull request that is on the target branch and recorded as merged. Only its head
+    /// branch may be left to delete.
     async fn merged_already(
         &self,
         located: &Located,
@@ -465,7 +466,7 @@ fn names(req: &MergeReq, located: &Located) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
 
-/// What the commit of a plain diff is called now.
+/// Returns the subject that the commit of a plain diff would get now.
 fn subject(req: &MergeReq, located: &Located) -> String {
     let given = req.subject.as_deref();
     subject_of(given.unwrap_or(&located.pull.title))
@@ -519,7 +520,7 @@ fn unknown(located: &Located, why: &str) -> Error {
     )
 }
 
-/// What to do where the knot may have merged.
+/// Recovery if the knot may have merged.
 fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
@@ -570,7 +571,7 @@ fn with_message(
     input
 }
 
-/// Whether the newest commit has the name of the last one of the change.
+/// Returns true if the newest commit has the subject of the last commit of the change.
 fn ends_with(after: &Branch, patch: &Patch, name: &str) -> bool {
     let Some(message) = &after.message else {
         return false;

@@ -13,14 +13,14 @@ const SHOWN: usize = 3;
 /// How many different records of a page are told apart; more are not counted.
 const MAX_FOUND: usize = 100;
 
-/// What the web counts.
+/// A kind of object that the web numbers.
 pub(crate) struct Numbered {
     /// Where its pages are, below the repository's.
     pub path: &'static str,
-    /// What it is called.
+    /// Name of the kind.
     pub title: &'static str,
     pub noun: Noun,
-    /// What lists it.
+    /// Operation that lists objects of the kind.
     pub list: Op,
 }
 
@@ -130,7 +130,8 @@ fn record_of(
     }
 }
 
-/// Whether a page has a number in its heading (`#7`) or in an address below its own (`/pulls/7`).
+/// Returns true if a page has a number in its heading (`#7`) or in an address below its own
+/// (`/pulls/7`).
 fn says(page: &str, path: &str, number: u64) -> bool {
     [format!("#{number}"), format!("/{path}/{number}")]
         .iter()
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_the_record() {
+    fn pull_page_names_the_record() {
         let own = "at://did:plc:b/sh.tangled.repo.pull/3k";
         let names = format!(
             "<a data-aturi=\"at://did:plc:a/sh.tangled.repo/r\"></a>
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_records_none_is_taken() {
+    fn pull_page_with_several_records_is_ambiguous() {
         let (one, other) = (
             format!("at://did:plc:a/{PULL}/3k"),
             format!("at://did:plc:b/{PULL}/3m"),

@@ -44,9 +44,9 @@ pub(crate) struct Pull {
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
-    /// Whether its rounds are `versions` (from August 2026), of which no field was seen.
+    /// True if the rounds are `versions` (from August 2026), whose fields have not been seen.
     pub has_versions: bool,
-    /// What beside its record could not be read.
+    /// Warnings about data outside of the record that could not be read.
     pub warnings: Vec<Warning>,
 }
 
@@ -107,8 +107,8 @@ impl Pull {
         self.rounds.iter().enumerate().next_back()
     }
 
-    /// What the changes of a round are known by: the CID of its patch. The CID of a record is its
-    /// server's word where the record has a fraction, so a patch in a record has one of its own.
+    /// Returns the id of the changes of a round: the CID of its patch. The CID of a record cannot
+    /// be verified if the record has a fraction, so a patch in a record gets a CID of its own.
     /// `None` for commits, whose ids are those of the knot.
     pub fn patch_id<'a>(&'a self, round: &'a Round) -> Option<&'a str> {
         match &round.content {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_the_record_is_read() {
+    fn pull_record_of_every_form_is_read() {
         let target = json!({"repo": "did:plc:r", "branch": "main"});
         let now = parse(json!({
             "title": "T", "body": "B", "createdAt": "2026-11-01T00:00:00Z", "target": target,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_their_configured_names() {
+    fn pull_record_is_read_by_configured_names() {
         let mut names = crate::Dialects::default();
         for (key, name) in [
             ("sh_field_title", "heading"),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pull_request_says_why() {
+    fn malformed_pull_record_error_has_reason() {
         for (value, why) in [
             (json!(null), "no title"),
             (json!({"title": 7}), "no title"),

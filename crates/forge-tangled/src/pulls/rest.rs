@@ -68,7 +68,7 @@ pub(crate) fn page<T: Placed + Clone>(
 #[derive(Debug)]
 pub(crate) struct Whole<T> {
     pub rows: Vec<T>,
-    /// Who has answered.
+    /// Name of the service that answered.
     pub source: String,
     /// No source has failed that may know of more.
     pub is_all: bool,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_every_row_once_also_when_the_last_one_has_gone() {
+    fn page_continues_after_its_last_row_was_deleted() {
         let rows = [Row(3, "c"), Row(2, "b"), Row(2, "a"), Row(1, "d")];
         let (first, end) = page(&rows, None, 2, false);
         assert_eq!(first, rows[..2]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn another_question_gets_nothing_that_was_kept() {
+    fn list_cache_has_no_rows_for_another_query() {
         let kept = Kept::default();
         let whole = Whole {
             rows: vec![Row(1, "a")],

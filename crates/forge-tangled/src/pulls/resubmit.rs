@@ -139,8 +139,8 @@ impl Tangled {
         Err(self.not_yours(&pull.uri).await)
     }
 
-    /// What the head branch has now, or `head` in its place, on top of the base or of what it
-    /// depends on.
+    /// Reads the patch of the head branch, or of `head` in its place, on top of the base or of the
+    /// pull request below.
     async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let head = head.unwrap_or(&pull.head);

@@ -158,7 +158,7 @@ impl Tangled {
     }
 }
 
-/// What became of the commits of one round in another.
+/// Compares the commits of two rounds.
 fn since_head(old: &Patch, new: &Patch) -> SinceHead {
     // Whole mails: the same commit may be named with other changes.
     let head_change = match new.mails.starts_with(&old.mails) {

@@ -21,13 +21,13 @@ use crate::Tangled;
 /// The part of a view that a warning of this file is about.
 const SECTION: &str = "state";
 
-/// What a pull request is whose branch nobody has looked at, in the words of a refusal.
+/// State of a pull request with an unverified merged status, in an error message.
 pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
 
 impl Tangled {
-    /// Whether the target branch has the round that a status can mean: the newest round or, if that
-    /// is younger than the status, the newest round that is not. No record says which round was
-    /// merged, so the times decide. `names` are as in [`Self::landed_in`].
+    /// Searches the target branch for the rounds that a status can mean: the newest round and, if
+    /// that round is younger than the status, the newest round that is not younger. No record says
+    /// which round was merged, so the times decide. `names` are as in [`Self::landed_in`].
     pub(super) async fn landed_as_said(
         &self,
         located: &Located,

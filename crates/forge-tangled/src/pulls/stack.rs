@@ -66,9 +66,9 @@ impl Tangled {
         Ok(below)
     }
 
-    /// Whether a pull request is still to be merged: it is open, or only an account without push
-    /// access says that it is merged and the branch lacks the change. An author may set the state
-    /// without push access.
+    /// Returns true if a pull request is still to be merged: its state is open, or only an account
+    /// without push access calls it merged and the branch lacks the change. An author may set the
+    /// state without push access.
     async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
         if Standing::of(&statuses).state == PrState::Open {

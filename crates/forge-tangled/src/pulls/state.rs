@@ -20,17 +20,17 @@ use crate::{
     sources::Kind, tid, write,
 };
 
-/// What the state is, and the time that the status which decides it claims.
+/// The state, and the time in the status that decides the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub state: PrState,
     pub decided: Option<Timestamp>,
-    /// What the next status is dated after.
+    /// Time that the next status must follow.
     pub newest_claim: Option<Timestamp>,
 }
 
 impl Standing {
-    /// What these statuses come to.
+    /// Computes the state from the statuses.
     pub fn of(statuses: &[Status]) -> Self {
         let winner = status::winner(statuses);
         Self {
@@ -300,7 +300,7 @@ impl Tangled {
         }))
     }
 
-    /// Who can see a state that was so already.
+    /// Returns the ingestion verdict for a state that was already in effect.
     pub(super) async fn ingestion_of_pull_state(
         &self,
         located: &Located,

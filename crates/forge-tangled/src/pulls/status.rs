@@ -54,7 +54,7 @@ pub(crate) struct Status {
     pub authority: Option<Authority>,
 }
 
-/// Who may say what about a repository's pull requests.
+/// Accounts that may set the state and labels of a repository's pull requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     pub owner: String,
@@ -82,7 +82,7 @@ impl Writers {
         Error::new(ErrorKind::PermissionDenied { missing, sso_url }, told)
     }
 
-    /// Whether an account may push, label and merge.
+    /// Returns true if an account may push, label and merge.
     pub fn may_write(&self, did: &str) -> bool {
         self.owner == did || self.collaborators.contains(did)
     }
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_those_who_may_say_so_decides() {
+    fn newest_status_of_permitted_account_decides() {
         let at = Some;
         let closed = |by: &str| Some((PrState::Closed, by.to_owned()));
         assert_eq!(decide(vec![]), None);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_dated_in_the_future_counts_by_its_key() {
+    fn status_dated_in_future_counts_by_record_key() {
         let end = Some("9999-12-31T23:59:59.999Z");
         // Its key is of 2026-05-02.
         let future = record("collab", "3mkuuamwfj322", "closed", end);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_nobody_knows_is_told_where_it_is_the_newest_that_could_count() {
+    fn unknown_newest_status_is_a_warning() {
         let at = |month: u8| format!("2026-{month:02}-01T00:00:00Z");
         let of = |by: &str, state: &str, month| record(by, "a", state, Some(&at(month)));
         let long = "x".repeat(900);

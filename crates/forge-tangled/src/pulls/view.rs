@@ -1,4 +1,5 @@
-//! One pull request, from the account of its author, and what others have said about it.
+//! Reads a pull request from its author's account, and other accounts' records about the pull
+//! request.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(crate) struct Located {
     pub number: Option<u64>,
 }
 
-/// What the index, or who stands in for it, has about a pull request.
+/// Records about a pull request, from the index or a fallback.
 struct Said {
     statuses: Result<Found<Vec<Record>>>,
     comments: Result<Found<Vec<Record>>>,
@@ -167,7 +168,7 @@ impl Tangled {
             _ => Vec::new(),
         };
         let mut view = self.view_with(&located, said, fields).await?;
-        // Whoever asks whether it can be merged is told whether it was.
+        // The view says whether a pull request with a merged status was really merged.
         if let Some(said) = said_merged(&statuses) {
             self.look_for_change(&located, said, &mut view).await;
         }
@@ -233,7 +234,7 @@ impl Tangled {
         self.view_with(located, said, fields).await
     }
 
-    /// What others have said about a pull request. A row of a list needs no labels.
+    /// Reads other accounts' records about a pull request. A row of a list needs no labels.
     async fn said(&self, repository: &Repository, uri: &AtUri, fields: PrFields) -> Said {
         let text = uri.to_string();
         let names = &self.settings.dialects;
@@ -341,7 +342,7 @@ impl Tangled {
         Ok(view)
     }
 
-    /// One of Tangled 1.0, where all of it is in one account.
+    /// Reads a pull request of Tangled 1.0, where all records are in one account.
     async fn view_ticket(&self, located: &Located, fields: PrFields) -> Result<PullRequest> {
         let (talk, patch) = future::join(
             self.all_ticket_comments(&located.repository),
@@ -355,7 +356,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// One of many of Tangled 1.0, whose comments were read for all.
+    /// Reads a pull request of Tangled 1.0 whose comments were already read together with those of
+    /// others.
     pub(crate) async fn view_ticket_of(
         &self,
         located: &Located,
@@ -491,7 +493,7 @@ impl Tangled {
             }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
-                // What a knot calls the commits is its word, and not for another repository.
+                // Commit ids are a claim of the knot, and do not count for another repository.
                 let of = repository.target();
                 let cell = self.patches.cell(&format!("{of} {base} {head}"));
                 let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
@@ -532,7 +534,7 @@ impl Tangled {
         ))
     }
 
-    /// Whether the newest round applies to the target branch now.
+    /// Checks whether the newest round applies to the target branch now.
     pub(crate) async fn mergeability_of(
         &self,
         located: &Located,

@@ -31,14 +31,14 @@ use store::{Store, Tokens};
 /// Renewed so long before it ends, in seconds.
 const MARGIN: i64 = 60;
 
-/// Who the viewer is, and how that is proved.
+/// Account of the viewer, and its credentials.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// A handle or a DID.
     pub account: String,
     /// An app password.
     pub password: Secret,
-    /// Whom the password was given for; `None` where nobody has looked that up yet.
+    /// The account and server of the password; `None` if they have not been looked up yet.
     pub pin: Option<Pin>,
 }
 
@@ -59,19 +59,19 @@ pub trait LoginSource: Send + Sync + std::fmt::Debug {
     /// The login for `host`; `None` when nobody is logged in.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Fails if the login cannot be read.
     async fn login(&self, host: &str) -> Result<Option<Login>>;
 
     /// Keeps the pin of a login that has none, where logins of this source are kept.
     ///
     /// # Errors
-    /// Whatever keeps it from being written.
+    /// Fails if the pin cannot be written.
     async fn keep_pin(&self, _host: &str, _login: &Login, _pin: &Pin) -> Result<()> {
         Ok(())
     }
 }
 
-/// One login that never changes.
+/// A login that never changes.
 #[derive(Clone, Debug)]
 pub struct FixedLogin(pub Option<Login>);
 
@@ -102,8 +102,8 @@ pub(crate) struct Session {
     tokens: Mutex<Option<HeldTokens>>,
 }
 
-/// Who the viewer is, if anybody, and when that was read: an account can be logged in and out while
-/// a process runs.
+/// The viewer's login, if there is one, and the time of reading: an account can log in and out
+/// while a process runs.
 struct ReadViewer {
     viewer: Option<Arc<Viewer>>,
     at: Instant,
@@ -116,7 +116,7 @@ struct HeldTokens {
 }
 
 impl Viewer {
-    /// Whether the tokens of one are good for the other.
+    /// Returns true if the tokens of one login are valid for the other.
     fn is_same(&self, other: &Self) -> bool {
         let is_same_account = self.identity.did == other.identity.did && self.pds == other.pds;
         is_same_account && self.login.password == other.login.password
@@ -168,8 +168,8 @@ impl Session {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose login it is. Without a pin the handle and the DID have to name each other; with one
-    /// the DID alone counts, and nothing is sent when the handle leads to another.
+    /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
+    /// a pin only the DID counts, and nothing is sent if the handle names another DID.
     async fn identify(&self, login: Login) -> Result<Viewer> {
         let account = login.account.trim_start_matches('@').to_ascii_lowercase();
         let is_did = account.starts_with("did:");
@@ -223,7 +223,8 @@ impl Session {
         })
     }
 
-    /// What a new login is pinned to: handle and DID have to name each other.
+    /// Returns the DID and server to which a new login is pinned. Handle and DID have to name each
+    /// other.
     ///
     /// # Errors
     /// As [`Identities::account`]; `protocol` for an account without a server.
@@ -342,7 +343,7 @@ impl Session {
 
     /// A token with which the viewer may call `method` of the service `audience`, for one minute.
     ///
-    /// It is asked for without an end of our own: that would be by our clock, which may be wrong.
+    /// The request names no expiry: an expiry by this machine's clock could be wrong.
     pub async fn service_token(&self, audience: &str, method: &str) -> Result<Secret> {
         let lxm = method.parse().map_err(|e| {
             let message = format!("{method} is no method: {e}");
@@ -388,7 +389,7 @@ impl Session {
             tokens,
         };
         let mut held = self.tokens.lock().await;
-        // Those of whoever was logged in before are of no use.
+        // Tokens of the previous viewer are of no use.
         let own = held.take().filter(|it| it.of.is_same(viewer));
         let own = own.map(|it| it.tokens);
         if let Some(tokens) = own.as_ref().filter(|t| fits(t)) {
@@ -516,7 +517,7 @@ pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
     Store::new(Some(dir.to_owned())).forget(account)
 }
 
-/// One of atrium's errors as it was on the wire: `{"error": …, "message": …}`.
+/// Returns an error of atrium as it was on the wire: `{"error": …, "message": …}`.
 fn told(error: &impl serde::Serialize) -> Failure {
     serde_json::to_value(error)
         .and_then(serde_json::from_value)

@@ -37,7 +37,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Whether it goes with an account. One that does not say is of no use, and goes with any.
+    /// Returns true if the session belongs to an account. A session without an account is useless,
+    /// and matches every account.
     fn is_of(&self, account: &str) -> bool {
         let named = self.account.as_deref();
         named.is_none_or(|it| is_same_name(it, account)) || self.did == account
@@ -125,9 +126,9 @@ impl Store {
         })
     }
 
-    /// Whom the sessions that were opened under a name are of. More than one, where an older
-    /// version has followed the handle to another account. The server is the one that the same
-    /// password was sent to: another password may be for another server.
+    /// Returns the accounts of the sessions that were opened under a name. There are several if an
+    /// older version has followed the handle to another account. The server is the one to which the
+    /// same password was sent: another password may be for another server.
     pub fn pins(&self, login: &Login) -> Vec<Pin> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn session_pins_the_account_of_a_name() {
+    fn stored_session_pins_did_of_handle() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(Some(dir.path().to_owned()));
         let pds = server("https://a.example");
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_of_the_password_that_opened_it() {
+    fn session_needs_the_password_that_opened_it() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));
@@ -432,7 +433,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_the_owners_alone_and_one_that_is_not_is_passed_over() {
+    fn session_file_readable_by_others_is_ignored() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");

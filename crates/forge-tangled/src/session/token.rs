@@ -1,4 +1,4 @@
-//! What a session token says of itself. Nobody but its server can tell whether that is true.
+//! Reads the claims of a session token. Only its server can verify the claims.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use forge_core::Secret;
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_expiry_is_read_and_junk_has_none() {
+    fn malformed_token_has_no_expiry() {
         let payload = URL_SAFE_NO_PAD.encode(br#"{"exp":1700000000}"#);
         let token = Secret::new(format!("x.{payload}.y"));
         assert_eq!(expiry(&token), Some(1_700_000_000));

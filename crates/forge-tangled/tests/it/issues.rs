@@ -608,7 +608,7 @@ async fn closing_comment_of_issue_is_written_once() {
 }
 
 fn said_in(warnings: &[Warning]) -> bool {
-    said(warnings, "there already")
+    said(warnings, "already exists")
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ async fn repeated_edit_changes_nothing() {
     assert!(
         again.warnings[1]
             .message
-            .starts_with("the comment was there already")
+            .starts_with("the comment already exists")
     );
     assert_eq!(counts(&stage), before);
     // A new comment is still written, and named as a step.

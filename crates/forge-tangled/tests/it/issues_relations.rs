@@ -127,7 +127,7 @@ async fn related_issues_take_one_list_and_include_neighbours() {
     found.sort_unstable();
     assert_eq!(found, ["Parent", "Part 0", "Part 1", "Part 2", "Part 3"]);
     assert!(set.issues.iter().all(|i| i.relations.is_some()));
-    // One list of issues, and the labels and states of both accounts with push access.
+    // A single list of issues, and the labels and states of both accounts with push access.
     assert_eq!(index.count_of("sh.tangled.repo.listIssues"), 1);
     assert_eq!(index.requests().len(), 1);
     assert_eq!(pds.count_of("com.atproto.repo.listRecords"), 4);

@@ -357,7 +357,7 @@ pub async fn comments(step: u64) {
         assert_eq!(closings.count(), 1, "request {at}, after: {after}");
         if before == 2 {
             let told = done.warnings.iter();
-            let told = told.filter(|w| w.message.contains("there already"));
+            let told = told.filter(|w| w.message.contains("already exists"));
             assert_eq!(told.count(), 1, "{:?}", done.warnings);
             found += 1;
         }

@@ -1,8 +1,10 @@
 //! Links: references in records, URLs of web pages, and unknown parts.
 
 use forge_core::{
-    Issues, PrKey, Warning,
-    model::{CreatePull, Issue, IssueId, Link, LinkState, NewIssue, Subject, SubjectKind},
+    Issues, PrKey, PullRequests, Warning,
+    model::{
+        CreatePull, Issue, IssueId, Link, LinkState, NewIssue, PrFields, Subject, SubjectKind,
+    },
 };
 use forge_tangled::{Dialects, Settings, not_ingested_in};
 use serde_json::json;
@@ -70,6 +72,33 @@ async fn references_of_records_are_links_in_both_directions() {
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
     assert_eq!(found.mentioned_by[0].state, None);
     assert!(said(&found.warnings, "links have no state"), "{found:?}");
+}
+
+#[tokio::test]
+async fn references_of_a_pull_close_issues() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    let stage = Stage::new();
+    let one = open(&stage, "One", "Why").await;
+    let two = open(&stage, "Two", "Why").await;
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&pull.node_id).unwrap();
+    // A handle may move to another account, so an at-uri with a handle closes nothing.
+    let by_handle = two.node_id.replace(&stage.alice.did, &stage.alice.handle);
+    record["references"] = json!([one.node_id, by_handle, pull.node_id, 7]);
+    let rkey = pull.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, PULL, rkey, record);
+    let forge = stage.tangled(&stage.bob);
+    let found = forge.links(&Subject::Pull(pull.id.clone())).await.unwrap();
+    assert_eq!(titles(&found.closes), ["One"]);
+    let found = forge.links(&of(&one)).await.unwrap();
+    assert_eq!(titles(&found.closed_by), [pull.title.as_str()]);
+    assert!(found.mentioned_by.is_empty(), "{found:?}");
+    let found = forge.links(&of(&two)).await.unwrap();
+    assert!(found.closed_by.is_empty(), "{found:?}");
+    let view = forge.view(&pull.id, PrFields::NONE).await.unwrap();
+    let closing = view.closing_references.iter().map(IssueId::to_string);
+    assert_eq!(closing.collect::<Vec<_>>(), [one.node_id]);
 }
 
 #[tokio::test]

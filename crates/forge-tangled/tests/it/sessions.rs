@@ -283,7 +283,7 @@ async fn unreachable_server_does_not_end_the_session() {
 }
 
 #[tokio::test]
-async fn anonymous_reads_but_cannot_write() {
+async fn anonymous_session_reads_but_cannot_write() {
     let stage = Stage::new();
     let nobody = stage.tangled_with(stage.settings(), None);
     let info = nobody.repo(&stage.id()).await.unwrap();
@@ -389,7 +389,7 @@ async fn clock_skew_of_ten_minutes_is_harmless() {
 }
 
 #[tokio::test]
-async fn last_action_wins_despite_slow_clock() {
+async fn last_state_change_wins_despite_slow_clock() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     // Bob's clock is ten minutes ahead of ours, and another clock is years ahead.

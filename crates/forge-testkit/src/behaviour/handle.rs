@@ -96,7 +96,7 @@ async fn timed_out_write_is_ambiguous(fx: Fixture) {
         assert_eq!(after, before);
     }
     // On a busy machine a list may succeed, because its only answer arrives before the timer fires.
-    // One of many attempts must fail.
+    // At least one of the attempts must fail.
     for _ in 0..50 {
         let list = handle.pulls(&PullQuery::default(), PageReq::first(1)).await;
         if let Err(e) = list {

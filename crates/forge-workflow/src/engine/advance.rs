@@ -108,7 +108,8 @@ impl Workflow {
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let mut fields = self.fields();
-        // One query reads the children with their comments, so no trail needs a separate request.
+        // A single query reads the children with their comments, so no trail needs a separate
+        // request.
         fields.comments = self.promise() == ClaimGuarantee::Ordered;
         let (children, warnings) = self.children(parent, &fields).await?;
         let members: Vec<Member> = children.iter().map(|issue| self.member(issue)).collect();
@@ -238,7 +239,7 @@ impl Workflow {
                     Some(at) if place(at) >= place(gate) => {
                         report
                             .skipped
-                            .push(skip("it is already there, or past the gate".to_owned()));
+                            .push(skip("it is already at the gate, or past it".to_owned()));
                     }
                     _ => {
                         self.carry_out(vec![sheet], gate, false, &mut report)

@@ -27,6 +27,9 @@ pub const DEFAULT_LEASE_S: u64 = 3600;
 const MIN_LEASE_S: u64 = 1;
 /// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
+/// Maximum number of moves after an expired lease. A move is repeated if another writer was faster,
+/// and each claim that loses is two writes: its entry and the withdrawal.
+const MAX_TAKEOVER_MOVES: usize = 100;
 
 /// Request for a claim.
 #[derive(Clone, Copy, Debug, Default)]
@@ -189,7 +192,7 @@ impl Workflow {
     async fn write_and_read_back(
         &self,
         sheet: &IssueTrail,
-        edit: EditIssue,
+        mut edit: EditIssue,
         entry: &TrailEntry,
         promise: ClaimGuarantee,
     ) -> Result<TrailSwap> {
@@ -255,9 +258,27 @@ impl Workflow {
         if is_empty(&edit) {
             return Ok(TrailSwap::Written(outcome));
         }
-        match self.repo.edit_issue(id, &edit).await {
-            Ok(moved) => {
-                let mut moved = moved;
+        // After an expired lease, the move in a git repository is a compare-and-swap as well. If
+        // the issue has changed since the read back, the move is repeated while the claim stands.
+        let exclusive = self.ledger.promise() == ClaimGuarantee::Exclusive
+            && self.repo.supports(forge_core::Capability::IssueSwap);
+        edit.expected_version = exclusive.then(|| back.issue.version.clone());
+        let mut moved = self.repo.edit_issue(id, &edit).await;
+        for _ in 1..MAX_TAKEOVER_MOVES {
+            let is_stale = |e: &Error| matches!(e.kind(), ErrorKind::Conflict { .. });
+            if !exclusive || !moved.as_ref().is_err_and(is_stale) {
+                break;
+            }
+            back = self.ledger.read(id).await.map_err(unread)?;
+            match &back.trail.claim {
+                Some(claim) if claim.id == entry.id => {}
+                other => return Err(claim_lost_error(id, &entry.id, other.as_ref())),
+            }
+            edit.expected_version = Some(back.issue.version.clone());
+            moved = self.repo.edit_issue(id, &edit).await;
+        }
+        match moved {
+            Ok(mut moved) => {
                 moved.ingestion = moved.ingestion.worse(outcome.ingestion);
                 moved.warnings.extend(outcome.warnings);
                 Ok(TrailSwap::Written(moved))
@@ -275,8 +296,8 @@ impl Workflow {
                 let end = end_of(entry);
                 let ended = self.ledger.swap(&back, EditIssue::default(), &end).await;
                 Err(match ended {
-                    Ok(_) => e,
-                    Err(_) => e.with_context("claim", entry.id.clone()),
+                    Ok(TrailSwap::Written(_)) => e,
+                    _ => e.with_context("claim", entry.id.clone()),
                 })
             }
         }

@@ -10,8 +10,10 @@ use serde::Serialize;
 
 use super::Workflow;
 use crate::{
-    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence, group::MAX_GROUP,
-    member::order, position,
+    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence,
+    group::MAX_GROUP,
+    member::{name_in, order},
+    position,
 };
 
 /// The group of an issue.
@@ -50,7 +52,7 @@ impl Workflow {
                 if issues.is_empty() {
                     return Err(why);
                 }
-                let id = failed.insert(order(&id)).then(|| crate::member::short(&id));
+                let id = failed.insert(order(&id)).then(|| name_in(&id, &seed.repo));
                 warnings.extend(id.map(|id| {
                     Warning::new(format!(
                         "{id} of the group could not be read: {}",

@@ -283,8 +283,9 @@ impl<'w> MergeEffects<'w> {
         name: &str,
         merge: Option<&MergeRef>,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow, only the pull request shows whether the issue is open.
-        if self.workflow.is_none() && merge.is_none() {
+        // Without a workflow, only the pull request shows whether the issue is open. A reference is
+        // always read, because it may lead to another repository.
+        if self.workflow.is_none() && merge.is_none() && !linked.by_reference {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
                 _ => Ok(MergeStep {
@@ -296,7 +297,12 @@ impl<'w> MergeEffects<'w> {
                 }),
             });
         }
-        let sheet = self.read(&linked.id).await?;
+        let sheet = match self.read(&linked.id).await {
+            Err(e) if linked.by_reference && e.is_not_found() => {
+                return Ok(Err(e.message().to_owned()));
+            }
+            sheet => sheet?,
+        };
         Ok(self.step_of(&sheet, name, merge, merge.is_some()))
     }
 
@@ -497,10 +503,14 @@ pub struct ClosingIssue {
     pub id: IssueId,
     /// True if the issue is open; `None` if the pull request does not contain this.
     pub open: Option<bool>,
+    /// True if only a reference of the pull request's record names the issue, which may then be of
+    /// another repository.
+    pub by_reference: bool,
 }
 
 /// Returns the issues that `pull` closes, from the links of the forge. On a forge without such
-/// links, lines of the description are read: `Closes #3`, `Closes at://…`.
+/// links, lines of the description (`Closes #3`, `Closes at://…`) and the references of the pull
+/// request's record count.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<ClosingIssue> {
     let links = repo.support(Capability::PrCreateCloses);
@@ -508,6 +518,7 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
         .map(|issue| ClosingIssue {
             id: IssueId::number(issue.repo.clone(), issue.number),
             open: Some(issue.open),
+            by_reference: false,
         })
         .collect();
     if matches!(links, Support::ClientSide { .. } | Support::No { .. }) {
@@ -526,8 +537,18 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
                 }
                 MentionTarget::Record(_) | MentionTarget::Pull(_) => None,
             };
-            linked.extend(id.map(|id| ClosingIssue { id, open: None }));
+            linked.extend(id.map(|id| ClosingIssue {
+                id,
+                open: None,
+                by_reference: false,
+            }));
         }
+        let references = pull.closing_references.iter();
+        linked.extend(references.map(|id| ClosingIssue {
+            id: id.clone(),
+            open: None,
+            by_reference: true,
+        }));
     }
     let mut seen = std::collections::BTreeSet::new();
     linked.retain(|issue| seen.insert(order(&issue.id)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Error, Outcome, PageReq, Result, Warning,
+    Action, Error, Hint, Outcome, PageReq, Param, Result, Warning,
     model::{IssueFilter, IssueId, IssueQuery, IssueState},
 };
 use serde::Serialize;
@@ -277,12 +277,13 @@ impl Workflow {
             return Ok(vec![state.to_owned()]);
         }
         if pickers.commands.is_empty() {
+            let hint = Hint::from(format!(
+                "name a command or one of the states: {}",
+                definition.state_names()
+            ));
             return Err(
                 Error::invalid("state", "neither a state nor a command says what to pick")
-                    .with_hint(format!(
-                        "name a command or one of the states: {}",
-                        definition.state_names()
-                    )),
+                    .with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
             );
         }
         let mut states: Vec<String> = Vec::new();
@@ -301,10 +302,13 @@ impl Workflow {
                 "command",
                 format!("{} has no input state to pick from", names.join(", ")),
             )
-            .with_hint(format!(
-                "name one of the states: {}",
-                definition.state_names()
-            ))),
+            .with_hint(
+                Hint::from(format!(
+                    "name one of the states: {}",
+                    definition.state_names()
+                ))
+                .with_action(Action::again(&[]).choose(Param::State)),
+            )),
             false => {
                 for state in &states {
                     pick(definition, &[], state, None, req.max_estimate)?;

@@ -10,7 +10,11 @@ use serde::Serialize;
 use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
     Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
-    convergence, ledger::took_effect, member::short, resolve, resolve::check_strict_transition,
+    convergence,
+    ledger::took_effect,
+    member::{name_in, short},
+    resolve,
+    resolve::check_strict_transition,
 };
 
 /// Text for a missing state.
@@ -268,7 +272,8 @@ impl Workflow {
             .iter()
             .map(|blocker| {
                 let state = blocker.current_state.as_deref().unwrap_or("no state");
-                format!("{} ({})", short(&blocker.id), one_line(state))
+                let id = name_in(&blocker.id, &issue.id.repo);
+                format!("{id} ({})", one_line(state))
             })
             .collect();
         let why = format!(

@@ -379,7 +379,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..5).prop_map(|parts| parts.concat())
 }
 
-/// One of several agents that share an issue through a server. Their steps are interleaved.
+/// An agent that shares an issue with other agents through a server. Their steps are interleaved.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     skew: i64,

@@ -1,8 +1,19 @@
 //! Many concurrent claims on one issue in a git repository.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
-use forge_workflow::{ClaimRequest, MoveRequest};
+use async_trait::async_trait;
+use forge_core::{
+    Result,
+    model::{EditIssue, IssueId},
+};
+use forge_workflow::{
+    ClaimGuarantee, ClaimRequest, CommentLedger, IssueTrail, Ledger, MoveRequest, TrailEntry,
+    TrailEvent, TrailSwap, Workflow,
+};
 
 use crate::local::Stage;
 
@@ -77,4 +88,101 @@ async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
         "{e}"
     );
     assert_eq!(stage.state(&id).await, "Research in Progress");
+}
+
+/// A ledger in which another writer changes the issue after the second read.
+#[derive(Debug)]
+struct Interrupted {
+    inner: CommentLedger,
+    other: Workflow,
+    /// True if the other writer takes the claim away, false if that writer comments.
+    forces: bool,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl Ledger for Interrupted {
+    fn promise(&self) -> ClaimGuarantee {
+        self.inner.promise()
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
+        let sheet = self.inner.read(issue).await?;
+        match (self.reads.fetch_add(1, Ordering::Relaxed), self.forces) {
+            (1, true) => {
+                let mut req = ClaimRequest::new("research").with_holder("grace");
+                req.force = true;
+                req.reason = Some("urgent");
+                drop(self.other.claim(issue, &req).await?);
+            }
+            (1, false) => drop(self.other.repo().comment_issue(issue, "Seen.").await?),
+            _ => {}
+        }
+        Ok(sheet)
+    }
+
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
+        self.inner.swap(sheet, edit, entry).await
+    }
+
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
+        self.inner.renew(sheet, comment, entry).await
+    }
+
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
+        self.inner.withdraw(sheet, entry).await
+    }
+}
+
+#[tokio::test]
+async fn takeover_moves_the_issue_only_while_its_claim_stands() {
+    for forces in [false, true] {
+        let stage = Stage::new().await;
+        let id = stage.issue("Research Needed").await;
+        let ledger = || CommentLedger::new(stage.repo.clone(), None);
+        // A lease of no seconds has expired at once.
+        let event = TrailEvent::Claimed {
+            holder: "dead".to_owned(),
+            lease_s: 0,
+            command: "ralph_research".to_owned(),
+            from: None,
+            renewed: None,
+            renewing: None,
+            over: None,
+            forced: None,
+        };
+        let sheet = ledger().read(&id).await.unwrap();
+        let dead = TrailEntry::new(event, None);
+        let written = ledger().swap(&sheet, EditIssue::default(), &dead).await;
+        assert!(matches!(written.unwrap(), TrailSwap::Written(_)));
+        let flow = stage.flow_with(Box::new(Interrupted {
+            inner: ledger(),
+            other: stage.flow_with(Box::new(ledger())),
+            forces,
+            reads: AtomicUsize::new(0),
+        }));
+        let req = ClaimRequest::new("research").with_holder("one");
+        let claimed = flow.claim(&id, &req).await;
+        let holder = flow.trail(&id).await.unwrap().claim.unwrap().holder;
+        if forces {
+            let e = claimed.unwrap_err();
+            assert_eq!(e.code(), "conflict", "{e}");
+            assert!(e.message().ends_with("is over: grace holds it now"), "{e}");
+            assert_eq!(holder, "grace");
+        } else {
+            assert!(claimed.unwrap().value.moved);
+            assert_eq!(holder, "one");
+        }
+        assert_eq!(stage.state(&id).await, "Research in Progress");
+    }
 }

@@ -272,7 +272,7 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
     assert_eq!((picked.scanned, picked.truncated), (100, true));
-    // One read: an issue without comments has no trail.
+    // A single read: an issue without comments has no trail.
     assert_eq!(hub.requests(), (1, 0));
     hub.double.seed().comment(REPO, 4, "ada", "Mine?");
     let again = hub.flow.pick(&request).await.unwrap();

@@ -373,7 +373,7 @@ async fn merge_plan_lists_ten_issues_and_counts_the_others() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One run, two runs, and three runs with crashes lead to the same result.
+    /// The result is the same after one run, two runs, and three runs with crashes.
     #[test]
     fn reconcile_with_crashes_moves_each_issue_once(
         plan in prop::collection::vec(0_u8..3, 0..6), times in 1_usize..4,

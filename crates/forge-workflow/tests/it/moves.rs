@@ -725,7 +725,7 @@ async fn parent_advances_to_the_last_common_gate() {
     let again = stage.flow.advance_parent(&two, false).await.unwrap();
     assert_eq!(
         again.skipped[0].reason,
-        "it is already there, or past the gate"
+        "it is already at the gate, or past it"
     );
 }
 

@@ -18,7 +18,7 @@ use crate::{
     local::Stage,
 };
 
-/// What the other writer does between read and write.
+/// The other writer's action between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),

@@ -78,7 +78,7 @@ pub struct Pin {
     pub server: Option<String>,
 }
 
-/// One line of `forge auth status`.
+/// A line of `forge auth status`.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AccountStatus {

@@ -47,7 +47,7 @@ pub struct Problem {
     pub at: Option<(PathBuf, usize, usize)>,
     /// How severe the problem is.
     pub level: Level,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
     /// How to repair the file or the variable.
     pub hint: Hint,

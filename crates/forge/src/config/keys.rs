@@ -14,7 +14,7 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueType {
-    /// One of these words.
+    /// A word of this list.
     Word(&'static [&'static str]),
     /// `true` or `false`.
     Bool,
@@ -30,7 +30,7 @@ pub enum ValueType {
     Nsid,
     /// A protocol's name of one word.
     Identifier,
-    /// One non-empty line.
+    /// A non-empty line.
     Text,
     /// The exact beginning of a line: a trailing space counts.
     Prefix,

@@ -79,7 +79,7 @@ impl Tickets for Broken {
     }
 }
 
-/// One JIRA with its account.
+/// A JIRA with its account.
 #[derive(Debug)]
 struct Jira {
     account: JiraAccount,

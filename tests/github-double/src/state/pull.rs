@@ -166,11 +166,11 @@ pub struct Event {
     pub actor: Id,
     /// Time of the event.
     pub at: String,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened to a pull request or an issue.
+/// Kind of an event of a pull request or an issue.
 #[derive(Debug, Clone)]
 pub enum EventKind {
     /// The subject was closed.
@@ -191,13 +191,13 @@ pub enum EventKind {
     Renamed(String, String),
     /// The base branch was changed from the first name to the second.
     BaseChanged(String, String),
-    /// This label was added.
+    /// The label was added.
     Labeled(Id),
-    /// This label was removed.
+    /// The label was removed.
     Unlabeled(Id),
-    /// This account was assigned.
+    /// The account was assigned.
     Assigned(Id),
-    /// This account was unassigned.
+    /// The account was unassigned.
     Unassigned(Id),
     /// The issue got this parent.
     ParentAdded(Id),
@@ -211,9 +211,9 @@ pub enum EventKind {
     BlockedByAdded(Id),
     /// Another issue no longer blocks this issue.
     BlockedByRemoved(Id),
-    /// This issue now blocks another issue.
+    /// The issue now blocks another issue.
     BlockingAdded(Id),
-    /// This issue no longer blocks another issue.
+    /// The issue no longer blocks another issue.
     BlockingRemoved(Id),
     /// The subject was added to this project.
     ProjectAdded(Id),

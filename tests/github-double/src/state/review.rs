@@ -2,7 +2,7 @@
 
 use super::Id;
 
-/// What a review says, or that it is not submitted.
+/// State of a review: its verdict, or not submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
     /// The review is not submitted, so that only its author sees it.

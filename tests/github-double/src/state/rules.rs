@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Id, Permission, Protection, Repo, State};
 use crate::patterns;
 
-/// Whether a ruleset refuses violations, only records them, or is disabled.
+/// Effect of a ruleset: violations are refused or only recorded, or the ruleset is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Enforcement {
     /// The ruleset refuses violations.
@@ -48,7 +48,7 @@ pub struct Ruleset {
     pub name: String,
     /// True if the ruleset belongs to the organisation, not to the repository.
     pub of_org: bool,
-    /// Whether the ruleset refuses violations.
+    /// Effect of the ruleset on violations.
     pub enforcement: Enforcement,
     /// Refs to which the ruleset applies: full names with wildcards, `~DEFAULT_BRANCH` or `~ALL`.
     pub include: Vec<String>,

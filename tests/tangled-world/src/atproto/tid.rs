@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn tid_time_round_trips() {
-        // This TID belongs to a real record of 2 May 2026.
+        // The TID belongs to a real record of 2 May 2026.
         assert_eq!(
             micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),
             Some(20_575)

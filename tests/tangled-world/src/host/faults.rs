@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge_double_wire::Reply;
 use serde_json::json;
 
-/// What a fault does to a request.
+/// Effect of a fault on a request.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Only delays the answer.

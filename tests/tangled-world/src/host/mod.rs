@@ -290,8 +290,7 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>, has_front: bool) {
                     front(stream);
                 }
             }
-            // This error usually means that the process has no free file descriptor, so wait until
-            // some are closed.
+            // Usually the process has no free file descriptor, so wait until some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -326,7 +325,7 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
             answer
         }
     });
-    // This error means that the client disconnected, or that a fault broke the connection.
+    // An error means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;

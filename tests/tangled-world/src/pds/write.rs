@@ -20,7 +20,7 @@ use crate::{
 
 const MOST_WRITES: usize = 200;
 
-/// What a write does to its record.
+/// Effect of a write on its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,

@@ -145,7 +145,7 @@ fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {
             "yes",
             "`--yes` should only be used with `--delete-last` or `--delete`",
         )
-        .with_hint("leave --yes away"));
+        .with_hint("omit `--yes`"));
     }
     let files = !args.attach.attach.is_empty();
     for (flag, is_set) in [

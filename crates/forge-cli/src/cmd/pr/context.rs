@@ -11,7 +11,7 @@ use forge::context::{
     ContextEvent, ContextObserver, ContextReq, ContextSection, LATEST_REVIEW, PullContext, context,
 };
 use forge_core::{
-    Error, Hint, Locator, Repo, Result, locator,
+    Error, Hint, Locator, Repo, RepoId, Result, locator,
     model::{DiffReq, PrFields},
 };
 
@@ -94,6 +94,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     check_repo(ctx, repo, named)?;
     let selected =
         select::newest_pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    check_record(ctx, repo, named, selected.repo.id()).await?;
     req.since.clone_from(&args.since);
     let needs_commits = [ContextSection::Diff, ContextSection::Source];
     if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
@@ -159,23 +160,59 @@ pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) 
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());
     };
-    let hosts = ctx.forges()?.hosts();
-    let of = |text: &str| match locator::parse(text, hosts).map(|parsed| parsed.locator) {
-        Ok(Locator::Pull { id, .. }) => Some(id.repo),
-        Ok(Locator::Repo(id)) => Some(id),
-        _ => None,
-    };
-    match (of(flag), of(selector)) {
-        (Some(of_flag), Some(named))
-            if ctx.forges()?.absolute(&of_flag).comparison_key()
-                != ctx.forges()?.absolute(&named).comparison_key() =>
-        {
-            Err(Error::invalid(
-                "repo",
-                format!("-R is {of_flag}, but the pull request is in {named}"),
-            )
-            .with_hint("name the repository once"))
+    match (named_repo(ctx, flag)?, named_repo(ctx, selector)?) {
+        (Some(of_flag), Some(named)) if of_flag.comparison_key() != named.comparison_key() => {
+            Err(contradiction(&of_flag, &named))
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses an at-uri of a repository other than `-R`. An at-uri does not name the repository, so
+/// the check needs the repository in which the pull request was `found`.
+pub(super) async fn check_record(
+    ctx: &Ctx,
+    repo: Option<&str>,
+    selector: Option<&str>,
+    found: &RepoId,
+) -> Result<()> {
+    let (Some(flag), Some(selector)) = (repo, selector) else {
+        return Ok(());
+    };
+    let forges = ctx.forges()?;
+    let selector = locator::parse(selector, forges.hosts()).map(|parsed| parsed.locator);
+    let (Ok(Locator::Record(_)), Some(of_flag)) = (selector, named_repo(ctx, flag)?) else {
+        return Ok(());
+    };
+    if of_flag.comparison_key() == found.comparison_key() {
+        return Ok(());
+    }
+    // On tangled a repository has several names.
+    let of_flag = match of_flag.kind == found.kind {
+        true => forges.open(&of_flag, ctx.policy()?).await?.info().await?.id,
+        false => of_flag,
+    };
+    match of_flag.comparison_key() == found.comparison_key() {
+        true => Ok(()),
+        false => Err(contradiction(&of_flag, found)),
+    }
+}
+
+/// Returns the repository that a locator names; `None` if only the forge knows the repository.
+fn named_repo(ctx: &Ctx, text: &str) -> Result<Option<RepoId>> {
+    let forges = ctx.forges()?;
+    let named = match locator::parse(text, forges.hosts()).map(|parsed| parsed.locator) {
+        Ok(Locator::Pull { id, .. }) => id.repo,
+        Ok(Locator::Repo(id)) => id,
+        _ => return Ok(None),
+    };
+    Ok(Some(forges.absolute(&named)))
+}
+
+fn contradiction(of_flag: &RepoId, named: &RepoId) -> Error {
+    Error::invalid(
+        "repo",
+        format!("-R is {of_flag}, but the pull request is in {named}"),
+    )
+    .with_hint("name the repository once")
 }

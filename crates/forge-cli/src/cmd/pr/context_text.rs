@@ -9,7 +9,7 @@ use forge::context::{
 use forge_core::{
     Action, Hint, Op, PrKey,
     model::{Check, CheckStatus, Comment, LinkState, PrState, Thread},
-    text,
+    text::{self, Quote},
 };
 
 use crate::ui::{color::Palette, json::model_name};
@@ -93,9 +93,9 @@ impl ContextPage {
 
     /// Quotes foreign text: each line begins with a bar.
     fn quote(&mut self, foreign: &str) {
-        for line in text::neutralise(foreign).lines() {
-            let _ = writeln!(self.out, "    │ {line}");
-        }
+        let prefix = "    │ ";
+        self.out
+            .push_str(&text::quote(foreign, Quote::Lines { prefix }));
     }
 
     /// Quotes the start of a description or comment.
@@ -413,9 +413,10 @@ impl ContextPage {
             let head = format!("{} {}", one(&file.path), file.class.name());
             self.line(&self.palette.cyan(&head));
             for excerpt in &file.excerpts {
-                let text = text::neutralise(&excerpt.text);
-                for (n, line) in (excerpt.line..).zip(text.lines()) {
-                    let _ = writeln!(self.out, "{n:>6} │ {line}");
+                for (n, line) in (excerpt.line..).zip(excerpt.text.split_inclusive('\n')) {
+                    let prefix = &format!("{n:>6} │ ");
+                    self.out
+                        .push_str(&text::quote(line, Quote::Lines { prefix }));
                 }
             }
             self.omitted(&file.omitted);

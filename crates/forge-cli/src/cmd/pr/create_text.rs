@@ -227,7 +227,7 @@ impl DescriptionStart {
     }
 }
 
-/// What the user wants to do after title and description.
+/// The user's choice after title and description.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
     Submit,

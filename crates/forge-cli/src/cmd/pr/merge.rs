@@ -135,7 +135,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     req.clone = ctx.clone_of(&selected.repo).await;
     let open = |pull: &&PullRequest| pull.state == PrState::Open;
     if asks && let Some(pull) = seen.as_ref().filter(open) {
-        merge_prompt::show(ctx, pull);
+        merge_prompt::show(ctx, &selected.repo, pull);
     }
     if args.selector.is_none()
         && let Some(pull) = seen.as_ref().or(selected.found()).filter(open)

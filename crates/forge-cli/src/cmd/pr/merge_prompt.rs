@@ -1,5 +1,6 @@
 //! Summary and questions of `forge pr merge` on a terminal without a method flag.
 
+use forge::workflow::linked_issues;
 use forge_core::{
     Action, Capability, Error, Hint, Op, Param, PrId, PrKey, Precondition, Repo, Result,
     model::{
@@ -18,8 +19,12 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Prints the summary: number, title, branches, checks and open threads.
-pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
+/// Maximum number of issues in the summary; the others are counted.
+const MAX_NAMED: usize = 10;
+
+/// Prints the summary: number, title, branches, checks and open threads. Where only texts and
+/// references link issues, also those issues.
+pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let ui = &ctx.ui;
     ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
     let c = ui.err_palette();
@@ -33,6 +38,20 @@ pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
         facts.push(c.yellow(&counted(open, "open thread")));
     }
     ui.note(&format!("  {}", facts.join(" • ")));
+    let Ok(forges) = ctx.forges() else {
+        return;
+    };
+    // The references of a record are not in the text that the user has read.
+    let issues = linked_issues(pull, repo, forges.hosts());
+    let more = issues.len().saturating_sub(MAX_NAMED);
+    let named = issues.iter().take(MAX_NAMED);
+    let mut names: Vec<String> = named.map(|issue| issue.id.to_string()).collect();
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    if !names.is_empty() {
+        ui.note(&format!("  closes {}", text::one_line(&names.join(", "))));
+    }
 }
 
 /// Returns the line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.

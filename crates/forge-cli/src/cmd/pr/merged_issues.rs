@@ -46,7 +46,7 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // This merge also closes issues that somebody had reopened before it.
+    // A merge also closes issues that somebody had reopened earlier.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -72,12 +72,11 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
 }
 
 /// Returns the merged pull request with the issues that it closes. Sends no request and returns
-/// `None` if only lines of the description can link issues and it has no such line.
+/// `None` if only lines of the description and references can link issues, and there are none.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
-    let is_text = !closes_itself(repo);
-    if is_text {
+    if !closes_itself(repo) && pull.closing_references.is_empty() {
         let named = mentions(&pull.description, hosts, &mut Vec::new());
         if !named.iter().any(|mention| mention.closes) {
             return None;

@@ -71,7 +71,7 @@ pub struct CoArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
-    /// What is checked out, and where.
+    /// The arguments of `pr checkout`.
     #[command(flatten)]
     pub checkout: checkout::CheckoutArgs,
 }

@@ -372,7 +372,7 @@ struct FileComment {
     subject_type: SubjectType,
 }
 
-/// What a comment is about. The line may be missing only if this is explicitly `file`.
+/// Subject of a comment. Only a comment with an explicit `file` may have no line.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum SubjectType {

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_name_keeps_its_comma() {
+    fn comma_in_quoted_name_is_kept() {
         for (typed, wanted) in [
             ("bug", &["bug"][..]),
             ("bug,help wanted", &["bug", "help wanted"]),

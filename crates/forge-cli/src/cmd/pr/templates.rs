@@ -21,7 +21,7 @@ const MAX_CHOICES: usize = 50;
 /// Maximum size of a template, in bytes.
 const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
-/// What a template describes.
+/// Kind of item for which a template is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateKind {
     /// A pull request.

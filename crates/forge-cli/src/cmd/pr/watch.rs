@@ -13,7 +13,7 @@ use forge::{
 use forge_core::{Error, Result, model::PrFields, text};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::context::check_repo;
+use super::context::{check_record, check_repo};
 use crate::{
     args::{output::JsonArgs, wait::parse_duration},
     ctx::Ctx,
@@ -62,6 +62,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     check_repo(ctx, repo, named)?;
     let selected =
         select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    check_record(ctx, repo, named, selected.repo.id()).await?;
     let settings = ctx.config()?.context_settings();
     let pace = Pace::new(args.interval, MAX_PAUSE).with_timeout(args.timeout);
     let req = WatchReq::new(until, pace, settings.clone());

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use forge::workflow::{AdvanceReport, Workflow};
-use forge_core::{Result, model::IssueId, text};
+use forge_core::{RepoId, Result, model::IssueId, text};
 
 use super::shared::{
-    IssueArg, fields, issue_json, json_or_null, selection, short, state_word, warn,
+    IssueArg, fields, issue_json, issue_name, json_or_null, selection, state_word, warn,
 };
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
@@ -73,7 +73,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> R
         let plan = advance(&workflow, &id, args, true, None).await?;
         let count = plan.advanced.len();
         if count > 1 {
-            for line in moves(&plan) {
+            for line in moves(&plan, &id.repo) {
                 ctx.ui.note(&line);
             }
             let to = text::one_line(&plan.target_state).into_owned();
@@ -89,16 +89,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> R
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
         None => {
-            for line in moves(&report) {
+            for line in moves(&report, &id.repo) {
                 ctx.ui.line(&line)?;
             }
             for left in &report.skipped {
-                let line = format!("skipped: {} ({})", short(&left.id), left.reason);
+                let name = issue_name(&left.id, &id.repo);
+                let line = format!("skipped: {name} ({})", left.reason);
                 ctx.ui.note(&text::one_line(&line));
             }
             for failed in &report.errors {
-                ctx.ui
-                    .caution(&format!("{}: {}", short(&failed.id), failed.error));
+                let name = issue_name(&failed.id, &id.repo);
+                ctx.ui.caution(&format!("{name}: {}", failed.error));
             }
             if report.advanced.is_empty() && report.errors.is_empty() {
                 ctx.ui.note("nothing to move");
@@ -127,13 +128,13 @@ async fn advance(
     }
 }
 
-fn moves(report: &AdvanceReport) -> Vec<String> {
+fn moves(report: &AdvanceReport, own: &RepoId) -> Vec<String> {
     let would = match report.dry_run {
         true => "would move ",
         false => "",
     };
     let line = |moved: &forge::workflow::AdvancedIssue| {
-        let (id, from) = (short(&moved.id), state_word(&moved.from_state));
+        let (id, from) = (issue_name(&moved.id, own), state_word(&moved.from_state));
         text::one_line(&format!("{would}{id}: {from} -> {}", moved.to_state)).into_owned()
     };
     report.advanced.iter().map(line).collect()

@@ -23,7 +23,7 @@ pub struct WorkflowClaimArgs {
     /// Replace the claim of another holder; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Who claims the issue.
+    /// Holder of the claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line

@@ -5,7 +5,8 @@ use forge::workflow::Convergence;
 use forge_core::{Result, text};
 
 use super::shared::{
-    IssueArg, count, fields, issue_json, json_or_null, selection, short, state_word, warn, word,
+    IssueArg, count, fields, issue_json, issue_name, json_or_null, selection, state_word, warn,
+    word,
 };
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
@@ -69,7 +70,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) 
                     None => "not in the order of work".to_owned(),
                 };
                 let state = state_word(&blocker.current_state);
-                let line = format!("{}: {state}, {behind}", short(&blocker.id));
+                let name = issue_name(&blocker.id, &id.repo);
+                let line = format!("{name}: {state}, {behind}");
                 ctx.ui.line(&text::one_line(&line))?;
             }
         }

@@ -6,7 +6,7 @@ use forge_core::Result;
 
 use super::{
     position::member_table,
-    shared::{IssueArg, fields, id_json, issue_json, member_json, selection, short, warn},
+    shared::{IssueArg, fields, id_json, issue_json, issue_name, member_json, selection, warn},
 };
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
@@ -43,9 +43,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGroupArgs) -> Res
         selection.print(&ctx.ui, &selection.object(&group))?;
         return Ok(Exit::Ok);
     }
-    ctx.ui.page(&member_table(ctx, &group.issues))?;
+    ctx.ui.page(&member_table(ctx, &group.issues, &id.repo))?;
     for cycle in &group.group.cycles {
-        let names: Vec<String> = cycle.iter().map(short).collect();
+        let names: Vec<String> = cycle
+            .iter()
+            .map(|other| issue_name(other, &id.repo))
+            .collect();
         ctx.ui
             .caution(&format!("these wait for each other: {}", names.join(", ")));
     }

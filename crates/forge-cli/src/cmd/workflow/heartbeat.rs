@@ -4,7 +4,7 @@ use clap::Args;
 use forge::workflow::{Claim, took_effect};
 use forge_core::{Result, text};
 
-use super::shared::{IssueArg, fields, json_or_null, selection, short};
+use super::shared::{IssueArg, fields, issue_name, json_or_null, selection};
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -41,7 +41,8 @@ fields! {
         "since", |c| Json::text(c.since.to_string());
 }
 
-/// Renews the lease. A renewal without effect is a failure.
+/// Renews the lease. A renewal without effect is a failure: the line of the claim would read as a
+/// success, so only JSON has the claim then.
 ///
 /// # Errors
 ///
@@ -54,9 +55,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) ->
     let claim = ctx.ui.outcome(outcome)?;
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&claim))?,
+        None if !is_renewed => {}
         None => ctx.ui.line(&text::one_line(&format!(
             "{}: claim {} of {} until {}",
-            short(&id),
+            issue_name(&id, &id.repo),
             claim.id,
             claim.holder,
             claim.expires_at()

@@ -29,7 +29,7 @@ pub fn run(ctx: &Ctx, args: &WorkflowNewArgs) -> Result<Exit> {
     written.map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => Error::new(
             ErrorKind::AlreadyExists { existing: None },
-            format!("{shown} is there already; nothing was written"),
+            format!("{shown} already exists; nothing was written"),
         )
         .with_hint("name another file, or check the existing file with `forge workflow lint -f`"),
         _ => Error::invalid("file", format!("{shown} cannot be written: {e}")).with_source(e),

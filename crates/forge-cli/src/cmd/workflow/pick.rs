@@ -5,8 +5,8 @@ use forge::workflow::{ClaimRequest, PickRequest, PickResult};
 use forge_core::{Result, text};
 
 use super::shared::{
-    HolderArgs, change_json, change_line, command_named, count, fields, issue_json, member_json,
-    selection, short,
+    HolderArgs, change_json, change_line, command_named, count, fields, issue_json, issue_name,
+    member_json, selection,
 };
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
@@ -24,7 +24,7 @@ pub struct WorkflowPickArgs {
     /// The workflow's command that takes the issue, such as research, or a role
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Who claims the issue, with --claim.
+    /// Holder of the claim, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// The largest estimate [default: the limit of the workflow]
@@ -95,7 +95,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Resu
         return Ok(exit);
     }
     if let Some(found) = &picked.pick.issue {
-        let line = format!("{} {}", short(&found.member.id), found.member.title);
+        let name = issue_name(&found.member.id, repo.id());
+        let line = format!("{name} {}", found.member.title);
         ctx.ui.line(&text::one_line(&line))?;
     }
     ctx.ui.line(&text::one_line(&picked.pick.reason))?;
@@ -105,7 +106,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Resu
     for (id, reason) in &picked.pick.skipped {
         ctx.ui.note(&text::one_line(&format!(
             "skipped: {} ({reason})",
-            short(id)
+            issue_name(id, repo.id())
         )));
     }
     if picked.truncated && picked.pick.issue.is_none() {

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use forge::workflow::{GroupView, Member, Position};
-use forge_core::{Result, text};
+use forge_core::{RepoId, Result, model::IssueId, text};
 
 use super::shared::{
-    IssueArg, fields, id_json, issue_json, json_or_null, member_json, selection, short, state_word,
-    warn, word,
+    IssueArg, fields, id_json, issue_json, issue_name, json_or_null, member_json, selection,
+    state_word, warn, word,
 };
 use crate::{
     args::output::JsonArgs,
@@ -80,12 +80,12 @@ const MEMBERS: &[Column] = &[
     },
 ];
 
-/// Returns the members of a group as a table.
-pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
+/// Returns the members of a group of an issue of `own` as a table.
+pub(super) fn member_table(ctx: &Ctx, members: &[Member], own: &RepoId) -> String {
     let cell = |text: &str| Cell::plain(text::one_line(text));
     let rows = members.iter().map(|member| {
         vec![
-            cell(&short(&member.id)),
+            cell(&issue_name(&member.id, own)),
             cell(state_word(&member.state)),
             cell(member.estimate.as_deref().unwrap_or_default()),
             cell(member.priority.as_deref().unwrap_or_default()),
@@ -117,12 +117,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
             page.push_str(&format!("{what}: {}\n", items.join(", ")));
         }
     };
+    let name = |other: &IssueId| issue_name(other, &id.repo);
     let blocking = position.convergence.blocking.iter();
-    let blocking = blocking.map(|m| format!("{} ({})", short(&m.id), state_word(&m.state)));
+    let blocking = blocking.map(|m| format!("{} ({})", name(&m.id), state_word(&m.state)));
     line("waits for", blocking.collect());
     line(
         "needs a person",
-        position.needs_human.iter().map(short).collect(),
+        position.needs_human.iter().map(name).collect(),
     );
     line("unknown states", position.unknown_states.clone());
     line("phases left", position.remaining_phases.clone());
@@ -131,7 +132,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         vec![word(position.recommendation).to_owned()],
     );
     let page = text::neutralise(&page).into_owned();
-    ctx.ui
-        .page(&format!("{page}\n{}", member_table(ctx, &group.issues)))?;
+    ctx.ui.page(&format!(
+        "{page}\n{}",
+        member_table(ctx, &group.issues, &id.repo)
+    ))?;
     Ok(Exit::Ok)
 }

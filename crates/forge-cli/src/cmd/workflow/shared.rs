@@ -3,10 +3,10 @@
 use clap::Args;
 use forge::workflow::{
     Claim, DEFAULT_LEASE_S, Definition, LeftIssue, Member, MergeReport, MergeStep, Recommendation,
-    StateChange, Workflow,
+    StateChange, Workflow, name_in,
 };
 use forge_core::{
-    Error, Outcome, PrKey, Result, Warning,
+    Error, Outcome, PrKey, RepoId, Result, Warning,
     model::{IssueId, IssueReason},
     text,
 };
@@ -48,7 +48,7 @@ impl IssueArg {
     }
 }
 
-/// Who takes an issue, and for how long.
+/// Holder and duration of a claim.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HolderArgs {
     /// The holder's name in the claim [default: the account]
@@ -88,12 +88,9 @@ pub(super) fn command_named<'n>(
     })
 }
 
-/// Names an issue: `#7`, or its at-uri.
-pub(super) fn short(id: &IssueId) -> String {
-    match &id.key {
-        PrKey::Number(number) => format!("#{number}"),
-        PrKey::Record(uri) => text::one_line(uri).into_owned(),
-    }
+/// Names an issue: `#7`, `owner/name#7` if it is not of `own`, or its at-uri.
+pub(super) fn issue_name(id: &IssueId, own: &RepoId) -> String {
+    text::one_line(&name_in(id, own)).into_owned()
 }
 
 /// Returns the JSON members that identify an issue, followed by `others`.
@@ -227,7 +224,8 @@ pub(super) fn selection<T>(
 
 /// Describes a move: `#3: In Review -> Done (closed)`, with the claim.
 pub(super) fn change_line(change: &StateChange) -> String {
-    let mut line = format!("{}: {}", short(&change.id), change.previous_state);
+    let id = issue_name(&change.id, &change.id.repo);
+    let mut line = format!("{id}: {}", change.previous_state);
     if change.previous_state != change.new_state {
         line.push_str(&format!(" -> {}", change.new_state));
     }

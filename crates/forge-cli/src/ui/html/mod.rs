@@ -1,12 +1,15 @@
 //! HTML that is safe by its types: markup is `&'static str`, and all other text goes through
-//! `escape`.
+//! [`text::quote`].
 
 mod markdown;
 
 use std::fmt::Write as _;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use forge_core::{Timestamp, text};
+use forge_core::{
+    Timestamp,
+    text::{self, Quote},
+};
 use sha2::{Digest as _, Sha256};
 
 /// The HTML of a page, or of a part of a page.
@@ -115,9 +118,9 @@ impl HtmlWriter {
         self.out
     }
 
-    /// Writes escaped text.
+    /// Writes escaped text. Control and invisible characters are shown as on a terminal.
     pub fn text(&mut self, text: &str) {
-        escape(text, &mut self.out);
+        self.out.push_str(&text::quote(text, Quote::Html));
     }
 
     /// Writes foreign text within a line, isolating its writing direction.
@@ -183,7 +186,7 @@ impl HtmlWriter {
         let is_safe = is_safe_url(url);
         if is_safe {
             self.out.push_str("<a rel=\"noreferrer noopener\" href=\"");
-            escape(url, &mut self.out);
+            self.text(url);
             self.out.push_str("\">");
         }
         is_safe
@@ -245,7 +248,7 @@ impl HtmlWriter {
             }
             Attr::Label(label) => {
                 self.out.push_str("aria-label=\"");
-                escape(label, &mut self.out);
+                self.text(label);
                 write!(self.out, "\"")
             }
             Attr::Id(anchor) => {
@@ -259,21 +262,6 @@ impl HtmlWriter {
                 write!(self.out, "\"")
             }
         };
-    }
-}
-
-/// Escapes text for elements and double-quoted attributes. Control and invisible characters are
-/// shown as on a terminal.
-fn escape(text: &str, out: &mut String) {
-    for c in text::neutralise(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
     }
 }
 

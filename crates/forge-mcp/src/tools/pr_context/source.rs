@@ -1,6 +1,7 @@
 //! Shows the changed files at the head commit.
 
 use forge::context::{PackedSource, SourceExcerpt, SourceFile};
+use forge_core::text::{self, Quote};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -51,8 +52,11 @@ fn range(excerpt: &SourceExcerpt) -> String {
 /// Returns the lines with line numbers, so that no line can imitate the server's text.
 fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
     let text = c.source(&excerpt.text);
-    let lines = text.lines().zip(excerpt.line..);
-    let lines = lines.map(|(line, n)| format!("{n}| {line}\n"));
+    let lines = text.split_inclusive('\n').zip(excerpt.line..);
+    let lines = lines.map(|(line, n)| {
+        let prefix = &format!("{n}| ");
+        text::quote(line, Quote::Lines { prefix })
+    });
     format!("lines {}\n{}", range(excerpt), lines.collect::<String>())
 }
 

@@ -32,9 +32,9 @@ pub(super) struct ContextThreadOut {
 
 impl ContextThreadOut {
     /// Splits a thread as [`ThreadOut::parts`] does. The first part has the hunk. A resolved thread
-    /// has neither comments nor hunk.
-    fn parts(thread: &Thread, most: usize, c: &Cleaner) -> Vec<Self> {
-        let (parts, hunk) = match thread.resolved {
+    /// has neither comments nor hunk, unless `with_resolved` is true.
+    fn parts(thread: &Thread, with_resolved: bool, most: usize, c: &Cleaner) -> Vec<Self> {
+        let (parts, hunk) = match thread.resolved && !with_resolved {
             true => (vec![ThreadOut::bare(thread, c)], None),
             false => (ThreadOut::parts(thread, c), hunk_of(thread)),
         };
@@ -151,9 +151,11 @@ impl SectionItem for ContextReviewOut {
     }
 }
 
-/// Adds the threads: open threads with their comments, resolved threads without.
+/// Adds the threads: open threads with their comments, resolved threads only if `with_resolved` is
+/// true.
 pub(super) fn section(
     all: &[Thread],
+    with_resolved: bool,
     max: usize,
     c: &Cleaner,
     blocks: &mut Blocks,
@@ -161,11 +163,10 @@ pub(super) fn section(
     let resolved = all.iter().filter(|t| t.resolved).count();
     let note = match resolved {
         0 => String::new(),
-        n => {
-            format!(", {n} resolved without its comments: pr_view include=threads format=detailed")
-        }
+        n if with_resolved => format!(", {n} resolved"),
+        n => format!(", {n} resolved without its comments: include=comments"),
     };
-    let parts = |t: &Thread| ContextThreadOut::parts(t, extra(max), c);
+    let parts = |t: &Thread| ContextThreadOut::parts(t, with_resolved, extra(max), c);
     let shown = all.iter().flat_map(parts).collect();
     blocks.section("threads", &note, shown, false, c)
 }

@@ -156,8 +156,11 @@ pub(super) fn packed(
     if diff.truncated {
         html.within("p", &[], |html| {
             html.leaf("strong", &[], "Not all of it is shown. ");
-            html.text("Each file says what is left out, and why. To get it, ");
-            html.theirs(whole_diff);
+            html.text("Each file says what is left out, and why.");
+            if diff.recovery.is_some() {
+                html.text(" To get it, ");
+                html.theirs(whole_diff);
+            }
         });
     }
     for file in &diff.files {
@@ -248,6 +251,7 @@ fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     }
 }
 
+/// Writes what is left out of a file, and how to read what the whole diff lacks too.
 fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
@@ -256,10 +260,13 @@ fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };
-        let said = match lines > 0 && reason.is_in_whole_diff() {
+        let mut said = match lines > 0 && reason.is_in_whole_diff() {
             true => format!("{} not shown: {why}", plural(lines, "line", "lines")),
             false => format!("Not shown: {why}"),
         };
+        if let Some(recovery) = reason.recovery() {
+            said.push_str(&format!("; {recovery}"));
+        }
         html.leaf("p", &[Attr::Class("note soft small")], &said);
     }
 }
