@@ -185,7 +185,7 @@ impl Workflow {
         let states = self.pick_states(req, &pickers)?;
         let queries = self.pick_query(&states);
         let mut lists = states.iter().zip(&queries);
-        let mut list = None;
+        let mut list: Option<(&String, &IssueQuery)> = None;
         let mut scan = PickScan::default();
         loop {
             // Once the best issue is found to be claimed, a later page may have the next best.
