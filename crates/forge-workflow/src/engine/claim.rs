@@ -25,6 +25,8 @@ use crate::{
 pub const DEFAULT_LEASE_S: u64 = 3600;
 /// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
+/// Context key of the error for an issue that has left the state from which it was picked.
+pub(super) const LEFT: &str = "left";
 /// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
 /// Maximum number of moves after an expired lease. A move is repeated if another writer was faster,
@@ -81,6 +83,16 @@ impl Workflow {
         id: &IssueId,
         req: &ClaimRequest<'_>,
     ) -> Result<Outcome<StateChange>> {
+        self.claim_in(id, req, None).await
+    }
+
+    /// Claims an issue. If it was picked from the state `picked`, it must still be in that state.
+    pub(super) async fn claim_in(
+        &self,
+        id: &IssueId,
+        req: &ClaimRequest<'_>,
+        picked: Option<&str>,
+    ) -> Result<Outcome<StateChange>> {
         let lock = self
             .definition
             .command(req.command)
@@ -101,22 +113,24 @@ impl Workflow {
             true => {
                 // Refuses an unknown command, with a list of the known ones.
                 self.definition.command_named(req.command)?;
-                self.take(id, &moved, None, strict).await
+                self.take(id, &moved, None, strict, picked).await
             }
             false => {
                 let resolved = resolve(&self.definition, &to, req.command)?;
-                self.take(id, &moved, Some(&resolved), strict).await
+                self.take(id, &moved, Some(&resolved), strict, picked).await
             }
         }
     }
 
-    /// Claims an issue and moves it to `to`, if given; with `strict` only along the workflow graph.
+    /// Claims an issue and moves it to `to`, if given; with `strict` only along the workflow graph,
+    /// and with `picked` only from that state.
     pub(super) async fn take(
         &self,
         id: &IssueId,
         req: &MoveRequest<'_>,
         to: Option<&ResolvedState<'_>>,
         strict: bool,
+        picked: Option<&str>,
     ) -> Result<Outcome<StateChange>> {
         let lease_s = check_lease(req.lease_s)?;
         let holder = match req
@@ -130,6 +144,9 @@ impl Workflow {
         let mut warnings: Option<Vec<Warning>> = None;
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
+            if let Some(picked) = picked {
+                self.check_still_in(&sheet, picked)?;
+            }
             let (over, forced) = self.check_free(&sheet, req)?;
             if let Some(to) = to {
                 self.check_way(&sheet.issue, to, strict)?;
@@ -443,6 +460,32 @@ impl Workflow {
     /// Fails with `not_found`.
     pub async fn trail(&self, id: &IssueId) -> Result<Trail> {
         Ok(self.ledger.read(id).await?.trail)
+    }
+
+    /// Refuses an unclaimed issue that has left the state from which it was picked.
+    fn check_still_in(&self, sheet: &IssueTrail, picked: &str) -> Result<()> {
+        let claim = sheet.trail.claim.as_ref();
+        let is_held = claim.is_some_and(|claim| !claim.is_expired(now()));
+        let at = self.state_of(&sheet.issue);
+        let state = at.as_deref().and_then(|name| self.definition.state(name));
+        let stays = sheet.issue.state == IssueState::Open && state == self.definition.state(picked);
+        if is_held || stays {
+            return Ok(());
+        }
+        let at = at.unwrap_or_else(|| "no state".to_owned());
+        let message = format!(
+            "cannot claim {}: it was picked from {picked} and is now in {}",
+            short(&sheet.issue.id),
+            forge_core::text::one_line(&at)
+        );
+        let kind = ErrorKind::Conflict {
+            what: Changed::Record,
+            expected: picked.to_owned(),
+            actual: at,
+        };
+        Err(Error::new(kind, message)
+            .with_hint("pick again")
+            .with_context(LEFT, picked.to_owned()))
     }
 
     /// Refuses a claim on an issue that is claimed or closed. Returns the claim that the new one

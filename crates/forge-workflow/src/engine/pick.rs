@@ -8,7 +8,7 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{ClaimRequest, StateChange, Workflow, now};
+use super::{ClaimRequest, StateChange, Workflow, claim::LEFT, now};
 use crate::{
     Candidate, Command, Definition, Pick,
     member::order,
@@ -221,14 +221,19 @@ impl Workflow {
                         command: command.unwrap_or(claim.command),
                         ..*claim
                     };
-                    match self.claim(&id, &claim).await {
+                    match self.claim_in(&id, &claim, Some(state)).await {
                         Ok(claimed) => return Ok(scan.done(picked, Some(claimed))),
+                        Err(e) if has_left(&e) => {
+                            scan.candidates.retain(|c| c.member.id != id);
+                            continue;
+                        }
                         Err(e) => Some(held_by(&e).ok_or(e)?),
                     }
                 }
             };
             match holder {
-                // Each claimed issue is marked once, so the number of candidates bounds the loop.
+                // Each issue is marked or dropped once, so the number of candidates bounds the
+                // loop.
                 Some(holder) => scan.mark_held(&id, &holder),
                 None => return Ok(scan.done(picked, None)),
             }
@@ -401,6 +406,11 @@ impl Workflow {
         let estimate = estimate.and_then(|e| definition.estimate_rank(&e));
         Ok(priority == Some(0) && estimate == smallest)
     }
+}
+
+/// Returns true if a claim was refused because the issue has left the state of the pick.
+fn has_left(error: &Error) -> bool {
+    error.context().iter().any(|(key, _)| *key == LEFT)
 }
 
 /// Returns the holder named in the error of a refused claim.

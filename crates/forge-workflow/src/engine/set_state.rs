@@ -121,7 +121,7 @@ impl Workflow {
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
-            return self.take(id, req, Some(&resolved), strict).await;
+            return self.take(id, req, Some(&resolved), strict, None).await;
         }
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;

@@ -492,7 +492,7 @@ async fn pick_passes_over_all_claimed_issues() {
 }
 
 #[tokio::test]
-async fn pick_of_a_role_takes_inputs_of_all_its_commands() {
+async fn pick_of_role_takes_inputs_of_all_commands() {
     let mut definition = Definition::preset("ralph").unwrap();
     for (command, input, estimate) in [
         ("plan", "Ready for Plan", "S"),
