@@ -220,7 +220,8 @@ pub struct Definition {
     /// Optional prefix of the names of commands.
     #[serde(default)]
     pub command_prefix: String,
-    /// Treatment of a claim if the group of the issue has not converged.
+    /// Treatment of a claim if the group of the issue has not converged. Only claims of commands
+    /// that take issues from [`PhaseRule::at`] of a phase with [`Blocking::Behind`] are checked.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
     /// True if issues may move only along [`State::next`].
@@ -287,7 +288,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds.
+    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds, except a
+    /// convergence gate without effect.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -337,24 +339,44 @@ impl Definition {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
-    /// Finds a command by name. If there is none, finds the first command that has `name` as its
-    /// role.
+    /// Finds a command by name. If there is none, finds all commands that have `name` as their
+    /// role. Each has its name without the prefix.
     ///
     /// # Errors
     ///
     /// Fails as [`Self::command_named`] does.
-    pub fn command_or_role(&self, name: &str) -> Result<&Command> {
+    pub(crate) fn commands_or_role(&self, name: &str) -> Result<Vec<(&str, &Command)>> {
+        if let Some((name, command)) = self.commands.get_key_value(self.bare_name(name)) {
+            return Ok(vec![(name.as_str(), command)]);
+        }
         let wanted = name.trim().to_lowercase();
-        let role = |command: &&Command| {
+        let has_role = |command: &Command| {
             (command.role.as_ref()).is_some_and(|role| role.to_lowercase() == wanted)
         };
-        match self.command(name) {
-            Some(command) => Ok(command),
-            None => match self.commands.values().find(role) {
-                Some(command) => Ok(command),
-                None => self.command_named(name),
-            },
+        let all = self
+            .commands
+            .iter()
+            .filter(|(_, command)| has_role(command));
+        let found: Vec<_> = all
+            .map(|(name, command)| (name.as_str(), command))
+            .collect();
+        if found.is_empty() {
+            self.command_named(name)?;
         }
+        Ok(found)
+    }
+
+    /// Returns the state at which [`Self::convergence_gate`] checks the group before `command`
+    /// claims an issue: an input of the command that is [`PhaseRule::at`] of a phase with
+    /// [`Blocking::Behind`].
+    pub(crate) fn gate_of(&self, command: &Command) -> Option<&State> {
+        let phases = self.phases.iter();
+        let behind = phases.filter(|phase| phase.blocking == Some(Blocking::Behind));
+        let gates: Vec<&State> = behind
+            .filter_map(|phase| self.state(phase.at.as_deref()?))
+            .collect();
+        let mut inputs = command.inputs.iter().filter_map(|input| self.state(input));
+        inputs.find(|state| gates.contains(state))
     }
 
     /// Returns the command name with the prefix.

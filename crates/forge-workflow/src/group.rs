@@ -93,10 +93,10 @@ impl LinkMap {
             .filter(|key| !is_container(key))
             .cloned()
             .collect();
-        let truncated = self.known.len() >= MAX_GROUP
-            || reached
-                .iter()
-                .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));
+        // A group that is too large has a known member with a link to an unknown one.
+        let truncated = reached
+            .iter()
+            .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));
         let (ordered, cycles) = self.sort(&all);
         let ids = |keys: Vec<IssueSortKey>| -> Vec<IssueId> {
             keys.iter()
@@ -302,6 +302,27 @@ mod tests {
         }
         assert!(map.unknown().is_empty());
         assert!(!map.group_of(&id(1)).truncated);
+    }
+
+    #[test]
+    fn group_is_truncated_only_beyond_the_maximum() {
+        for (length, truncated) in [(MAX_GROUP, false), (MAX_GROUP + 1, true)] {
+            let mut map = LinkMap::default();
+            for n in 0..MAX_GROUP as u64 {
+                let next = (n + 1 < length as u64).then(|| id(n + 1));
+                let links = IssueLinks {
+                    blocking: next.into_iter().collect(),
+                    ..IssueLinks::default()
+                };
+                map.insert(id(n), links);
+            }
+            assert!(map.unknown().is_empty());
+            for seed in [0, 99, MAX_GROUP as u64 - 1] {
+                let found = map.group_of(&id(seed));
+                assert_eq!(found.members.len(), MAX_GROUP, "{length} from {seed}");
+                assert_eq!(found.truncated, truncated, "{length} from {seed}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use forge_core::{suggest, text::one_line};
 use serde::Serialize;
 
 use crate::{
-    Blocking, Definition,
+    Blocking, ConvergenceGate, Definition,
     form::{
         DefinitionText, FormCheck, KeyPath, MAX_MISTAKES, oversized, sanitize_text, shown_name,
     },
@@ -46,17 +46,44 @@ impl fmt::Display for Mistake {
 
 /// Finds the mistakes in `text`, in the order of the text. Empty if the text is valid. If there are
 /// more than fifty mistakes, the last entry says so.
+///
+/// In a valid text, a convergence gate without effect is a mistake that [`Definition::parse`]
+/// accepts.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
-    read(text).err().unwrap_or_default()
+    match read(text) {
+        Ok(definition) => idle_gate(text, &definition).into_iter().collect(),
+        Err(mistakes) => mistakes,
+    }
+}
+
+/// Finds a convergence gate that `text` sets although it never checks a claim.
+fn idle_gate(text: &str, definition: &Definition) -> Option<Mistake> {
+    const KEY: &str = "convergence_gate";
+    let mut commands = definition.commands.values();
+    let is_idle = definition.convergence_gate != ConvergenceGate::Off
+        && !commands.any(|command| definition.gate_of(command).is_some());
+    let (source, value) = DefinitionText::parse(text).ok()?;
+    // Without the key, nobody relies on the gate.
+    value.get(KEY).filter(|_| is_idle)?;
+    let path = [KEY.to_owned()];
+    let (line, column) = source.places(&[path.as_slice()]).pop()?;
+    Some(Mistake {
+        key: KEY.to_owned(),
+        message: "the gate checks no claim, because no command takes issues from the state `at` \
+                  of a phase with `blocking = \"behind\"`: add such a phase, or set it to \"off\""
+            .to_owned(),
+        line,
+        column,
+    })
 }
 
 /// Parses the definition in `text`.
 ///
 /// # Errors
 ///
-/// Fails with the mistakes that [`lint`] finds. If the text is neither TOML nor JSON, the only
-/// mistake is the first syntax error.
+/// Fails with the mistakes that [`lint`] finds, except a convergence gate without effect. If the
+/// text is neither TOML nor JSON, the only mistake is the first syntax error.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);
@@ -651,6 +678,28 @@ mod tests {
         keys.sort_unstable();
         let wanted = ["command.hero", "command_prefix", "estimate.max_pick"];
         assert_eq!(keys, wanted, "{found:?}");
+    }
+
+    #[test]
+    fn gate_without_effect_is_reported_and_accepted() {
+        let never = RALPH.replace("blocking = \"behind\"\nat = \"Ready for Plan\"\n", "");
+        for gate in ["warn", "block"] {
+            let set = |text: &str| text.replace("\"warn\"", &format!("{gate:?}"));
+            assert!(lint(&set(RALPH)).is_empty());
+            let text = set(&never);
+            let found = lint(&text);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].key, "convergence_gate");
+            let why = "the gate checks no claim, because no command takes issues";
+            assert!(found[0].message.starts_with(why), "{found:?}");
+            let line = text.lines().nth(found[0].line - 1).unwrap();
+            assert!(line.starts_with("convergence_gate"), "{line}");
+            Definition::parse(&text).unwrap();
+        }
+        let off = never.replace("\"warn\"", "\"off\"");
+        assert!(lint(&off).is_empty());
+        let default = never.replace("convergence_gate = \"warn\"\n", "");
+        assert!(lint(&default).is_empty());
     }
 
     #[test]

@@ -87,11 +87,12 @@ pub(crate) fn qualified(id: &IssueId) -> String {
     }
 }
 
-/// Returns the sort key: repository, then number.
+/// Returns the sort key: repository, then number. It is equal for all spellings of one repository.
 pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
+    let repo = id.repo.comparison_key();
     match &id.key {
-        PrKey::Number(n) => (id.repo.to_string(), *n, String::new()),
-        PrKey::Record(uri) => (id.repo.to_string(), u64::MAX, uri.clone()),
+        PrKey::Number(n) => (repo, *n, String::new()),
+        PrKey::Record(uri) => (repo, u64::MAX, uri.clone()),
     }
 }
 

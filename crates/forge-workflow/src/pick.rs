@@ -141,6 +141,14 @@ fn obstacle(
     (!fits).then(|| format!("its estimate is {}", one_line(estimate)))
 }
 
+/// Returns true if `command` takes issues of this estimate. An unknown estimate is allowed.
+pub(crate) fn is_pickable_size(definition: &Definition, command: &Command, estimate: &str) -> bool {
+    let rank = definition.estimate_rank(estimate);
+    let ranks = pickable_ranks(definition, Some(command), None);
+    let ranks = ranks.ok().flatten();
+    ranks.is_none_or(|ranks| rank.is_none_or(|rank| ranks.contains(&rank)))
+}
+
 /// Returns the positions of the allowed estimates in the scale, or `None` if all are allowed.
 pub(crate) fn pickable_ranks(
     definition: &Definition,

@@ -174,7 +174,7 @@ fn by_name<'d>(
 }
 
 /// Returns the states that a caller may name for a command: its outputs and its lock state.
-fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
+pub(crate) fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
@@ -192,12 +192,25 @@ pub fn check_transition(
     from: &State,
     to: &ResolvedState<'_>,
 ) -> Result<()> {
+    match definition.strict_transitions {
+        true => check_strict_transition(definition, from, to),
+        false => Ok(()),
+    }
+}
+
+/// Checks a move as [`check_transition`] does, even if the transitions of the definition are not
+/// strict.
+pub(crate) fn check_strict_transition(
+    definition: &Definition,
+    from: &State,
+    to: &ResolvedState<'_>,
+) -> Result<()> {
     let follows = from
         .next
         .iter()
         .any(|s| definition.state(s) == Some(to.state));
     let is_free = to.is_global && from.terminal.is_none();
-    if !definition.strict_transitions || from == to.state || follows || is_free {
+    if from == to.state || follows || is_free {
         return Ok(());
     }
     let next = match from.next.is_empty() {

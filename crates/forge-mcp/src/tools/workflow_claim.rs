@@ -134,7 +134,6 @@ impl Tool for WorkflowClaim {
         }
         let repo = call.repo(repo.as_deref()).await?;
         let workflow = call.server.forges().workflow(&repo).await?;
-        workflow.definition().command_named(&command)?;
         let (state, max_estimate) = (non_blank(args.state), non_blank(args.max_estimate));
         let mut pick = PickRequest::of_command(&command);
         pick.state = state.as_deref();

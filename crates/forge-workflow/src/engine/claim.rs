@@ -8,7 +8,7 @@ use forge_core::{
 use super::{
     Workflow, claim_lost_error, crowded, held, now,
     race::is_empty,
-    set_state::{check_force, finish_move},
+    set_state::{check_force, finish_move, name_state},
     with_setup,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     ledger::{is_done, took_effect, void, was_sent},
     member::short,
     resolve,
+    resolve::direct_states,
     trail::MAX_LEASE_S,
 };
 
@@ -24,6 +25,8 @@ use crate::{
 pub const DEFAULT_LEASE_S: u64 = 3600;
 /// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
+/// Context key of the error for an issue that has left the state from which it was picked.
+pub(super) const LEFT: &str = "left";
 /// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
 /// Maximum number of moves after an expired lease. A move is repeated if another writer was faster,
@@ -80,6 +83,16 @@ impl Workflow {
         id: &IssueId,
         req: &ClaimRequest<'_>,
     ) -> Result<Outcome<StateChange>> {
+        self.claim_in(id, req, None).await
+    }
+
+    /// Claims an issue. If it was picked from the state `picked`, it must still be in that state.
+    pub(super) async fn claim_in(
+        &self,
+        id: &IssueId,
+        req: &ClaimRequest<'_>,
+        picked: Option<&str>,
+    ) -> Result<Outcome<StateChange>> {
         let lock = self
             .definition
             .command(req.command)
@@ -95,25 +108,29 @@ impl Workflow {
             force: req.force,
         };
         check_force(req.force, req.reason)?;
+        let strict = self.definition.strict_transitions;
         match to.is_empty() {
             true => {
                 // Refuses an unknown command, with a list of the known ones.
                 self.definition.command_named(req.command)?;
-                self.take(id, &moved, None).await
+                self.take(id, &moved, None, strict, picked).await
             }
             false => {
                 let resolved = resolve(&self.definition, &to, req.command)?;
-                self.take(id, &moved, Some(&resolved)).await
+                self.take(id, &moved, Some(&resolved), strict, picked).await
             }
         }
     }
 
-    /// Claims an issue and moves it to `to`, if given.
+    /// Claims an issue and moves it to `to`, if given; with `strict` only along the workflow graph,
+    /// and with `picked` only from that state.
     pub(super) async fn take(
         &self,
         id: &IssueId,
         req: &MoveRequest<'_>,
         to: Option<&ResolvedState<'_>>,
+        strict: bool,
+        picked: Option<&str>,
     ) -> Result<Outcome<StateChange>> {
         let lease_s = check_lease(req.lease_s)?;
         let holder = match req
@@ -127,9 +144,12 @@ impl Workflow {
         let mut warnings: Option<Vec<Warning>> = None;
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
+            if let Some(picked) = picked {
+                self.check_still_in(&sheet, picked)?;
+            }
             let (over, forced) = self.check_free(&sheet, req)?;
             if let Some(to) = to {
-                self.check_way(&sheet.issue, to)?;
+                self.check_way(&sheet.issue, to, strict)?;
             }
             let warnings = match &mut warnings {
                 Some(warnings) => warnings.clone(),
@@ -349,12 +369,14 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Releases a claim. The issue moves to `to`. If that is `None`, it moves to the release state
-    /// of the command, or to the state before the claim.
+    /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command. If
+    /// that is `None`, it moves to the release state of the command, or to the state before the
+    /// claim.
     ///
     /// # Errors
     ///
-    /// Fails with `conflict` if the claim has ended, and with `invalid_input` (field `state`).
+    /// Fails with `conflict` if the claim has ended, with `invalid_input` (field `state`), and with
+    /// `precondition_failed` if strict transitions forbid the move to `to`.
     pub async fn release(
         &self,
         id: &IssueId,
@@ -377,20 +399,36 @@ impl Workflow {
             let back = command
                 .and_then(|c| c.release.as_deref())
                 .or(held.from.as_deref());
-            let goal = to.or(back.filter(|_| in_lock)).or(at.as_deref());
-            let Some(state) = goal.and_then(|name| self.definition.state(name)) else {
-                let names = self.definition.state_names();
+            let own = back.filter(|_| in_lock).or(at.as_deref());
+            let own = own.and_then(|name| self.definition.state(name));
+            // The state to which the issue goes in any case may be named, too. Any other one is a
+            // move of the command.
+            let other = to.filter(|to| own.is_none() || self.definition.state(to) != own);
+            let other = other
+                .map(|to| resolve(&self.definition, to, &held.command))
+                .transpose()?;
+            if let Some(other) = &other {
+                let strict = self.definition.strict_transitions;
+                self.check_way(&sheet.issue, other, strict)
+                    .map_err(name_state)?;
+            }
+            let Some(state) = other.map(|other| other.state).or(own) else {
+                let states = command.map(|c| direct_states(c).collect::<Vec<_>>().join(", "));
+                let names = states.unwrap_or_else(|| self.definition.state_names());
                 return Err(Error::invalid(
                     "state",
                     format!("{} had no state before it was claimed", short(id)),
                 )
                 .with_hint(format!("name the state to move it to: {names}")));
             };
+            let is_intent = other.is_some_and(|other| other.was_intent);
+            let intent = to.filter(|_| is_intent).map(|to| to.trim().to_owned());
             let edit = self.edit_to(&sheet.issue, state);
-            let mut change = StateChange {
+            let change = StateChange {
                 new_state: state.name.clone(),
                 closed: edit.state.map(|state| state == IssueState::Closed),
                 ended_claim: Some(held.id.clone()),
+                resolved_from: intent.clone(),
                 ..self.unmoved(
                     &sheet,
                     &MoveRequest {
@@ -399,12 +437,11 @@ impl Workflow {
                     },
                 )
             };
-            change.resolved_from = None;
             let event = TrailEvent::Moved {
                 from: at,
                 to: state.name.clone(),
                 command: change.command.clone(),
-                intent: None,
+                intent,
                 ends: Some(held.id),
                 merge: None,
             };
@@ -423,6 +460,32 @@ impl Workflow {
     /// Fails with `not_found`.
     pub async fn trail(&self, id: &IssueId) -> Result<Trail> {
         Ok(self.ledger.read(id).await?.trail)
+    }
+
+    /// Refuses an unclaimed issue that has left the state from which it was picked.
+    fn check_still_in(&self, sheet: &IssueTrail, picked: &str) -> Result<()> {
+        let claim = sheet.trail.claim.as_ref();
+        let is_held = claim.is_some_and(|claim| !claim.is_expired(now()));
+        let at = self.state_of(&sheet.issue);
+        let state = at.as_deref().and_then(|name| self.definition.state(name));
+        let stays = sheet.issue.state == IssueState::Open && state == self.definition.state(picked);
+        if is_held || stays {
+            return Ok(());
+        }
+        let at = at.unwrap_or_else(|| "no state".to_owned());
+        let message = format!(
+            "cannot claim {}: it was picked from {picked} and is now in {}",
+            short(&sheet.issue.id),
+            forge_core::text::one_line(&at)
+        );
+        let kind = ErrorKind::Conflict {
+            what: Changed::Record,
+            expected: picked.to_owned(),
+            actual: at,
+        };
+        Err(Error::new(kind, message)
+            .with_hint("pick again")
+            .with_context(LEFT, picked.to_owned()))
     }
 
     /// Refuses a claim on an issue that is claimed or closed. Returns the claim that the new one

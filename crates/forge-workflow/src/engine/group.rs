@@ -16,9 +16,6 @@ use crate::{
     position,
 };
 
-/// Maximum number of links between `seed` and a member. A longer chain is cut, with a warning.
-const MAX_LAYERS: usize = 50;
-
 /// The group of an issue.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -48,22 +45,11 @@ impl Workflow {
         let mut warnings = Vec::new();
         let mut failed = std::collections::BTreeSet::new();
         let mut next = vec![seed.clone()];
-        for layer in 0..=MAX_LAYERS {
-            if next.is_empty() {
-                break;
-            }
-            if layer == MAX_LAYERS {
-                warnings.push(Warning::new(format!(
-                    "the group has a chain of more than {MAX_LAYERS} issues; the rest is left out"
-                )));
-                break;
-            }
-            // However many links there are, the number of issues that are read never exceeds the
-            // maximum group size.
-            next.truncate(MAX_GROUP);
+        while !next.is_empty() {
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
-                if layer == 0 {
+                // Only the first layer, which is `seed`, is read before any issue is known.
+                if issues.is_empty() {
                     return Err(why);
                 }
                 let id = failed.insert(order(&id)).then(|| name_in(&id, &seed.repo));
@@ -91,6 +77,9 @@ impl Workflow {
             );
             next = links.unknown();
             next.retain(|id| !failed.contains(&order(id)));
+            // Each layer adds known or failed issues, so the maximum group size bounds both the
+            // issues and the layers that are read.
+            next.truncate(MAX_GROUP.saturating_sub(issues.len() + failed.len()));
         }
         let mut group = links.group_of(seed);
         group.truncated |= !warnings.is_empty();

@@ -8,15 +8,18 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{ClaimRequest, StateChange, Workflow, now};
-use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks};
+use super::{ClaimRequest, StateChange, Workflow, claim::LEFT, now};
+use crate::{
+    Candidate, Command, Definition, Pick,
+    member::order,
+    pick,
+    pick::{is_pickable_size, pickable_ranks},
+};
 
 /// Number of issues per page.
 const PAGE_SIZE: usize = 100;
-/// Maximum number of pages that one pick reads.
+/// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
-/// Maximum number of picked issues that may turn out to be claimed already.
-const MAX_TAKEN: usize = 20;
 
 /// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +31,9 @@ pub struct PickRequest<'a> {
     pub command: Option<&'a str>,
     /// The largest estimate; `None` means the estimates of the command.
     pub max_estimate: Option<&'a str>,
-    /// The claim to make on the picked issue, with holder and lease. Needs [`Self::command`].
+    /// The claim to make on the picked issue, with holder and lease. Its command may be a role:
+    /// the command of the role that takes the picked issue then claims it. Needs
+    /// [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
 }
 
@@ -42,7 +47,8 @@ impl<'a> PickRequest<'a> {
         }
     }
 
-    /// Creates a request to pick an issue that `command` accepts. A role stands for its command.
+    /// Creates a request to pick an issue that `command` accepts. A role stands for all of its
+    /// commands.
     #[must_use]
     pub fn of_command(command: &'a str) -> Self {
         Self {
@@ -75,17 +81,94 @@ struct PickScan {
     /// The issues that have no claim according to the list.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
-    truncated: bool,
+    /// The next page of the current list.
+    next: Option<PageReq>,
+    /// The number of pages that were read from the current list.
+    pages: usize,
+    /// True if an earlier list was not read to its end.
+    is_cut: bool,
 }
 
 impl PickScan {
+    /// Begins the next list.
+    fn begin_list(&mut self) {
+        self.is_cut |= self.next.is_some();
+        self.next = Some(PageReq::first(PAGE_SIZE));
+        self.pages = 0;
+    }
+
+    /// Records that another holder has claimed an issue.
+    fn mark_held(&mut self, id: &IssueId, holder: &str) {
+        let of = self.candidates.iter_mut().filter(|c| c.member.id == *id);
+        of.for_each(|c| c.held_by = Some(holder.to_owned()));
+    }
+
     fn done(&self, pick: Pick, claimed: Option<Outcome<StateChange>>) -> PickResult {
         PickResult {
             pick,
             scanned: self.scanned,
-            truncated: self.truncated,
+            truncated: self.is_cut || self.next.is_some(),
             claimed,
         }
+    }
+}
+
+/// The commands that a pick is for: a single one, or all commands of a role.
+struct Pickers<'d> {
+    definition: &'d Definition,
+    commands: Vec<(&'d str, &'d Command)>,
+}
+
+impl<'d> Pickers<'d> {
+    /// Finds the commands by the name of a command or of a role. There are none without a name.
+    fn named(definition: &'d Definition, name: Option<&str>) -> Result<Self> {
+        let commands = name.map(|name| definition.commands_or_role(name));
+        Ok(Self {
+            definition,
+            commands: commands.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// Returns the commands that take issues in `state`, or all commands if none of them does.
+    fn of_state(&self, state: &str) -> Vec<(&'d str, &'d Command)> {
+        let state = self.definition.state(state);
+        let takes = |command: &Command| {
+            let mut inputs = command.inputs.iter();
+            inputs.any(|input| self.definition.state(input) == state)
+        };
+        let commands = self.commands.iter().copied();
+        let found: Vec<_> = commands.filter(|(_, command)| takes(command)).collect();
+        match found.is_empty() {
+            true => self.commands.clone(),
+            false => found,
+        }
+    }
+
+    /// Returns a command with the estimates of all commands that take issues in `state`.
+    fn merged(&self, state: &str) -> Option<Command> {
+        let commands = self.of_state(state);
+        let ((_, first), others) = commands.split_first()?;
+        let mut merged = (*first).clone();
+        if !others.is_empty() {
+            let fits = |estimate: &&String| {
+                let mut all = commands.iter();
+                all.any(|(_, command)| is_pickable_size(self.definition, command, estimate))
+            };
+            let scale = self.definition.estimate.scale.iter();
+            merged.estimates = scale.filter(fits).cloned().collect();
+        }
+        Some(merged)
+    }
+
+    /// Returns the command that claims an issue in `state`: the first one that takes issues of its
+    /// size.
+    fn claimer(&self, state: &str, estimate: Option<&str>) -> Option<&'d str> {
+        let commands = self.of_state(state);
+        let fits = |command: &Command| {
+            estimate.is_none_or(|e| is_pickable_size(self.definition, command, e))
+        };
+        let fitting = commands.iter().find(|(_, command)| fits(command));
+        fitting.or(commands.first()).map(|(name, _)| *name)
     }
 }
 
@@ -97,18 +180,32 @@ impl Workflow {
     ///
     /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`).
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<PickResult> {
-        let states = self.pick_states(req)?;
+        let pickers = Pickers::named(&self.definition, req.command)?;
+        let claimers = Pickers::named(&self.definition, req.claim.map(|claim| claim.command))?;
+        let states = self.pick_states(req, &pickers)?;
         let queries = self.pick_query(&states);
         let mut lists = states.iter().zip(&queries);
+        let mut list: Option<(&String, &IssueQuery)> = None;
         let mut scan = PickScan::default();
-        let mut taken = 0;
         loop {
-            let picked = self.best(&scan.candidates, &states, req)?;
+            // Once the best issue is found to be claimed, a later page may have the next best.
+            if let Some((state, query)) = list
+                && scan.next.is_some()
+                && scan.pages < MAX_PAGES
+                && !self.is_certain(&scan.candidates, state, req, &pickers)?
+            {
+                self.read_page(query, &mut scan).await?;
+                continue;
+            }
+            let picked = self.best(&scan.candidates, &states, req, &pickers)?;
             let Some(found) = &picked.issue else {
                 // The list of the next state is read only if no issue of the earlier states can be
                 // picked.
                 match lists.next() {
-                    Some((state, query)) => self.read_list(state, query, req, &mut scan).await?,
+                    Some(next) => {
+                        list = Some(next);
+                        scan.begin_list();
+                    }
                     None => return Ok(scan.done(picked, None)),
                 }
                 continue;
@@ -117,69 +214,54 @@ impl Workflow {
             let holder = match &req.claim {
                 None if scan.untouched.contains(&order(&id)) => None,
                 None => self.holder(&id).await?,
-                Some(claim) => match self.claim(&id, claim).await {
-                    Ok(claimed) => return Ok(scan.done(picked, Some(claimed))),
-                    Err(e) => match held_by(&e) {
-                        Some(holder) if taken < MAX_TAKEN => Some(holder),
-                        _ => return Err(e),
-                    },
-                },
+                Some(claim) => {
+                    let state = found.member.state.as_deref().unwrap_or_default();
+                    let command = claimers.claimer(state, found.member.estimate.as_deref());
+                    let claim = ClaimRequest {
+                        command: command.unwrap_or(claim.command),
+                        ..*claim
+                    };
+                    match self.claim_in(&id, &claim, Some(state)).await {
+                        Ok(claimed) => return Ok(scan.done(picked, Some(claimed))),
+                        Err(e) if has_left(&e) => {
+                            scan.candidates.retain(|c| c.member.id != id);
+                            continue;
+                        }
+                        Err(e) => Some(held_by(&e).ok_or(e)?),
+                    }
+                }
             };
             match holder {
-                Some(holder) if taken < MAX_TAKEN => {
-                    taken += 1;
-                    let of = scan.candidates.iter_mut().filter(|c| c.member.id == id);
-                    of.for_each(|c| c.held_by = Some(holder.clone()));
-                }
-                Some(_) => {
-                    let pick = Pick {
-                        issue: None,
-                        reason: format!("others hold the first {} issues", taken + 1),
-                        ..picked
-                    };
-                    return Ok(PickResult {
-                        truncated: true,
-                        ..scan.done(pick, None)
-                    });
-                }
+                // Each issue is marked or dropped once, so the number of candidates bounds the
+                // loop.
+                Some(holder) => scan.mark_held(&id, &holder),
                 None => return Ok(scan.done(picked, None)),
             }
         }
     }
 
-    /// Reads `query` page by page, until no later issue in `state` can be a better choice.
-    async fn read_list(
-        &self,
-        state: &str,
-        query: &IssueQuery,
-        req: &PickRequest<'_>,
-        scan: &mut PickScan,
-    ) -> Result<()> {
-        let mut page = PageReq::first(PAGE_SIZE);
-        for n in 1.. {
-            let found = self.repo.issues(query, page).await?;
-            scan.scanned += found.items.len();
-            let open = found
-                .items
-                .iter()
-                .filter(|issue| issue.state == IssueState::Open);
-            scan.candidates
-                .extend(open.map(|issue| self.candidate(issue)));
-            let quiet = found.items.iter().filter(|issue| {
-                self.ledger
-                    .sheet_of(issue)
-                    .is_some_and(|s| s.trail.claim.is_none())
-            });
-            scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
-            let is_over = n == MAX_PAGES || self.is_certain(&scan.candidates, state, req)?;
-            match found.next {
-                Some(cursor) if !is_over => page = PageReq::after(cursor, PAGE_SIZE),
-                next => {
-                    scan.truncated |= next.is_some();
-                    break;
-                }
-            }
-        }
+    /// Reads the next page of a list.
+    async fn read_page(&self, query: &IssueQuery, scan: &mut PickScan) -> Result<()> {
+        let Some(page) = scan.next.take() else {
+            return Ok(());
+        };
+        let found = self.repo.issues(query, page).await?;
+        scan.pages += 1;
+        scan.scanned += found.items.len();
+        let open = found
+            .items
+            .iter()
+            .filter(|issue| issue.state == IssueState::Open);
+        scan.candidates
+            .extend(open.map(|issue| self.candidate(issue)));
+        let quiet = found.items.iter().filter(|issue| {
+            self.ledger
+                .sheet_of(issue)
+                .is_some_and(|s| s.trail.claim.is_none())
+        });
+        scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
+        let next = found.next;
+        scan.next = next.map(|cursor| PageReq::after(cursor, PAGE_SIZE));
         Ok(())
     }
 
@@ -191,15 +273,15 @@ impl Workflow {
             .map(|claim| claim.holder))
     }
 
-    /// Returns the states to pick from, in the command's order.
-    fn pick_states(&self, req: &PickRequest<'_>) -> Result<Vec<String>> {
+    /// Returns the states to pick from, in the order of the commands.
+    fn pick_states(&self, req: &PickRequest<'_>, pickers: &Pickers<'_>) -> Result<Vec<String>> {
         let definition = &self.definition;
         if let Some(state) = req.state {
             // An invalid state is refused before any read.
             pick(definition, &[], state, None, req.max_estimate)?;
             return Ok(vec![state.to_owned()]);
         }
-        let Some(name) = req.command else {
+        if pickers.commands.is_empty() {
             let hint = Hint::from(format!(
                 "name a command or one of the states: {}",
                 definition.state_names()
@@ -208,21 +290,22 @@ impl Workflow {
                 Error::invalid("state", "neither a state nor a command says what to pick")
                     .with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
             );
-        };
-        let command = definition.command_or_role(name)?;
-        let inputs = command.inputs.iter().filter(|input| {
-            definition
-                .state(input)
-                .is_some_and(|state| !state.lock && state.terminal.is_none())
-        });
-        let states: Vec<String> = inputs.cloned().collect();
+        }
+        let mut states: Vec<String> = Vec::new();
+        for (_, command) in &pickers.commands {
+            let inputs = command.inputs.iter().filter_map(|i| definition.state(i));
+            for state in inputs.filter(|state| !state.lock && state.terminal.is_none()) {
+                if !states.contains(&state.name) {
+                    states.push(state.name.clone());
+                }
+            }
+        }
+        let names = pickers.commands.iter();
+        let names: Vec<String> = names.map(|(name, _)| definition.full_name(name)).collect();
         match states.is_empty() {
             true => Err(Error::invalid(
                 "command",
-                format!(
-                    "{} has no input state to pick from",
-                    definition.full_name(name)
-                ),
+                format!("{} has no input state to pick from", names.join(", ")),
             )
             .with_hint(
                 Hint::from(format!(
@@ -280,11 +363,13 @@ impl Workflow {
         candidates: &[Candidate],
         states: &[String],
         req: &PickRequest<'_>,
+        pickers: &Pickers<'_>,
     ) -> Result<Pick> {
-        let (command, max) = (self.command_of(req), req.max_estimate);
+        let max = req.max_estimate;
         let mut none: Option<Pick> = None;
         for state in states {
-            let found = pick(&self.definition, candidates, state, command, max)?;
+            let command = pickers.merged(state);
+            let found = pick(&self.definition, candidates, state, command.as_ref(), max)?;
             if found.issue.is_some() {
                 return Ok(found);
             }
@@ -306,9 +391,11 @@ impl Workflow {
         candidates: &[Candidate],
         state: &str,
         req: &PickRequest<'_>,
+        pickers: &Pickers<'_>,
     ) -> Result<bool> {
         let definition = &self.definition;
-        let (command, max) = (self.command_of(req), req.max_estimate);
+        let command = pickers.merged(state);
+        let (command, max) = (command.as_ref(), req.max_estimate);
         let Some(found) = pick(definition, candidates, state, command, max)?.issue else {
             return Ok(false);
         };
@@ -319,11 +406,11 @@ impl Workflow {
         let estimate = estimate.and_then(|e| definition.estimate_rank(&e));
         Ok(priority == Some(0) && estimate == smallest)
     }
+}
 
-    /// Returns the command of the pick. An unknown name is refused elsewhere.
-    fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
-        self.definition.command_or_role(req.command?).ok()
-    }
+/// Returns true if a claim was refused because the issue has left the state of the pick.
+fn has_left(error: &Error) -> bool {
+    error.context().iter().any(|(key, _)| *key == LEFT)
 }
 
 /// Returns the holder named in the error of a refused claim.

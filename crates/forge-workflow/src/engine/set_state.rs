@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
-    Blocking, Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
-    check_transition, convergence,
+    Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
+    convergence,
     ledger::took_effect,
     member::{name_in, short},
     resolve,
+    resolve::check_strict_transition,
 };
 
 /// Text for a missing state.
@@ -102,6 +103,17 @@ impl Workflow {
         id: &IssueId,
         req: &MoveRequest<'_>,
     ) -> Result<Outcome<StateChange>> {
+        let strict = self.definition.strict_transitions;
+        self.set_state_with(id, req, strict).await
+    }
+
+    /// Moves an issue; with `strict` only along the workflow graph.
+    async fn set_state_with(
+        &self,
+        id: &IssueId,
+        req: &MoveRequest<'_>,
+        strict: bool,
+    ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
         // Only the lock state of this command is claimed. A move to the lock state of another
@@ -109,12 +121,12 @@ impl Workflow {
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
-            return self.take(id, req, Some(&resolved)).await;
+            return self.take(id, req, Some(&resolved), strict, None).await;
         }
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
-            self.check_way(&sheet.issue, &resolved)
+            self.check_way(&sheet.issue, &resolved, strict)
                 .map_err(name_state)?;
             // In the lock state of this command, the claim continues.
             let keeps = own == Some(&*resolved.state.name);
@@ -166,19 +178,7 @@ impl Workflow {
                     .with_hint("retry with a reason: one line on why the issue goes on"),
             );
         }
-        let resolved = resolve(&self.definition, req.to, req.command)?;
-        let sheet = self.ledger.read(id).await?;
-        let mut strict = self.definition.clone();
-        strict.strict_transitions = true;
-        let state = self.state_of(&sheet.issue);
-        if let Some(from) = state.as_deref().and_then(|name| strict.state(name)) {
-            let to = strict.state(&resolved.state.name);
-            if let Some(state) = to {
-                let resolved = ResolvedState { state, ..resolved };
-                check_transition(&strict, from, &resolved).map_err(name_state)?;
-            }
-        }
-        self.set_state(id, req).await
+        self.set_state_with(id, req, true).await
     }
 
     pub(super) fn change(
@@ -225,15 +225,20 @@ impl Workflow {
         }
     }
 
-    /// Checks the move against strict transitions.
-    pub(super) fn check_way(&self, issue: &Issue, to: &ResolvedState<'_>) -> Result<()> {
+    /// Checks that the move follows the workflow graph if it has to be `strict`.
+    pub(super) fn check_way(
+        &self,
+        issue: &Issue,
+        to: &ResolvedState<'_>,
+        strict: bool,
+    ) -> Result<()> {
         let state = self.state_of(issue);
         match state
             .as_deref()
             .and_then(|name| self.definition.state(name))
         {
-            Some(from) => check_transition(&self.definition, from, to),
-            None => Ok(()),
+            Some(from) if strict => check_strict_transition(&self.definition, from, to),
+            _ => Ok(()),
         }
     }
 
@@ -244,12 +249,7 @@ impl Workflow {
         let Some(command) = definition.command(command) else {
             return Ok(None);
         };
-        let gates = |at: &String| {
-            definition.phases.iter().any(|phase| {
-                phase.blocking == Some(Blocking::Behind) && phase.at.as_ref() == Some(at)
-            })
-        };
-        let gate = command.inputs.iter().find(|input| gates(input));
+        let gate = definition.gate_of(command).map(|state| &state.name);
         let alone = (issue.relations.as_ref()).is_some_and(|r| {
             r.parent.is_none()
                 && r.sub_issues.is_empty()
@@ -295,7 +295,7 @@ impl Workflow {
 }
 
 /// Adds to the hint that the state is the argument to change.
-fn name_state(error: Error) -> Error {
+pub(super) fn name_state(error: Error) -> Error {
     match error.hint().cloned() {
         Some(hint) => error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
         None => error,

@@ -203,7 +203,31 @@ async fn release_restores_the_state_before_the_claim() {
         .await
         .unwrap_err();
     assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
-    // Releases can name a state, which may be terminal.
+    // A named state is a state of the command, an intent, or the state before the claim.
+    let mine = stage
+        .flow
+        .claim(&id, &claim("bob"))
+        .await
+        .unwrap()
+        .value
+        .claim
+        .unwrap();
+    for state in ["Done", "Canceled", "In Progress", "Nonsense"] {
+        let e = stage.flow.release(&id, &mine.id, Some(state), None).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{state}: {e}");
+        let retry = "retry with one of: Ready for Plan, Human Needed, Research in Progress";
+        assert!(
+            e.hint().unwrap().text().starts_with(retry),
+            "{state}: {e:?}"
+        );
+    }
+    assert_eq!(stage.state(&id).await, "Research in Progress");
+    let done = stage
+        .flow
+        .release(&id, &mine.id, Some("research needed"), None)
+        .await;
+    assert_eq!(done.unwrap().value.new_state, "Research Needed");
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -214,14 +238,44 @@ async fn release_restores_the_state_before_the_claim() {
         .unwrap();
     let done = stage
         .flow
-        .release(&id, &mine.id, Some("Canceled"), Some("no use"))
-        .await;
-    assert_eq!(done.unwrap().value.closed, Some(true));
+        .release(&id, &mine.id, Some("__CANCEL__"), Some("no use"))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(
+        (done.new_state.as_str(), done.closed),
+        ("Canceled", Some(true))
+    );
+    assert_eq!(done.resolved_from.as_deref(), Some("__CANCEL__"));
     let e = stage.flow.claim(&id, &claim("bob")).await.unwrap_err();
     assert_eq!(e.message(), "cannot claim #1: it is closed");
     let trail = stage.flow.trail(&id).await.unwrap();
     let reasons: Vec<_> = trail.moves.iter().map(|m| m.reason.as_deref()).collect();
-    assert_eq!(reasons, [Some("released"), Some("no use")]);
+    assert_eq!(
+        reasons,
+        [Some("released"), Some("released"), Some("no use")]
+    );
+}
+
+#[tokio::test]
+async fn strict_release_follows_the_graph() {
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.strict_transitions = true;
+    let impl_command = definition.commands.get_mut("impl").unwrap();
+    impl_command.outputs.push("Ready for Plan".to_owned());
+    let stage = Stage::with(definition).await;
+    let id = stage.issue("Plan in Review").await;
+    let taken = stage.flow.claim(&id, &ClaimRequest::new("impl")).await;
+    let claim = taken.unwrap().value.claim.unwrap();
+    let back = stage
+        .flow
+        .release(&id, &claim.id, Some("Ready for Plan"), None);
+    let e = back.await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    let kept = stage.flow.trail(&id).await.unwrap().claim.unwrap();
+    assert_eq!(kept.id, claim.id);
+    let on = stage.flow.release(&id, &claim.id, Some("In Review"), None);
+    assert_eq!(on.await.unwrap().value.new_state, "In Review");
 }
 
 #[tokio::test]
@@ -415,17 +469,75 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 }
 
 #[tokio::test]
-async fn pick_among_claimed_issues_finds_no_issue() {
+async fn pick_passes_over_all_claimed_issues() {
     let stage = Stage::new().await;
     let hold = ClaimRequest::new("triage").with_holder("bob");
     for _ in 0..22 {
         let id = stage.issue("Backlog").await;
         stage.flow.claim(&id, &hold).await.unwrap();
     }
-    let request = PickRequest::of_state("Backlog");
+    let free = stage.issue("Backlog").await;
+    // The command has no lock state, so claimed issues stay in the state to pick from.
+    let mut request = PickRequest::of_command("triage");
     let picked = stage.flow.pick(&request).await.unwrap();
-    assert_eq!((picked.pick.issue, picked.truncated), (None, true));
-    assert_eq!(picked.pick.reason, "others hold the first 21 issues");
+    assert_eq!(picked.pick.issue.unwrap().member.id, free);
+    assert_eq!((picked.pick.skipped.len(), picked.truncated), (22, false));
+    request.claim = Some(ClaimRequest::new("triage").with_holder("ann"));
+    let picked = stage.flow.pick(&request).await.unwrap();
+    assert_eq!(picked.claimed.unwrap().value.id, free);
+    let picked = stage.flow.pick(&request).await.unwrap();
+    assert_eq!((picked.pick.issue, picked.truncated), (None, false));
+    let why = "none of 23 issue(s) in Backlog can be worked on";
+    assert_eq!(picked.pick.reason, why);
+}
+
+#[tokio::test]
+async fn pick_of_role_takes_inputs_of_all_commands() {
+    let mut definition = Definition::preset("ralph").unwrap();
+    for (command, input, estimate) in [
+        ("plan", "Ready for Plan", "S"),
+        ("research", "Backlog", "L"),
+    ] {
+        let command = definition.commands.get_mut(command).unwrap();
+        command.role = Some("thinkers".to_owned());
+        command.inputs = vec![input.to_owned()];
+        command.estimates = vec![estimate.to_owned()];
+    }
+    let hero = definition.commands.get_mut("hero").unwrap();
+    hero.role = Some("thinkers".to_owned());
+    hero.inputs = vec!["Ready for Plan".to_owned()];
+    hero.estimates = vec!["M".to_owned()];
+    let stage = Stage::with(definition).await;
+    let sized = |state: &str, priority: &str, estimate: &str| {
+        let mut new = in_state(state);
+        for (field, value) in [("Priority", priority), ("Estimate", estimate)] {
+            new.values.insert(field.to_owned(), value.to_owned());
+        }
+        new
+    };
+    // Each estimate counts only for the command that takes issues from the state.
+    let large = stage.open(sized("Ready for Plan", "P0", "L")).await;
+    let small = stage.open(sized("Ready for Plan", "P2", "S")).await;
+    let medium = stage.open(sized("Ready for Plan", "P1", "M")).await;
+    let backlog = stage.open(sized("Backlog", "P0", "L")).await;
+    let mut request = PickRequest::of_command("Thinkers");
+    request.claim = Some(ClaimRequest::new("Thinkers"));
+    for (id, command) in [
+        (medium, "ralph_hero"),
+        (small, "ralph_plan"),
+        (backlog, "ralph_research"),
+    ] {
+        let claimed = stage.flow.pick(&request).await.unwrap().claimed.unwrap();
+        assert_eq!((claimed.value.id, &*claimed.value.command), (id, command));
+    }
+    let picked = stage.flow.pick(&request).await.unwrap().pick;
+    assert_eq!(picked.issue, None);
+    let skipped = (large, "its estimate is L".to_owned());
+    assert!(picked.skipped.contains(&skipped), "{picked:?}");
+    request.command = Some("thinkrs");
+    request.state = Some("Backlog");
+    let e = stage.flow.pick(&request).await.unwrap_err();
+    assert!(e.message().starts_with("unknown command 'thinkrs'"), "{e}");
 }
 
 #[tokio::test]

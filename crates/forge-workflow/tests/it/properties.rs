@@ -1,10 +1,19 @@
-//! Properties of moves and picks, in git repositories.
+//! Properties of moves and picks in git repositories, and of groups on the double of GitHub.
 
-use forge_core::model::{EditIssue, IssueState, SetChange};
-use forge_workflow::{ClaimRequest, Definition, PickRequest};
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge_core::{
+    RepoPath,
+    model::{EditIssue, IssueId, IssueState, SetChange},
+};
+use forge_github_double::state::{Permission, PullState};
+use forge_workflow::{ClaimRequest, Definition, Group, PickRequest};
 use proptest::prelude::*;
 
-use crate::local::{Stage, child, in_state};
+use crate::{
+    hub::{Hub, REPO},
+    local::{Stage, child, in_state},
+};
 
 fn names() -> Vec<String> {
     let definition = Definition::preset("ralph").unwrap();
@@ -102,6 +111,86 @@ proptest! {
             assert_eq!(picked.issue.is_some(), free > 0, "{picked:?}");
             if let Some(found) = picked.issue {
                 assert_eq!(found.member.title, "3");
+            }
+        });
+    }
+}
+
+/// Number of issues in a random graph.
+const ISSUES: usize = 7;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..config() })]
+
+    #[test]
+    fn group_of_random_graph_is_equal_for_all_issues(
+        is_closed in prop::collection::vec(any::<bool>(), ISSUES),
+        parents in prop::collection::vec(0..2 * ISSUES, ISSUES),
+        blocks in prop::collection::btree_set((0..ISSUES, 0..ISSUES), 0..ISSUES),
+    ) {
+        const OTHER: &str = "octo/other";
+        // Only an earlier issue is a parent, because GitHub refuses cycles of parents.
+        let parents: BTreeMap<usize, usize> =
+            parents.into_iter().enumerate().filter(|(n, parent)| parent < n).collect();
+        let blocks: Vec<(usize, usize)> = blocks.into_iter().filter(|(a, b)| a != b).collect();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let hub = runtime.block_on(async { Hub::new() });
+        let places: Vec<(&str, u64)> = {
+            let mut seed = hub.double.seed();
+            seed.repo_with_readme(OTHER);
+            seed.collaborator(OTHER, "ada", Permission::Admin);
+            let repos = [REPO, REPO, OTHER].into_iter().cycle().take(ISSUES);
+            repos.map(|repo| (repo, seed.open_issue(repo, "ada", "Part", ""))).collect()
+        };
+        {
+            let mut seed = hub.double.seed();
+            for (place, is_closed) in places.iter().zip(&is_closed) {
+                let id = seed.issue_of(place.0, place.1).id;
+                let issue = seed.issues.get_mut(&id).unwrap();
+                if *is_closed {
+                    issue.state = PullState::Closed;
+                    issue.closed_at = Some(issue.updated_at.clone());
+                }
+            }
+            for (part, parent) in &parents {
+                seed.sub_issue(places[*parent], places[*part]);
+            }
+            for (blocker, blocked) in &blocks {
+                seed.blocked_by(places[*blocked], places[*blocker]);
+            }
+        }
+        let ids: Vec<IssueId> = places.iter().map(|(repo, number)| {
+            let mut id = hub.id(*number);
+            if *repo == OTHER {
+                id.repo.path = RepoPath::Named { owner: "octo".into(), name: "other".into() };
+            }
+            id
+        }).collect();
+        // Each issue has the smallest index that is reachable from it.
+        let mut component: Vec<usize> = (0..ISSUES).collect();
+        for _ in 0..ISSUES {
+            let family = parents.iter().map(|(part, parent)| (*part, *parent));
+            for (a, b) in family.chain(blocks.iter().copied()) {
+                let low = component[a].min(component[b]);
+                (component[a], component[b]) = (low, low);
+            }
+        }
+        let is_container =
+            |n: usize| parents.iter().any(|(part, parent)| *parent == n && !is_closed[*part]);
+        runtime.block_on(async {
+            let mut wholes: BTreeMap<usize, Group> = BTreeMap::new();
+            for (id, of) in ids.iter().zip(&component) {
+                let view = hub.flow.group(id).await.unwrap();
+                assert!(view.warnings.is_empty() && !view.group.truncated, "{view:?}");
+                let members: BTreeSet<String> =
+                    view.group.members.iter().map(ToString::to_string).collect();
+                let wanted: BTreeSet<String> = (0..ISSUES)
+                    .filter(|n| component[*n] == *of && !is_container(*n))
+                    .map(|n| ids[n].to_string())
+                    .collect();
+                assert_eq!(members, wanted, "from {id}");
+                let whole = wholes.entry(*of).or_insert_with(|| view.group.clone());
+                assert_eq!(*whole, view.group, "from {id}");
             }
         });
     }

@@ -10,15 +10,20 @@ use forge_core::{
 use forge_github_double::ALL_SCOPES;
 use forge_workflow::{
     ClaimGuarantee, ClaimRequest, CommentLedger, Definition, IssueTrail, LabelStore, Ledger,
-    MoveRequest, Store, TrailEntry, TrailEvent, TrailSwap, Workflow,
+    MoveRequest, PickRequest, Store, TrailEntry, TrailEvent, TrailSwap, Workflow,
 };
 
-use crate::hub::{Hub, REPO, fields, handle};
+use crate::{
+    hub::{Hub, REPO, fields, handle},
+    local::Stage,
+};
 
 /// The other writer's action between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),
+    /// Moves the issue even before the first read.
+    MovesFirst(&'static str),
     Claims,
     /// Has written a claim and not yet moved the issue.
     Enters,
@@ -79,7 +84,7 @@ impl Overtaken {
                         .unwrap(),
                 );
             }
-            None => {}
+            Some(Other::MovesFirst(_)) | None => {}
         }
     }
 }
@@ -91,6 +96,11 @@ impl Ledger for Overtaken {
     }
 
     async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
+        let is_first = |does: &mut Other| matches!(does, Other::MovesFirst(_));
+        let first = self.does.lock().unwrap().take_if(is_first);
+        if let Some(Other::MovesFirst(to)) = first {
+            drop(self.other.set_state(issue, &review(to)).await.unwrap());
+        }
         self.inner.read(issue).await
     }
 
@@ -205,6 +215,44 @@ async fn concurrent_moves_leave_one_state() {
         let trail = flow.trail(&id).await.unwrap();
         assert_eq!(trail.moves.len(), 2);
     }
+}
+
+/// Returns a workflow on a git repository whose next write or read follows the action `does`.
+fn overtaken_in(stage: &Stage, does: Other) -> Workflow {
+    let inner = || CommentLedger::new(stage.repo.clone(), None);
+    stage.flow_with(Box::new(Overtaken {
+        inner: inner(),
+        other: Arc::new(stage.flow_with(Box::new(inner()))),
+        stranger: stage.repo.clone(),
+        does: Mutex::new(Some(does)),
+    }))
+}
+
+#[tokio::test]
+async fn handoff_is_checked_again_after_a_concurrent_move() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Plan in Review").await;
+    let flow = overtaken_in(&stage, Other::Moves("Ready for Plan"));
+    let mut on = review("In Progress");
+    on.reason = Some("the plan is good");
+    let e = flow.handoff(&id, &on).await.unwrap_err();
+    let why = "In Progress does not follow Ready for Plan";
+    assert!(e.message().starts_with(why), "{e}");
+    assert_eq!(stage.state(&id).await, "Ready for Plan");
+}
+
+#[tokio::test]
+async fn pick_skips_issue_moved_before_the_claim() {
+    let stage = Stage::new().await;
+    let gone = stage.issue("Plan in Review").await;
+    let next = stage.issue("Plan in Review").await;
+    let flow = overtaken_in(&stage, Other::MovesFirst("Ready for Plan"));
+    let mut request = PickRequest::of_command("review");
+    request.claim = Some(ClaimRequest::new("review"));
+    let picked = flow.pick(&request).await.unwrap();
+    assert_eq!(picked.claimed.unwrap().value.id, next);
+    assert_eq!(stage.state(&gone).await, "Ready for Plan");
+    assert!(stage.flow.trail(&gone).await.unwrap().claim.is_none());
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub struct WorkflowPickArgs {
     /// Claim the issue for --command, and print the id of the claim
     #[arg(long)]
     pub claim: bool,
-    /// The workflow's command that takes the issue, such as research; without --claim, a role also
+    /// The workflow's command that takes the issue, such as research, or a role
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
     /// Holder of the claim, with --claim.

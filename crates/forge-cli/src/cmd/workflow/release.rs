@@ -22,7 +22,7 @@ pub struct WorkflowReleaseArgs {
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// The state to which the issue moves [default: the state before the claim]
+    /// A state or intent of the claim's command [default: the state before the claim]
     #[arg(long, value_name = "state")]
     pub to: Option<String>,
     /// Flags for JSON output.
