@@ -355,6 +355,7 @@ fn r_002_10_context_of_1500_characters_shows_code_first() {
     let lock = "lock\n".repeat(200);
     let code = "fn code() {}\n".repeat(400);
     let hub = hub_with(&[("Cargo.lock", lock.as_str()), ("src/a.rs", code.as_str())]);
+    hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
     let mut wire = hub.server(&[]);
     for (include, most) in [(json!("diff"), 1_500), (json!([]), 3_000)] {
         let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": most});

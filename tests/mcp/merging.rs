@@ -308,7 +308,7 @@ fn merge_can_require_passed_checks() {
     // If there is no check, no check has passed.
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
-        .says("the checks have not passed: none");
+        .says("the checks have not passed: no check has reported on ");
     hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
     hub.double.seed().check(REPO, 1, "ci", "lint", "FAILURE");
     wire.call("pr_merge", args.clone())

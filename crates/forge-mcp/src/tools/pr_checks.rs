@@ -116,8 +116,9 @@ impl Tool for PrChecks {
             checks_word(&report)
         );
         let lengths: Vec<usize> = outs.iter().map(budget::length).collect();
+        let (overall, counts) = (serde_name(&report.overall), CheckCountsOut::of(&report));
         let data = Lengths {
-            always: 0,
+            always: budget::length(&(&report.commit, &overall, &counts)),
             blocks: &lengths,
         };
         let max = budget::chars(args.max_chars);
@@ -132,8 +133,8 @@ impl Tool for PrChecks {
             text: format!("{}{tail}", fitted.text),
             data: PrChecksOut {
                 commit: report.commit.clone(),
-                overall: serde_name(&report.overall),
-                counts: CheckCountsOut::of(&report),
+                overall,
+                counts,
                 total,
                 checks: outs
                     .into_iter()
