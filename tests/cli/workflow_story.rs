@@ -427,6 +427,12 @@ fn missing_board_field_and_option_are_named() {
     let _ = said
         .says(&format!("are octo/{second} \"Second\", octo/1 \"Roadmap\""))
         .says("forge config set workflow.board VALUE\n");
+    for n in 0..20 {
+        let title = format!("Board {n}");
+        hub.double.seed().project("octo", &title, &["Todo"]);
+    }
+    let said = stage.run(&["workflow", "position", "1"]).output().exits(1);
+    let _ = said.says("the open boards of octo include octo/");
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");
