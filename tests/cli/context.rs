@@ -724,7 +724,7 @@ fn r_002_8_issue_of_another_repository_is_read() {
         "{url}"
     );
     assert_eq!(found["linkedIssues"][1]["resolved"], false);
-    let told = "1 issue(s) of other repositories were not read: octo/wide#99";
+    let told = "1 issue(s) or pull request(s) of other repositories were not read: octo/wide#99";
     assert_eq!(found["warnings"], json!([told]));
     assert_eq!(found["partial"], false);
 }

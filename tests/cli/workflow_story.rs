@@ -412,7 +412,7 @@ fn missing_board_field_and_option_are_named() {
         let out = stage.run(&all).output().exits(1);
         let _ = out
             .says("there is no board octo/9")
-            .says("the open boards of octo are octo/1 'Roadmap'; name one of them")
+            .says("the open boards of octo are octo/1 \"Roadmap\"; name one of them")
             .says("forge config set workflow.board octo/1\n");
     }
     // One of several boards is the caller's choice. A closed board is not listed.
@@ -425,8 +425,14 @@ fn missing_board_field_and_option_are_named() {
     let said = stage.run(&["workflow", "position", "1"]).output().exits(1);
     assert!(!said.stderr_text().contains(&format!("octo/{closed}")));
     let _ = said
-        .says(&format!("are octo/{second} 'Second', octo/1 'Roadmap'"))
+        .says(&format!("are octo/{second} \"Second\", octo/1 \"Roadmap\""))
         .says("forge config set workflow.board VALUE\n");
+    for n in 0..20 {
+        let title = format!("Board {n}");
+        hub.double.seed().project("octo", &title, &["Todo"]);
+    }
+    let said = stage.run(&["workflow", "position", "1"]).output().exits(1);
+    let _ = said.says("the open boards of octo include octo/");
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");

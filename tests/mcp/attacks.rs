@@ -744,7 +744,9 @@ fn issue_of_unlisted_repository_is_named_but_not_read() {
     let allowed = ["--allow-repo", "https://github.localhost/octo/tools"];
     for lists in [&[][..], &allowed] {
         let found = hub.server(lists).call("pr_context", args.clone()).ok();
-        let found = found.says("1 issue(s) of other repositories were not read: octo/private#1");
+        let unread =
+            "1 issue(s) or pull request(s) of other repositories were not read: octo/private#1";
+        let found = found.says(unread);
         assert!(!found.0.to_string().contains("Secret"), "{}", found.0);
     }
     let both = ["--allow-repo", "https://github.localhost/octo/*"];

@@ -184,7 +184,7 @@ fn r_002_5_resolved_threads_have_comments_if_included() {
     let found = wire
         .call("pr_context", json!({"number": 1}))
         .ok()
-        .says("threads (1), 1 resolved without its comments: include=comments:\n");
+        .says("threads (1), 1 resolved, comments left out (include=comments shows them):\n");
     let thread = &found.data()["threads"][0];
     assert_eq!(thread["comments"], json!([]), "{thread}");
     assert!(thread.get("diff_hunk").is_none(), "{thread}");

@@ -180,9 +180,10 @@ fn watches(out: &mut String) {
          | 8 | the deadline passed (`--timeout`, 30 minutes) |\n\n\
          The first pause is 10 s (`--interval`). After each look without a change, the pause is half \
          as long again, up to {} s. On GitHub each look is a single request. The rules of the base \
-         branch take another one: with `verdict` at the start, with `checks` when none is pending. The \
-         watch waits for a rate limit to reset if the reset is before the deadline. A transient failure \
-         is reported, and the fourth in a row ends the watch.\n\n\
+         branch take another one: with `verdict` at the start and while no requirement is known to \
+         be unmet, with `checks` when none is pending. The watch waits for a rate limit to reset if \
+         the reset is before the deadline. A transient failure is reported, and the fourth in a row \
+         ends the watch.\n\n\
          `pr_context` with `wait_for` answers within 45 s. An event that has not happened by then is \
          `pending`, and the same call with its cursor continues without a gap.\n\n\
          The library has the watch as `forge::context::Watch`.\n",

@@ -50,6 +50,8 @@ const MAX_REASONS: usize = MAX_ENTRIES;
 /// Maximum number of lines kept of a log, and of bytes read for them.
 const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 12 * 1024;
+/// The id of GitHub Actions among the apps of github.com.
+const GITHUB_ACTIONS: u64 = 15_368;
 
 /// Everything about a pull request.
 #[derive(Clone, Debug, Serialize)]
@@ -183,6 +185,8 @@ struct Gather<'a> {
 struct GatheredPull {
     pull: PullRequest,
     items: Vec<LinkedItem>,
+    /// The keys of the issues whose reading failed with an error in [`Self::errors`].
+    unread_issues: Vec<String>,
     dependency: Option<Dependency>,
     logs: Option<Vec<LogTail>>,
     candidates: Requested<Page<PullRequest>>,
@@ -285,6 +289,7 @@ impl Gather<'_> {
         let mut core = GatheredPull {
             pull,
             items,
+            unread_issues: Vec::new(),
             dependency,
             logs: None,
             candidates,
@@ -574,6 +579,7 @@ impl Gather<'_> {
         let GatheredPull {
             mut pull,
             mut items,
+            unread_issues,
             dependency,
             logs,
             candidates,
@@ -612,7 +618,7 @@ impl Gather<'_> {
         }
         if self.reads_issues() {
             warnings.extend(unread_elsewhere(&items, self.repo.id()));
-            warnings.extend(unread_texts(&items, self.repo.id()));
+            warnings.extend(unread_texts(&items, self.repo.id(), &unread_issues));
         }
         warnings.extend(cut_texts(&mut items, DEFAULT_DIFF_BYTES));
         let related = errors
@@ -734,7 +740,8 @@ impl Gather<'_> {
 impl GatheredPull {
     /// Replaces the title of each failed check run by its failure reason. A title without a reason
     /// is dropped, because `Some checks failed` would look like a reason; a warning counts these
-    /// check runs. Other checks have no id, and their summary is the reason.
+    /// check runs. An app other than GitHub Actions writes the result into its title, which is
+    /// kept. Other checks have no id, and their summary is the reason.
     fn take_reasons(&mut self, reasons: Requested<Vec<Option<String>>>) {
         let mut reasons = match reasons {
             None => return,
@@ -751,7 +758,9 @@ impl GatheredPull {
                 Some(Some(reason)) => check.summary = Some(reason),
                 _ if check.id.is_empty() => {}
                 read => {
-                    let title = check.summary.take();
+                    let is_of_app = check.app.is_some_and(|app| app != GITHUB_ACTIONS);
+                    let is_kept = is_of_app && check.workflow.is_none();
+                    let title = check.summary.take_if(|_| !is_kept);
                     unread += usize::from(read.is_none() || title.is_some());
                 }
             }
@@ -778,6 +787,7 @@ impl GatheredPull {
                 // Unread issues of other repositories share one warning.
                 Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}
                 Err(e) => {
+                    self.unread_issues.push(item.key.clone());
                     let error = SectionError::of(ContextSection::LinkedIssues, &e);
                     if !self.errors.contains(&error) {
                         self.errors.push(error);

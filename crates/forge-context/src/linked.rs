@@ -252,6 +252,11 @@ pub fn linked_items(
             ..item
         });
     }
+    for issue in &pull.closing_references {
+        let target = LinkTarget::Forge(Some(issue.repo.clone()), issue.key.clone());
+        let kind = Some(SubjectKind::Issue);
+        found.add_target(target, kind, Relationship::Closes, LinkPlace::Forge);
+    }
     found.text(&pull.title, LinkPlace::Title, hosts, warnings);
     found.text(&pull.description, LinkPlace::Description, hosts, warnings);
     for commit in pull.commits.iter().flatten() {
@@ -272,7 +277,8 @@ pub fn linked_items(
     items
 }
 
-/// Returns a warning that names the issues of other repositories that were not read.
+/// Returns a warning that names the issues of other repositories that were not read. A mention does
+/// not tell an issue from a pull request.
 pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
     let unread = items
         .iter()
@@ -280,16 +286,22 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     let (count, first) = count_and_names(unread);
     (count > 0).then(|| {
         Warning::new(format!(
-            "{count} issue(s) of other repositories were not read: {first}"
+            "{count} issue(s) or pull request(s) of other repositories were not read: {first}"
         ))
     })
 }
 
 /// Returns a warning that names the issues of which only title and state are known: those after the
-/// first ones, and those that only a comment names.
-pub(crate) fn unread_texts(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
+/// first ones, and those that only a comment names. Issues with a key of `failed` are left out,
+/// because an error reports them.
+pub(crate) fn unread_texts(
+    items: &[LinkedItem],
+    own: &RepoId,
+    failed: &[String],
+) -> Option<Warning> {
     let is_unread = |item: &&LinkedItem| {
-        item.body.is_none() && item.kind == Some(SubjectKind::Issue) && item.issue_in(own).is_some()
+        let is_issue = item.kind == Some(SubjectKind::Issue) && item.issue_in(own).is_some();
+        item.body.is_none() && is_issue && !failed.contains(&item.key)
     };
     let first = items.iter().find(is_unread)?;
     let (count, names) = count_and_names(items.iter().filter(is_unread));

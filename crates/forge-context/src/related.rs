@@ -173,7 +173,7 @@ pub(crate) fn unexamined(candidates: &Page<PullRequest>) -> Option<Warning> {
     let read = candidates.items.len();
     let all = candidates.total.map(|total| format!(" of {total}"));
     let all = all.unwrap_or_default();
-    let message = format!("the newest {read}{all} pull requests were examined for related ones");
+    let message = format!("only {read}{all} pull requests were examined for related ones");
     let warning = Warning::new(message).of_section("related_prs");
     Some(warning.with_hint("list the pull requests that change the same files"))
 }

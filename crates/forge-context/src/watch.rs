@@ -27,6 +27,9 @@ use crate::{
     readiness::lacks_required_check,
 };
 
+/// Maximum number of reviews that a watch compares. The newest are kept.
+const MAX_REVIEWS: usize = 100;
+
 /// Condition that ends a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,7 +37,7 @@ use crate::{
 pub enum WatchUntil {
     /// The checks have finished.
     Checks,
-    /// A person has reviewed.
+    /// An account other than the author has reviewed.
     Review,
     /// The state has changed.
     State,
@@ -78,8 +81,8 @@ impl WatchUntil {
             ],
             Self::Verdict => [
                 "the pull request is ready to merge (also at the start), a requirement became \
-                 unmet that people must clear, or `readyToMerge` went from `false` to `null`, \
-                 except while the forge still computes an answer",
+                 unmet that people must clear, or `readyToMerge` became `null` and only people \
+                 can clear the unknown requirements",
                 "the pull request is not ready to merge",
             ],
         }
@@ -146,7 +149,8 @@ impl WatchReq {
         };
         let checks = only_for(WatchUntil::Checks, PrFields::CHECKS | PrFields::RULES);
         // The latest reviews have no comment of a reviewer with an opinion.
-        let reviews = only_for(WatchUntil::Review, PrFields::REVIEWS | PrFields::NEWEST);
+        let newest = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
+        let reviews = only_for(WatchUntil::Review, newest);
         if has(WatchUntil::Verdict) {
             return VERDICT_FIELDS | PrFields::NO_DESCRIPTION | reviews;
         }
@@ -252,8 +256,10 @@ pub struct WatchSeen {
     pub checks_cut: bool,
     /// True if a check that the base branch requires has not reported.
     lacks_check: bool,
-    /// The reviews of others by id, with author and opinion. All or the newest hundred if reviews
-    /// are watched, otherwise at most the latest ones.
+    /// True if a section of the pull request or the rulesets could not be read.
+    is_unread: bool,
+    /// The newest hundred reviews of others by id, with author and opinion. At most the latest ones
+    /// if reviews are not watched.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
     /// Number of reviewers by latest opinion.
     opinions: ReviewCounts,
@@ -279,9 +285,18 @@ impl WatchSeen {
         let statuses = report.iter().flat_map(|report| &report.checks);
         let reviews = pull.reviews.iter().flatten().chain(&pull.latest_reviews);
         let is_own = |login: &str| same_login(login, &pull.author.login);
-        let reviews = reviews
+        let mut reviews: Vec<_> = reviews
             .filter(|r| r.state != ReviewState::Pending && !is_own(&r.author.login))
+            .collect();
+        reviews.sort_by(|a, b| (b.submitted_at, &b.id).cmp(&(a.submitted_at, &a.id)));
+        reviews.dedup_by(|a, b| a.id == b.id);
+        // The baseline, which a client repeats in each call, has one mark for each review.
+        reviews.truncate(MAX_REVIEWS);
+        let reviews = reviews
+            .into_iter()
             .map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
+        let rules = pull.base_rules.as_ref();
+        let no_rulesets = rules.is_some_and(|rules| rules.unread.contains(&UnreadRules::Rulesets));
         Self {
             head_sha: pull.head_id().map(str::to_owned),
             state: pull.state,
@@ -290,6 +305,7 @@ impl WatchSeen {
             statuses: statuses.map(|check| check.status).collect(),
             checks_cut: report.is_some_and(|report| report.truncated),
             lacks_check: pull.state == PrState::Open && lacks_required_check(pull),
+            is_unread: no_rulesets || pull.warnings.iter().any(|w| w.section.is_some()),
             reviews: reviews.collect(),
             opinions: pull.review_counts(),
             readiness,
@@ -338,12 +354,15 @@ impl WatchSeen {
             (_, Some(true)) => Some(true),
             // A merge ends the watch in any case.
             (Some(true), Some(false)) => (self.state != PrState::Merged).then_some(false),
-            // A forge answers `unknown` for some seconds after each push to the base branch.
+            // After a push the forge computes the mergeability, and checks register. A requirement
+            // that nobody can clear could not be read.
             (Some(_), None) => {
+                let by_itself = [ClearedBy::Ci, ClearedBy::Time];
                 let all = readiness.requirements.iter();
                 let mut unknown = all.filter(|r| r.status == RequirementStatus::Unknown);
-                let is_computing = unknown.any(|r| has_clearer(r, &[ClearedBy::Time]));
-                (!is_computing).then_some(false)
+                let may_clear =
+                    unknown.any(|r| r.cleared_by.is_empty() || has_clearer(r, &by_itself));
+                (!self.is_unread && !may_clear).then_some(false)
             }
             // A requirement that CI or time clears does not end the watch, because it may still
             // become met.

@@ -805,7 +805,8 @@ impl Repo {
     }
 
     /// Returns the failure reasons for each of `checks`, in the same order. An entry is `None` if
-    /// the forge knows only [`Check::summary`].
+    /// the forge has none. [`Check::summary`] of a commit status or of an app is then the reason;
+    /// that of a GitHub Actions job is only a title.
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {

@@ -469,8 +469,9 @@ pub trait Checks: Send + Sync {
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
     /// Returns the failure reasons for each of `checks`, in the same order: the annotations on
-    /// lines of files, or the failed step if there are none. An entry is `None` if the forge knows
-    /// only [`Check::summary`].
+    /// lines of files, or the failed step if there are none. An entry is `None` if the forge has
+    /// neither. [`Check::summary`] of a commit status or of an app is then the reason; that of a
+    /// GitHub Actions job is only a title.
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].

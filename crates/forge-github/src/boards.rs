@@ -9,7 +9,7 @@ use forge_core::{
     Action, Call, Error, ErrorKind, Hint, Noun, Outcome, Param, Result, Warning,
     model::{BoardId, IssueField},
     suggest,
-    text::one_line,
+    text::{Quote, one_line, quote, truncate_chars},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -27,6 +27,11 @@ use crate::{
 
 /// GitHub's name for a field with a fixed set of values.
 const SINGLE_SELECT: &str = "SINGLE_SELECT";
+
+/// Number of boards that the query `OwnerBoards` lists.
+const MAX_LISTED: usize = 20;
+/// Maximum number of characters of a board's title in a message.
+const MAX_TITLE: usize = 100;
 
 /// A board, with the ids that mutations take.
 #[derive(Debug)]
@@ -216,12 +221,19 @@ impl GitHub {
         };
         let owner = &id.owner;
         let name = |board: &wire::ListedBoard| format!("{owner}/{}", board.number);
-        let names = listed
-            .iter()
-            .map(|board| format!("{} '{}'", name(board), one_line(&board.title)));
+        let names = listed.iter().map(|board| {
+            let title = one_line(&board.title);
+            let (title, _) = truncate_chars(&title, MAX_TITLE);
+            format!("{} {}", name(board), quote(&title, Quote::Inline))
+        });
         let names: Vec<String> = names.collect();
+        // A full list may lack boards.
+        let verb = match listed.len() < MAX_LISTED {
+            true => "are",
+            false => "include",
+        };
         let hint = format!(
-            "the open boards of {owner} are {}; name one of them and try again",
+            "the open boards of {owner} {verb} {}; name one of them and try again",
             names.join(", ")
         );
         let set = Action::new(Call::ConfigSet).with(Param::Key, "workflow.board");

@@ -103,7 +103,7 @@ fn unexamined_pulls_are_a_warning() {
     };
     assert_eq!(warnings(50), []);
     let told = warnings(51);
-    let said = "the newest 50 of 51 pull requests were examined for related ones";
+    let said = "only 50 of 51 pull requests were examined for related ones";
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].message, said);
     assert!(told[0].hint.is_some());
@@ -203,6 +203,10 @@ fn failed_run_without_reason_has_no_summary() {
         }
         // A commit status has no id. Its description is the reason.
         report.checks[0].id = String::new();
+        // The title of an app such as Codecov is its result.
+        if let Some(check) = report.checks.get_mut(2) {
+            check.app = Some(5);
+        }
         forge.pull.checks = Some(report);
         let (found, asked) = read(forge, &req(include));
         let checks = found.pull.checks.unwrap().checks;
@@ -221,10 +225,10 @@ fn failed_run_without_reason_has_no_summary() {
     assert!(told.iter().any(|told| told == said), "{told:?}");
     let (summaries, told, _) = read_with(3, vec![("check_reasons", network)], ci);
     let title = Some("Some checks failed".to_owned());
-    assert_eq!(summaries, [title.clone(), None, None]);
+    assert_eq!(summaries, [title.clone(), None, title.clone()]);
     assert_eq!(told, [said]);
-    let (summaries, told, asked) = read_with(1, vec![], &[]);
-    assert_eq!((summaries, told.len(), asked), (vec![title], 0, 0));
+    let (summaries, told, asked) = read_with(2, vec![], &[]);
+    assert_eq!((&summaries[1], told.len(), asked), (&title, 0, 0));
 }
 
 #[test]
@@ -372,7 +376,7 @@ fn unread_issues_of_other_repositories_are_a_warning() {
     };
     let (titles, told, asked) = read_with(true, vec![]);
     assert_eq!(titles, [Some("Leak".to_owned()), None]);
-    let unread = "issue(s) of other repositories were not read:";
+    let unread = "issue(s) or pull request(s) of other repositories were not read:";
     assert_eq!(told, [format!("1 {unread} octo/wide#15")]);
     assert_eq!(asked[..2], ["issue 14", "issue 15"]);
     let all = format!("2 {unread} octo/wide#14, octo/wide#15");
@@ -414,6 +418,35 @@ fn equal_issue_failures_are_one_error() {
     let (found, _) = read(forge(), &req(&[ContextSection::LinkedIssues]));
     assert_eq!(failed(&found), [("linked_issues", "network")]);
     assert_eq!(found.linked_issues.unwrap().len(), 2);
+    // The error reports an issue that the forge lists; no warning repeats that.
+    let mut listed = forge();
+    listed.pull.linked_issues = Some(vec![linked(21)]);
+    let (found, _) = read(listed, &req(&[ContextSection::LinkedIssues]));
+    assert_eq!(failed(&found), [("linked_issues", "network")]);
+    assert_eq!(found.warnings, []);
+}
+
+#[test]
+fn issues_of_the_pull_record_are_read_and_relate_pulls() {
+    let mut forge = StubForge::default();
+    let reference = issue(14, "Leak").id;
+    forge.pull.closing_references = vec![reference.clone()];
+    forge.pull.files = Some(vec![]);
+    forge.issues = vec![issue(14, "Leak")];
+    let mut other = crate::sample::pull();
+    other.id = PrId::number(other.id.repo, 8);
+    other.head_branch = "else".to_owned();
+    other.closing_references = vec![reference];
+    forge.others = vec![other];
+    let sections = [ContextSection::LinkedIssues, ContextSection::RelatedPrs];
+    let (found, asked) = read(forge, &req(&sections));
+    assert!(asked.contains(&"issue 14".to_owned()), "{asked:?}");
+    let items = found.linked_issues.unwrap();
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].relationship, crate::Relationship::Closes);
+    assert_eq!(items[0].title.as_deref(), Some("Leak"));
+    let related = found.related_prs.unwrap();
+    assert_eq!(related[0].relationship, crate::RelatedBy::LinkedIssue);
 }
 
 /// A tracker that knows `PROJ-1`, does not know `PROJ-2`, and fails for all other keys.

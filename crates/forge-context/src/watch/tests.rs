@@ -320,15 +320,34 @@ async fn turned_verdict_ends_the_watch() {
         judged(pull)
     };
     let merged = || judged(of_state(PrState::Merged));
+    let blocked = |unread: &[UnreadRules]| {
+        let mut pull = pull();
+        pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
+        let mut rules = BaseRules::default();
+        rules.unread = unread.to_vec();
+        pull.base_rules = Some(rules);
+        judged(pull)
+    };
+    let unread_checks = || {
+        let mut pull = pull();
+        pull.checks = None;
+        pull.warnings = vec![forge_core::Warning::new("no answer").of_section("checks")];
+        judged(pull)
+    };
     for (before, after, end) in [
         (ready(), ready(), "pending -"),
         (ready(), running(), "failed verdict"),
-        (ready(), unknown(), "failed verdict"),
+        // Checks register some time after a push.
+        (ready(), unknown(), "pending -"),
+        (ready(), blocked(&[]), "failed verdict"),
         (ready(), computing(), "pending -"),
         (ready(), merged(), "passed -"),
         (running(), ready(), "passed verdict"),
-        (running(), unknown(), "failed verdict"),
+        (running(), unknown(), "pending -"),
         (running(), computing(), "pending -"),
+        (running(), blocked(&[]), "failed verdict"),
+        (running(), blocked(&[UnreadRules::Rulesets]), "pending -"),
+        (running(), unread_checks(), "pending -"),
         (unknown(), ready(), "passed verdict"),
         // The check can still succeed.
         (unknown(), running(), "pending -"),
@@ -459,10 +478,29 @@ fn poll_reads_only_the_watched_fields() {
     assert!(!fields(VERDICT).contains(PrFields::FILES));
     assert!(!fields(REVIEW).contains(PrFields::ROW));
     assert!(!fields(REVIEW).contains(PrFields::CHECKS));
-    let of_reviews = PrFields::REVIEWS | PrFields::NEWEST;
+    let of_reviews = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
     assert!(!fields(VERDICT).contains(PrFields::REVIEWS));
     assert!(fields(REVIEW).contains(of_reviews));
     assert!(fields(&[VERDICT, REVIEW].concat()).contains(VERDICT_FIELDS | of_reviews));
+}
+
+#[test]
+fn baseline_keeps_the_newest_hundred_reviews() {
+    let mut pull = pull();
+    let of = |n: i64| {
+        let at = Timestamp::from_unix(1_700_000_000 + n);
+        Review::new(
+            format!("r{n}"),
+            Actor::new("grace"),
+            ReviewState::Commented,
+            at,
+        )
+    };
+    pull.reviews = Some((1..=102).map(of).collect());
+    pull.latest_reviews = vec![of(102)];
+    let seen = WatchSeen::of(&pull, None);
+    assert_eq!(seen.reviews.len(), 100);
+    assert!(!seen.reviews.contains_key("r2") && seen.reviews.contains_key("r3"));
 }
 
 /// The line has no quotes, and a host can send any text as the id of a commit.

@@ -400,6 +400,8 @@ impl PrFields {
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
     /// The pull request below in the stack.
     pub const DEPENDS_ON: Self = Self(1 << 22);
+    /// Leaves out the comments of reviews. A forge may read them anyway.
+    pub const NO_REVIEW_COMMENTS: Self = Self(1 << 23);
     /// Ingestion state of the record in the index.
     pub const INGESTION: Self = Self(1 << 24);
     /// Requirements of the base branch that need no extra request.

@@ -137,7 +137,7 @@ impl Section {
     }
 
     /// Returns the section's GraphQL selection.
-    fn selection(self, part: SectionPart<'_>, required: Required) -> String {
+    fn selection(self, part: SectionPart<'_>, fields: PrFields, required: Required) -> String {
         let first = match part {
             SectionPart::After(variable) => format!("first: 100, after: ${variable}"),
             SectionPart::First => "first: 100".to_owned(),
@@ -145,6 +145,7 @@ impl Section {
         };
         let node = match self {
             Self::Comments => "CommentNode",
+            Self::Reviews if fields.contains(PrFields::NO_REVIEW_COMMENTS) => "ReviewNode",
             Self::Reviews => "ReviewWithComments",
             Self::Threads => "ThreadNode",
             Self::Commits => "CommitNode",
@@ -268,7 +269,7 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
         } else {
             SectionPart::First
         };
-        let _ = write!(text, " {}", section.selection(part, required));
+        let _ = write!(text, " {}", section.selection(part, fields, required));
     }
     text
 }
@@ -281,7 +282,7 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
         let _ = write!(
             text,
             " {}",
-            section.selection(SectionPart::After(variable), Required::Id)
+            section.selection(SectionPart::After(variable), PrFields::NONE, Required::Id)
         );
     }
     text

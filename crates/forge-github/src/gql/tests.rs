@@ -163,6 +163,15 @@ fn section_combinations_are_valid() {
 }
 
 #[test]
+fn excluded_review_comments_are_not_selected() {
+    let fields = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
+    let selection = fields::selection(BaseFields::Core, fields, Required::Number);
+    let text = sections("PullView", &selection);
+    check(&text);
+    assert!(!text.contains("ReviewWithComments"), "{text}");
+}
+
+#[test]
 fn excluded_fields_are_not_selected() {
     for mask in 0..1_u32 << fields::USUAL.len() {
         let left_out = fields::USUAL

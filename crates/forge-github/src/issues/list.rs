@@ -15,6 +15,7 @@ use crate::{
     error::{is_without_projects, no_repository},
     gql::{
         Document,
+        lookups::Lookups,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
@@ -62,16 +63,16 @@ impl GitHub {
         let mut after = page.position(SCHEME, &key)?.map(str::to_owned);
         let searches = needs_search(query);
         let name = if searches { "IssueSearch" } else { "IssueList" };
-        let lookups = self.board_lookup(&query.fields);
-        let text_of = |fields: &IssueFields| {
+        let mut lookups = self.board_lookup(&query.fields);
+        let text_of = |fields: &IssueFields, lookups: &Lookups| {
             let mut document = Document::query(name);
             document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
             lookups.select_boards(&mut document);
             document.text()
         };
         let mut fields = query.fields.clone();
-        let mut text = text_of(&fields);
-        let mut variables = if searches {
+        let mut text = text_of(&fields, &lookups);
+        let filters = if searches {
             json!({ "query": search(repo, query)? })
         } else {
             let mut own = repo_variables(repo)?;
@@ -87,6 +88,7 @@ impl GitHub {
         let mut size = MAX_PAGE_SIZE;
         loop {
             let first = size.min(page.limit - result.items.len());
+            let mut variables = filters.clone();
             if let Value::Object(map) = &mut variables {
                 lookups.bind_boards(map);
                 map.insert("first".into(), json!(first));
@@ -111,7 +113,7 @@ impl GitHub {
             let (nodes, total) = match self.issue_nodes(repo, answer, &mut result.warnings) {
                 Err(error) if fields.projects && is_without_projects(&error) => {
                     fields.projects = false;
-                    text = text_of(&fields);
+                    text = text_of(&fields, &lookups);
                     result.warnings.push(projects_unread(&error));
                     continue;
                 }
@@ -155,6 +157,9 @@ impl GitHub {
             if after.is_none() || result.items.len() >= page.limit {
                 break;
             }
+            // The first page may have cached the board.
+            lookups = self.board_lookup(&fields);
+            text = text_of(&fields, &lookups);
         }
         self.check_board(&fields, &result.items).await?;
         result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);

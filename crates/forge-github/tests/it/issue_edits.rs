@@ -274,7 +274,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
         (e.code(), e.message()),
         ("not_found", "there is no board octo/9")
     );
-    let listed = "the open boards of octo are octo/1 'Plan'; name one of them and try again";
+    let listed = "the open boards of octo are octo/1 \"Plan\"; name one of them and try again";
     assert_eq!(e.hint().unwrap().text(), listed);
 }
 

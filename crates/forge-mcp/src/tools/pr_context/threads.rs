@@ -164,7 +164,7 @@ pub(super) fn section(
     let note = match resolved {
         0 => String::new(),
         n if with_resolved => format!(", {n} resolved"),
-        n => format!(", {n} resolved without its comments: include=comments"),
+        n => format!(", {n} resolved, comments left out (include=comments shows them)"),
     };
     let parts = |t: &Thread| ContextThreadOut::parts(t, with_resolved, extra(max), c);
     let shown = all.iter().flat_map(parts).collect();
