@@ -144,7 +144,7 @@ fn merge_on_tangled_shows_issues_in_references() {
     t.world.pds().put(&t.alice.did, PULL, rkey, record);
     let merge = t.forge(&t.alice, &["pr", "merge", &pull, "-R", WIDGET]);
     let mut terminal = Terminal::start(&merge, 200, 40);
-    terminal.expect(&format!("closes {issue}"));
+    terminal.expect(&format!("linked issues: {issue}"));
     let _ = terminal.interrupt();
 }
 

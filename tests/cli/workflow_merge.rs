@@ -271,6 +271,25 @@ fn issue_closed_by_github_is_reported() {
     }
 }
 
+/// GitHub may close issues a moment after the merge, and a repository can switch that off.
+#[test]
+fn issue_left_open_by_github_is_only_reported() {
+    let hub = linked_on_github();
+    hub.double.seed().keeps_linked_open = true;
+    // The second call finds the pull request merged.
+    for _ in 0..2 {
+        let merge = hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]);
+        let out = merge.output().success();
+        let left = "not closed: #1 (github.localhost has not closed it yet)";
+        assert!(out.stderr_text().contains(left), "{out:?}");
+        let view = ["issue", "view", "1", "--json", "state,comments", "-R", REPO];
+        let issue = hub.forge(&view).output().success().json();
+        assert_eq!(issue, json!({"comments": [], "state": "OPEN"}));
+    }
+    let reconcile = hub.forge(&["workflow", "reconcile", "2", "-R", REPO]);
+    assert_eq!(reconcile.output().success().stdout_text(), "closed: #1\n");
+}
+
 #[test]
 fn issue_in_review_after_first_merge_advances() {
     let world = World::with_issues(1);

@@ -223,6 +223,24 @@ fn issue_closed_by_forge_is_reported_once() {
 }
 
 #[test]
+fn issue_left_open_by_forge_is_only_reported() {
+    let hub = hub();
+    hub.double.seed().keeps_linked_open = true;
+    let mut wire = hub.server(&["--write"]);
+    for _ in 0..2 {
+        let merged = wire
+            .call("pr_merge", json!({"repo": REPO, "number": 2}))
+            .ok()
+            .says("not closed: #1: \"github.localhost has not closed it yet\"");
+        assert_eq!(merged.data().get("linked_issues_transitioned"), None);
+    }
+    let asked = hub.double.requests();
+    let documents = asked.iter().filter_map(|r| r.document.as_deref());
+    let writes = documents.filter(|d| d.contains("closeIssue") || d.contains("addComment"));
+    assert_eq!(writes.count(), 0, "{asked:?}");
+}
+
+#[test]
 fn r_000_22_unclosable_issue_does_not_fail_merge() {
     let hub = hub();
     let headers = [("content-type", "application/json; charset=utf-8")];

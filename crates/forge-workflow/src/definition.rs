@@ -1,8 +1,8 @@
 //! The definition file of a workflow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use forge_core::{Error, ErrorKind, Result, text::one_line};
+use forge_core::{Error, ErrorKind, Hint, Result, text::one_line};
 use serde::{Deserialize, Serialize};
 
 /// The built-in definitions, by name.
@@ -361,9 +361,22 @@ impl Definition {
             .map(|(name, command)| (name.as_str(), command))
             .collect();
         if found.is_empty() {
-            self.command_named(name)?;
+            self.command_named(name).map_err(|e| self.with_roles(e))?;
         }
         Ok(found)
+    }
+
+    /// Adds the roles to the hint of an error about a command.
+    fn with_roles(&self, error: Error) -> Error {
+        let roles = self.commands.values().filter_map(|c| c.role.as_deref());
+        let roles: BTreeSet<&str> = roles.collect();
+        let Some(hint) = error.hint().filter(|_| !roles.is_empty()).cloned() else {
+            return error;
+        };
+        let roles = Vec::from_iter(roles).join(", ");
+        let (text, action) = (hint.text(), hint.action().cloned());
+        let hint = Hint::from(format!("{text}, or with one of the roles {roles}"));
+        error.with_hint(hint.with_any_action(action))
     }
 
     /// Returns the state at which [`Self::convergence_gate`] checks the group before `command`

@@ -71,7 +71,8 @@ fn idle_gate(text: &str, definition: &Definition) -> Option<Mistake> {
     Some(Mistake {
         key: KEY.to_owned(),
         message: "the gate checks no claim, because no command takes issues from the state `at` \
-                  of a phase with `blocking = \"behind\"`: add such a phase, or set it to \"off\""
+                  of a phase with `blocking = \"behind\"`: add such a phase or input, or set it to \
+                  \"off\""
             .to_owned(),
         line,
         column,

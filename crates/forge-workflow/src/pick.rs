@@ -5,7 +5,10 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use crate::{Command, Definition, Member, State, member::order};
+use crate::{
+    Command, Definition, Member, State,
+    member::{name_in, order},
+};
 
 /// An open issue to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +59,33 @@ pub fn pick(
     max_estimate: Option<&str>,
 ) -> Result<Pick> {
     let state = pickable(definition, state)?;
+    let (ready, skipped) = sorted(definition, candidates, state, command, max_estimate)?;
+    let issue = ready.first().copied().cloned();
+    Ok(Pick {
+        reason: match &issue {
+            Some(found) => pick_reason(found, state, ready.len()),
+            None if skipped.is_empty() => format!("no open issue is in {}", state.name),
+            None => format!(
+                "none of {} issue(s) in {} can be worked on",
+                skipped.len(),
+                state.name
+            ),
+        },
+        alternatives: ready.len().saturating_sub(1),
+        issue,
+        skipped,
+    })
+}
+
+/// Returns the issues in `state` that can be picked, the best first, and the other issues in
+/// `state` with the reasons.
+pub(crate) fn sorted<'c>(
+    definition: &Definition,
+    candidates: &'c [Candidate],
+    state: &State,
+    command: Option<&Command>,
+    max_estimate: Option<&str>,
+) -> Result<(Vec<&'c Candidate>, Vec<(IssueId, String)>)> {
     let ranks = pickable_ranks(definition, command, max_estimate)?;
     let in_state = candidates
         .iter()
@@ -83,21 +113,7 @@ pub fn pick(
             order(&c.member.id),
         )
     });
-    let issue = ready.first().copied().cloned();
-    Ok(Pick {
-        reason: match &issue {
-            Some(found) => pick_reason(found, state, ready.len()),
-            None if skipped.is_empty() => format!("no open issue is in {}", state.name),
-            None => format!(
-                "none of {} issue(s) in {} can be worked on",
-                skipped.len(),
-                state.name
-            ),
-        },
-        alternatives: ready.len().saturating_sub(1),
-        issue,
-        skipped,
-    })
+    Ok((ready, skipped))
 }
 
 fn pick_reason(found: &Candidate, state: &State, of: usize) -> String {
@@ -125,11 +141,9 @@ fn obstacle(
         return Some(format!("{} works on it", one_line(holder)));
     }
     if !candidate.blocked_by.is_empty() {
-        let by: Vec<String> = candidate
-            .blocked_by
-            .iter()
-            .map(crate::member::short)
-            .collect();
+        let own = &candidate.member.id.repo;
+        let by = candidate.blocked_by.iter();
+        let by: Vec<String> = by.map(|id| name_in(id, own)).collect();
         return Some(format!("it waits for {}", by.join(", ")));
     }
     if candidate.blockers_unread {

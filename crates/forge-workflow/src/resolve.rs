@@ -174,10 +174,58 @@ fn by_name<'d>(
 }
 
 /// Returns the states that a caller may name for a command: its outputs and its lock state.
-pub(crate) fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
+fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
+}
+
+/// Resolves what a released issue may move to, as [`resolve`] does, but to no lock state. If the
+/// definition no longer has the command, all other states are allowed.
+pub(crate) fn resolve_released<'d>(
+    definition: &'d Definition,
+    said: &str,
+    command: &str,
+) -> Result<ResolvedState<'d>> {
+    let of = definition.command(command);
+    let found = match of {
+        Some(_) => resolve(definition, said, command),
+        None => definition
+            .state(said)
+            .map(|state| ResolvedState {
+                state,
+                was_intent: false,
+                is_global: false,
+            })
+            .ok_or_else(|| Error::invalid("state", format!("unknown state '{}'", one_line(said)))),
+    };
+    let found = found.and_then(|found| match found.state.lock {
+        true => {
+            let name = &found.state.name;
+            let message = format!("a release to {name} would leave the issue without a holder");
+            Err(Error::invalid("state", message))
+        }
+        false => Ok(found),
+    });
+    found.map_err(|e| {
+        let names = released_states(definition, of);
+        let hint = Hint::from(format!("retry with one of: {names}"));
+        e.with_hint(hint.with_action(Action::again(&[]).choose(Param::State)))
+    })
+}
+
+/// Lists the states to which a release may move an issue: the outputs of the command, or all states
+/// if there is no command, without lock states.
+pub(crate) fn released_states(definition: &Definition, of: Option<&Command>) -> String {
+    let is_output = |state: &&State| {
+        of.is_none_or(|of| {
+            let mut outputs = of.outputs.iter();
+            outputs.any(|output| definition.state(output) == Some(*state))
+        })
+    };
+    let states = definition.states.iter().filter(|state| !state.lock);
+    let names: Vec<&str> = states.filter(is_output).map(|s| s.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// Checks that an issue may move from `from` under strict transitions. Moves follow

@@ -272,7 +272,11 @@ pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
         at: now.clone(),
     });
     let pull = pull.clone();
-    for issue in resolve::closing_issues(state, &pull) {
+    let closed = match state.keeps_linked_open {
+        true => Vec::new(),
+        false => resolve::closing_issues(state, &pull),
+    };
+    for issue in closed {
         if let Some(issue) = state.issues.get_mut(&issue) {
             issue.state = PullState::Closed;
             issue.closed_at = Some(now.clone());

@@ -111,6 +111,9 @@ impl GitHub {
         let (way, mut after, queue_position) = (done.way, done.pull, done.position);
         // GitHub closes linked issues with the merge, so only the earlier answer has their states.
         after.linked_issues.clone_from(&before.linked_issues);
+        let unread = |w: &&Warning| w.section == Some("linked_issues");
+        let unread = before.warnings.iter().filter(unread).cloned();
+        after.warnings.extend(unread);
         warnings.extend(warning);
         let merged = after.state == PrState::Merged;
         let name = match way {

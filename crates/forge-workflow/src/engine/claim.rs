@@ -17,7 +17,7 @@ use crate::{
     ledger::{is_done, took_effect, void, was_sent},
     member::short,
     resolve,
-    resolve::direct_states,
+    resolve::{released_states, resolve_released},
     trail::MAX_LEASE_S,
 };
 
@@ -31,7 +31,7 @@ pub(super) const LEFT: &str = "left";
 const MAX_READ_BACKS: usize = 3;
 /// Maximum number of moves after an expired lease. A move is repeated if another writer was faster,
 /// and each claim that loses is two writes: its entry and the withdrawal.
-const MAX_TAKEOVER_MOVES: usize = 100;
+const MAX_TAKEOVER_MOVES: usize = 10;
 
 /// Request for a claim.
 #[derive(Clone, Copy, Debug, Default)]
@@ -369,9 +369,9 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command. If
-    /// that is `None`, it moves to the release state of the command, or to the state before the
-    /// claim.
+    /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command, but
+    /// not to another lock state, because nobody would hold it. If `to` is `None`, the issue moves
+    /// to the release state of the command, or to the state before the claim.
     ///
     /// # Errors
     ///
@@ -405,7 +405,7 @@ impl Workflow {
             // move of the command.
             let other = to.filter(|to| own.is_none() || self.definition.state(to) != own);
             let other = other
-                .map(|to| resolve(&self.definition, to, &held.command))
+                .map(|to| resolve_released(&self.definition, to, &held.command))
                 .transpose()?;
             if let Some(other) = &other {
                 let strict = self.definition.strict_transitions;
@@ -413,8 +413,7 @@ impl Workflow {
                     .map_err(name_state)?;
             }
             let Some(state) = other.map(|other| other.state).or(own) else {
-                let states = command.map(|c| direct_states(c).collect::<Vec<_>>().join(", "));
-                let names = states.unwrap_or_else(|| self.definition.state_names());
+                let names = released_states(&self.definition, command);
                 return Err(Error::invalid(
                     "state",
                     format!("{} had no state before it was claimed", short(id)),

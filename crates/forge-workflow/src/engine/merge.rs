@@ -4,7 +4,7 @@
 //! audit trail, not the state, shows whether a merge has already taken effect.
 
 use forge_core::{
-    Capability, Error, PageReq, PrKey, Repo, Result, Support, Timestamp,
+    Capability, Error, ErrorKind, PageReq, PrKey, Repo, Result, Support, Timestamp,
     locator::Hosts,
     mentions::{MentionTarget, mentions},
     model::{
@@ -28,6 +28,8 @@ use crate::{
 const COMMAND: &str = "merge";
 /// Maximum number of issues in a sentence. The others are only counted.
 const MAX_NAMED: usize = 10;
+/// Maximum number of pages of an issue's history.
+const MAX_HISTORY_PAGES: usize = 50;
 
 /// An issue that a merge moves or closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -139,17 +141,29 @@ pub struct MergeEffects<'w> {
     repo: Repo,
     workflow: Option<&'w Workflow>,
     hosts: Hosts,
+    /// True if the forge itself closes the issues, so a merge only reports them.
+    only_reports: bool,
 }
 
 impl<'w> MergeEffects<'w> {
-    /// Uses the states of `workflow`; if `workflow` is `None`, issues are closed.
+    /// Uses the states of `workflow`; if `workflow` is `None`, issues are closed. If the forge
+    /// itself closes the issues of a merge, they are then only read and reported.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
+        let links = repo.support(Capability::PrCreateCloses);
         Self {
+            only_reports: workflow.is_none() && matches!(links, Support::Native),
             repo,
             workflow,
             hosts,
         }
+    }
+
+    /// Closes issues also on a forge that closes them itself, for a caller who asks for that.
+    #[must_use]
+    pub fn closing_left_open(mut self) -> Self {
+        self.only_reports = false;
+        self
     }
 
     /// Plans the effect of merging `pull`. If `pull` is already merged, plans what remains to be
@@ -182,6 +196,8 @@ impl<'w> MergeEffects<'w> {
                     issue: name,
                     reason: format!("the repository could not be read: {}", message_with_hint(e)),
                 }),
+                // The forge decides about issues of other repositories.
+                Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.why_not(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue {
                         issue: name,
@@ -308,17 +324,41 @@ impl<'w> MergeEffects<'w> {
             sheet => sheet?,
         };
         let late = merge.map(|_| pull);
-        Ok(self.step_of(&sheet, name, merge, late).await)
+        self.step_of(&sheet, name, merge, late).await
     }
 
-    /// Returns the step that an issue in its current state still needs. `late` is the pull request
-    /// if it was merged before.
+    /// Returns the step that an issue still needs, or the reason why it needs none. `late` is the
+    /// pull request if it was merged before.
     async fn step_of(
         &self,
         sheet: &IssueTrail,
         name: &str,
         merge: Option<&MergeRef>,
         late: Option<&PullRequest>,
+    ) -> Result<Result<MergeStep, String>> {
+        let step = self.step_from(sheet, name, merge);
+        if step.is_err() || self.workflow.is_some() {
+            return Ok(step);
+        }
+        let issue = &sheet.issue;
+        if let Some(pull) = late.filter(|_| issue.state_reason == Some(IssueReason::Reopened))
+            && let Err(reason) = self.check_reopening(&issue.id, pull).await?
+        {
+            return Ok(Err(reason));
+        }
+        if self.only_reports {
+            let host = &self.repo.id().host;
+            return Ok(Err(format!("{host} has not closed it yet")));
+        }
+        Ok(step)
+    }
+
+    /// Returns the step that an issue in its current state needs.
+    fn step_from(
+        &self,
+        sheet: &IssueTrail,
+        name: &str,
+        merge: Option<&MergeRef>,
     ) -> Result<MergeStep, String> {
         let issue = &sheet.issue;
         if let Some(done) = merge.and_then(|merge| sheet.trail.moved_by(merge)) {
@@ -335,9 +375,6 @@ impl<'w> MergeEffects<'w> {
         let Some(workflow) = self.workflow else {
             if closed {
                 return Err("it was closed before".to_owned());
-            }
-            if let Some(pull) = late.filter(|_| issue.state_reason == Some(IssueReason::Reopened)) {
-                self.check_reopening(&issue.id, pull).await?;
             }
             return Ok(MergeStep {
                 id: issue.id.clone(),
@@ -377,27 +414,38 @@ impl<'w> MergeEffects<'w> {
 
     /// Leaves an issue open that was reopened after the merge of `pull`, and returns the reason. The
     /// merge also closes an issue that was reopened before it.
-    async fn check_reopening(&self, issue: &IssueId, pull: &PullRequest) -> Result<(), String> {
+    async fn check_reopening(
+        &self,
+        issue: &IssueId,
+        pull: &PullRequest,
+    ) -> Result<Result<(), String>> {
         let Some(merged_at) = pull.merged_at else {
-            return Err("it was reopened, and the time of the merge is not known".to_owned());
+            let reason = "it was reopened, and the time of the merge is not known";
+            return Ok(Err(reason.to_owned()));
         };
         let limit = self.repo.limits().page_max;
         let mut next = Some(PageReq::first(limit));
         let mut last: Option<Timestamp> = None;
-        while let Some(page) = next {
-            let page = self.repo.issue_history(issue, page).await.map_err(|e| {
-                let why = message_with_hint(&e);
-                format!("it was reopened, and its history could not be read: {why}")
-            })?;
+        for _ in 0..MAX_HISTORY_PAGES {
+            let Some(page) = next.take() else {
+                break;
+            };
+            let page = self.repo.issue_history(issue, page).await?;
             let reopenings = (page.items.iter()).filter(|e| e.kind == StatusEventKind::Reopened);
             last = last.max(reopenings.map(|event| event.created_at).max());
             next = page.next.map(|cursor| PageReq::after(cursor, limit));
         }
-        match last {
+        if next.is_some() {
+            let message =
+                format!("it was reopened, and its history has more than {MAX_HISTORY_PAGES} pages");
+            return Err(Error::new(ErrorKind::Protocol, message)
+                .with_hint("close the issue by hand if it is done"));
+        }
+        Ok(match last {
             Some(at) if at <= merged_at => Ok(()),
             Some(_) => Err("it was reopened after the merge".to_owned()),
             None => Err("it was reopened, and its history does not show when".to_owned()),
-        }
+        })
     }
 
     /// Moves or closes one issue. Returns the reason if nothing is left to do.
@@ -409,8 +457,8 @@ impl<'w> MergeEffects<'w> {
     ) -> Result<Option<String>> {
         for _ in 0..MAX_ATTEMPTS {
             let sheet = self.read(&planned.id).await?;
-            let judged = self.step_of(&sheet, &planned.name, Some(merge), late).await;
-            let step = match judged {
+            let judged = self.step_of(&sheet, &planned.name, Some(merge), late);
+            let step = match judged.await? {
                 Ok(step) => step,
                 // The forge itself has closed the issue, which is the intended result.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
@@ -503,11 +551,7 @@ impl<'w> MergeEffects<'w> {
     /// Returns the reason why the merge skips an issue, if the reason does not depend on the
     /// issue's state.
     fn why_not(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
-        let own = |id: &IssueId| {
-            let key = id.repo.comparison_key();
-            key == info.id.comparison_key() || key == pull.id.repo.comparison_key()
-        };
-        if !own(issue) {
+        if !is_own(issue, pull, info) {
             return Some("it is in another repository".to_owned());
         }
         if !self.only_default_branch() {
@@ -583,6 +627,12 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
     let mut seen = std::collections::BTreeSet::new();
     linked.retain(|issue| seen.insert(order(&issue.id)));
     linked
+}
+
+/// Returns true for an issue in the repository of the pull request.
+fn is_own(issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> bool {
+    let key = issue.repo.comparison_key();
+    key == info.id.comparison_key() || key == pull.id.repo.comparison_key()
 }
 
 /// Returns the reason for skipping an issue that this merge has already moved.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Action, Error, Hint, Outcome, PageReq, Param, Result, Warning,
+    Action, Changed, Error, ErrorKind, Hint, Outcome, PageReq, Param, Result, Warning,
     model::{IssueFilter, IssueId, IssueQuery, IssueState},
 };
 use serde::Serialize;
@@ -13,13 +13,15 @@ use crate::{
     Candidate, Command, Definition, Pick,
     member::order,
     pick,
-    pick::{is_pickable_size, pickable_ranks},
+    pick::{is_pickable_size, pickable_ranks, sorted},
 };
 
 /// Number of issues per page.
 const PAGE_SIZE: usize = 100;
 /// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
+/// Maximum number of issues that a pick finds claimed or moved. Each costs a request.
+const MAX_MISSES: usize = 100;
 
 /// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
@@ -178,8 +180,15 @@ impl Workflow {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`).
+    /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`), and with `conflict`
+    /// if more issues remain after too many were found claimed.
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<PickResult> {
+        if req.claim.is_some() && req.command.is_none() {
+            let hint = Hint::new("name the command that takes the issue");
+            let hint = hint.with_action(Action::again(&[]).choose(Param::Command));
+            let error = Error::invalid("command", "a pick that claims needs a command");
+            return Err(error.with_hint(hint));
+        }
         let pickers = Pickers::named(&self.definition, req.command)?;
         let claimers = Pickers::named(&self.definition, req.claim.map(|claim| claim.command))?;
         let states = self.pick_states(req, &pickers)?;
@@ -187,18 +196,23 @@ impl Workflow {
         let mut lists = states.iter().zip(&queries);
         let mut list: Option<(&String, &IssueQuery)> = None;
         let mut scan = PickScan::default();
+        // The issues that can be picked, the best last. They are sorted once for each page.
+        let mut ready: Vec<Candidate> = Vec::new();
+        let mut viewer: Option<String> = None;
+        let mut misses = 0;
         loop {
             // Once the best issue is found to be claimed, a later page may have the next best.
             if let Some((state, query)) = list
                 && scan.next.is_some()
                 && scan.pages < MAX_PAGES
-                && !self.is_certain(&scan.candidates, state, req, &pickers)?
+                && !self.is_certain(ready.last(), state, req, &pickers)?
             {
                 self.read_page(query, &mut scan).await?;
+                ready = self.ready(&scan.candidates, &states, req, &pickers)?;
                 continue;
             }
-            let picked = self.best(&scan.candidates, &states, req, &pickers)?;
-            let Some(found) = &picked.issue else {
+            let picked = || self.best(&scan.candidates, &states, req, &pickers);
+            let Some(found) = ready.pop() else {
                 // The list of the next state is read only if no issue of the earlier states can be
                 // picked.
                 match lists.next() {
@@ -206,10 +220,14 @@ impl Workflow {
                         list = Some(next);
                         scan.begin_list();
                     }
-                    None => return Ok(scan.done(picked, None)),
+                    None => return Ok(scan.done(picked()?, None)),
                 }
                 continue;
             };
+            if misses == MAX_MISSES {
+                return Err(all_claimed());
+            }
+            misses += 1;
             let id = found.member.id.clone();
             let holder = match &req.claim {
                 None if scan.untouched.contains(&order(&id)) => None,
@@ -217,12 +235,17 @@ impl Workflow {
                 Some(claim) => {
                     let state = found.member.state.as_deref().unwrap_or_default();
                     let command = claimers.claimer(state, found.member.estimate.as_deref());
+                    let is_named = claim.holder.is_some_and(|holder| !holder.trim().is_empty());
+                    if viewer.is_none() && !is_named {
+                        viewer = Some(self.repo.viewer().await?.login);
+                    }
                     let claim = ClaimRequest {
                         command: command.unwrap_or(claim.command),
+                        holder: viewer.as_deref().or(claim.holder),
                         ..*claim
                     };
                     match self.claim_in(&id, &claim, Some(state)).await {
-                        Ok(claimed) => return Ok(scan.done(picked, Some(claimed))),
+                        Ok(claimed) => return Ok(scan.done(picked()?, Some(claimed))),
                         Err(e) if has_left(&e) => {
                             scan.candidates.retain(|c| c.member.id != id);
                             continue;
@@ -232,10 +255,8 @@ impl Workflow {
                 }
             };
             match holder {
-                // Each issue is marked or dropped once, so the number of candidates bounds the
-                // loop.
                 Some(holder) => scan.mark_held(&id, &holder),
-                None => return Ok(scan.done(picked, None)),
+                None => return Ok(scan.done(picked()?, None)),
             }
         }
     }
@@ -357,6 +378,29 @@ impl Workflow {
         }
     }
 
+    /// Returns the issues that can be picked, the best last: those in the first state come first.
+    fn ready(
+        &self,
+        candidates: &[Candidate],
+        states: &[String],
+        req: &PickRequest<'_>,
+        pickers: &Pickers<'_>,
+    ) -> Result<Vec<Candidate>> {
+        let definition = &self.definition;
+        let mut all = Vec::new();
+        for name in states {
+            let Some(state) = definition.state(name) else {
+                continue;
+            };
+            let command = pickers.merged(name);
+            let (command, max) = (command.as_ref(), req.max_estimate);
+            let (ready, _) = sorted(definition, candidates, state, command, max)?;
+            all.extend(ready.into_iter().cloned());
+        }
+        all.reverse();
+        Ok(all)
+    }
+
     /// Returns the best issue in the first state that has one.
     fn best(
         &self,
@@ -384,28 +428,42 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Returns true if no later issue in `state` can be a better choice: an issue with top priority
-    /// and the smallest estimate was found, and later issues are younger.
+    /// Returns true if no later issue in `state` can be a better choice than `best`: that has top
+    /// priority and the smallest estimate, and later issues are younger.
     fn is_certain(
         &self,
-        candidates: &[Candidate],
+        best: Option<&Candidate>,
         state: &str,
         req: &PickRequest<'_>,
         pickers: &Pickers<'_>,
     ) -> Result<bool> {
         let definition = &self.definition;
         let command = pickers.merged(state);
-        let (command, max) = (command.as_ref(), req.max_estimate);
-        let Some(found) = pick(definition, candidates, state, command, max)?.issue else {
+        let is_in_state =
+            |found: &&Candidate| found.member.state_in(definition) == definition.state(state);
+        let Some(found) = best.filter(is_in_state) else {
             return Ok(false);
         };
-        let ranks = pickable_ranks(definition, command, max)?;
+        let ranks = pickable_ranks(definition, command.as_ref(), req.max_estimate)?;
         let smallest = ranks.map_or(Some(0), |ranks| ranks.into_iter().min());
-        let (priority, estimate) = (found.member.priority, found.member.estimate);
-        let priority = priority.and_then(|p| definition.priority_rank(&p));
-        let estimate = estimate.and_then(|e| definition.estimate_rank(&e));
+        let member = &found.member;
+        let (priority, estimate) = (member.priority.as_deref(), member.estimate.as_deref());
+        let priority = priority.and_then(|p| definition.priority_rank(p));
+        let estimate = estimate.and_then(|e| definition.estimate_rank(e));
         Ok(priority == Some(0) && estimate == smallest)
     }
+}
+
+/// Returns the error for a pick that found too many claimed issues.
+fn all_claimed() -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: "an issue that nobody works on".to_owned(),
+        actual: format!("{MAX_MISSES} claimed issues"),
+    };
+    let message =
+        format!("the first {MAX_MISSES} candidates are claimed; the others were not looked at");
+    Error::new(kind, message).with_hint("try again later, or claim an issue by its number")
 }
 
 /// Returns true if a claim was refused because the issue has left the state of the pick.

@@ -212,11 +212,19 @@ async fn release_restores_the_state_before_the_claim() {
         .value
         .claim
         .unwrap();
-    for state in ["Done", "Canceled", "In Progress", "Nonsense"] {
+    let lock = "Research in Progress";
+    for state in [
+        "Done",
+        "Canceled",
+        "In Progress",
+        "Nonsense",
+        lock,
+        "__LOCK__",
+    ] {
         let e = stage.flow.release(&id, &mine.id, Some(state), None).await;
         let e = e.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{state}: {e}");
-        let retry = "retry with one of: Ready for Plan, Human Needed, Research in Progress";
+        let retry = "retry with one of: Ready for Plan, Human Needed";
         assert!(
             e.hint().unwrap().text().starts_with(retry),
             "{state}: {e:?}"

@@ -101,6 +101,9 @@ pub struct State {
     pub limits: Limits,
     pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
+    /// True if merges leave linked issues open: they close later, or the repository has that
+    /// switched off.
+    pub keeps_linked_open: bool,
     /// True if all writes get the same time.
     pub same_second: bool,
     /// Pairs of type and field that introspection hides, as if the schema lacked them.

@@ -50,7 +50,8 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         names.push(format!("and {more} more"));
     }
     if !names.is_empty() {
-        ui.note(&format!("  closes {}", text::one_line(&names.join(", "))));
+        let names = names.join(", ");
+        ui.note(&format!("  linked issues: {}", text::one_line(&names)));
     }
 }
 

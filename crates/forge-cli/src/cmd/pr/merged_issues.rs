@@ -89,7 +89,14 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         if pull.linked_issues.is_none() {
             match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
-                Ok(viewed) => pull = viewed,
+                Ok(viewed) => {
+                    pull = viewed;
+                    // The merge itself may have closed them.
+                    let closed = closes_itself(repo) && !merge.already_merged;
+                    for issue in pull.linked_issues.iter_mut().flatten().filter(|_| closed) {
+                        issue.open = true;
+                    }
+                }
                 Err(e) => {
                     ctx.ui.warning(&warning_of(&e, UNMOVED));
                     return None;

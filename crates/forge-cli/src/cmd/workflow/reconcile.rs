@@ -61,6 +61,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     let workflow = forges.merge_workflow(&selected.repo).await?;
     let hosts = forges.hosts().clone();
     let effects = MergeEffects::new(selected.repo.clone(), workflow.as_ref(), hosts);
+    let effects = effects.closing_left_open();
     let plan = effects.plan(&pull).await?;
     let report = match args.dry_run {
         true => as_report(plan),
