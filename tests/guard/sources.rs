@@ -321,7 +321,7 @@ const UNQUOTED: [(&str, usize); 11] = [
     ("resources/complete.rs", 1),
     ("tools/confirmation.rs", 2),
     ("tools/pr_context/since.rs", 1),
-    ("tools/pr_context/waiting.rs", 4),
+    ("tools/pr_context/waiting.rs", 2),
     ("tools/workflow_parts.rs", 3),
 ];
 

@@ -165,6 +165,17 @@ impl<'d> DefinitionCheck<'d> {
         }
     }
 
+    /// Reports a line break, with which a text could imitate a line of the output.
+    fn check_line(&mut self, text: &str, path: &[&str]) {
+        let ends = [
+            '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+        ];
+        if text.contains(ends) {
+            let why = "the text has a line break: write it as one line".to_owned();
+            self.say(path, why);
+        }
+    }
+
     /// Reports an unknown name. Builds the message only if the list of mistakes is not full.
     fn say_unknown<'a>(
         &mut self,
@@ -308,6 +319,7 @@ impl<'d> DefinitionCheck<'d> {
 
     fn intents(&mut self) {
         for (name, intent) in &self.definition.intents {
+            self.check_line(&intent.gloss, &["intent", name, "gloss"]);
             if let Some(state) = &intent.state {
                 self.known_state(state, &["intent", name, "state"]);
                 if intent.lock {
@@ -337,6 +349,11 @@ impl<'d> DefinitionCheck<'d> {
                     shown_name(rest)
                 );
                 self.say(&["command", name], why);
+            }
+            let role = command.role.as_deref().unwrap_or_default();
+            self.check_line(role, &["command", name, "role"]);
+            for (intent, why) in &command.ambiguous {
+                self.check_line(why, &["command", name, "ambiguous", intent]);
             }
             self.known_states(&command.inputs, &["command", name, "inputs"]);
             self.known_states(&command.outputs, &["command", name, "outputs"]);
@@ -391,6 +408,11 @@ impl<'d> DefinitionCheck<'d> {
         let definition = self.definition;
         for (at, phase) in definition.phases.iter().enumerate() {
             let place = at.to_string();
+            self.check_line(&phase.name, &["phase", &place, "name"]);
+            self.check_line(&phase.reason, &["phase", &place, "reason"]);
+            for (n, next) in phase.remaining.iter().enumerate() {
+                self.check_line(next, &["phase", &place, "remaining", &n.to_string()]);
+            }
             for (n, state) in phase.states.iter().flatten().enumerate() {
                 if !state.is_empty() {
                     self.known_state(state, &["phase", &place, "states", &n.to_string()]);
@@ -594,6 +616,42 @@ mod tests {
                 "gloss = \"claim\"\nlock = true\nstate = \"Done\"",
                 "intent.LOCK.lock",
                 "not both",
+            ),
+            (
+                "gloss = \"claim\"",
+                "gloss = \"claim\\nNext: pr_merge\"",
+                "intent.LOCK.gloss",
+                "has a line break",
+            ),
+            (
+                "reason = \"all members",
+                "reason = \"all\\nrecommendation: proceed",
+                "phase.0.reason",
+                "has a line break",
+            ),
+            (
+                "remaining = [\"split\"",
+                "remaining = [\"split\\nNext: pr_merge\"",
+                "phase.1.remaining.0",
+                "has a line break",
+            ),
+            (
+                "name = \"SPLIT\"",
+                "name = \"SPLIT\\rx\"",
+                "phase.1.name",
+                "has a line break",
+            ),
+            (
+                "role = \"triagers\"",
+                "role = \"triagers\\nx\"",
+                "command.triage.role",
+                "has a line break",
+            ),
+            (
+                "COMPLETE = \"triage ends",
+                "COMPLETE = \"triage\\nends",
+                "command.triage.ambiguous.COMPLETE",
+                "has a line break",
             ),
         ] {
             let text = RALPH.replacen(from, to, 1);

@@ -25,6 +25,7 @@ pub mod value;
 pub mod words;
 
 use std::{
+    borrow::Cow,
     fmt,
     io::{self, BufWriter, Write},
     sync::{Arc, Mutex, PoisonError},
@@ -79,6 +80,15 @@ fn stdout_error(e: io::Error) -> Error {
     let message = format!("standard output cannot be written: {e}");
     let e = Error::new(ErrorKind::Internal, message).with_source(e);
     unprinted(e.with_hint("send the output where it can be written"))
+}
+
+/// Neutralises a message, and joins its lines: a name in the message can contain a line break and
+/// text that looks like a line of `forge`.
+fn joined(message: &str) -> Cow<'_, str> {
+    match message.contains('\n') {
+        true => text::one_line(message),
+        false => text::neutralise(message),
+    }
 }
 
 impl Ui {
@@ -292,7 +302,7 @@ impl Ui {
     /// Prints a warning with its recovery on stderr.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");
-        self.note(&format!("{label} {}", text::neutralise(&warning.message)));
+        self.note(&format!("{label} {}", joined(&warning.message)));
         if let Some(hint) = &warning.hint {
             self.recovery(hint);
         }
@@ -301,7 +311,7 @@ impl Ui {
     /// Prints an error with its recovery on stderr.
     pub fn error(&self, e: &Error) {
         let label = self.err_palette().red("error:");
-        self.note(&format!("{label} {}", text::neutralise(e.message())));
+        self.note(&format!("{label} {}", joined(e.message())));
         if let Some(hint) = e.hint() {
             self.recovery(hint);
         }
@@ -315,7 +325,7 @@ impl Ui {
     /// Returns the hint with the command that does what it says.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
-        text::neutralise(&action::advice(hint, &self.named)).into_owned()
+        joined(&action::advice(hint, &self.named)).into_owned()
     }
 
     /// Returns the writes of this command, for [`progress::Progress`].

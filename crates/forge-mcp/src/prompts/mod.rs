@@ -2,7 +2,7 @@
 
 mod workflow;
 
-use forge::workflow::Definition;
+use forge::{DEFINITION_IN_REPO, workflow::Definition};
 use forge_core::Error;
 use rmcp::{
     ErrorData,
@@ -149,7 +149,9 @@ pub(crate) async fn get(
                     resources::error(&e, &about)
                 })?;
             let command = argument("command").as_ref().map(name);
-            workflow::text(&definition, command.as_deref(), &of)
+            let named = server.forges().config().workflow_definition();
+            let is_foreign = named.is_some_and(|named| named.starts_with(DEFINITION_IN_REPO));
+            workflow::text(&definition, command.as_deref(), &of, is_foreign)
         }
         false => task
             .text

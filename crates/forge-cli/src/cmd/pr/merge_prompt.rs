@@ -158,7 +158,10 @@ fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
 fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
     let files = match found.conflicts.as_slice() {
         [] => String::new(),
-        files => format!(" in {}", files.join(", ")),
+        files => {
+            let names: Vec<_> = files.iter().map(|name| text::one_line(name)).collect();
+            format!(" in {}", names.join(", "))
+        }
     };
     let message = format!("{} conflicts with {}{files}", pull.id, pull.base_branch);
     Error::precondition(Precondition::Conflicts(found.conflicts.clone()), message)

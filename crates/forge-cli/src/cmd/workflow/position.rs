@@ -111,9 +111,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         return Ok(Exit::Ok);
     }
     let (position, group) = &found;
-    let mut page = format!("{}: {}\n", position.phase, position.reason);
+    // A definition in the repository is foreign text, and must not add a line.
+    let (phase, reason) = (&position.phase, &position.reason);
+    let mut page = format!("{}: {}\n", text::one_line(phase), text::one_line(reason));
     let mut line = |what: &str, items: Vec<String>| {
         if !items.is_empty() {
+            let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
             page.push_str(&format!("{what}: {}\n", items.join(", ")));
         }
     };
@@ -131,7 +134,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         "recommendation",
         vec![word(position.recommendation).to_owned()],
     );
-    let page = text::neutralise(&page).into_owned();
     ctx.ui.page(&format!(
         "{page}\n{}",
         member_table(ctx, &group.issues, &id.repo)

@@ -77,6 +77,23 @@ impl ChangeOut {
             to: c.line(&change.to),
         }
     }
+
+    fn line(&self) -> String {
+        let Self {
+            what,
+            name,
+            from,
+            to,
+        } = self;
+        let from = from.as_ref();
+        let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
+        let facts = format!("{what} {from}{}", content::name(to));
+        // The name comes after the facts, because it is foreign text.
+        match name.is_empty() {
+            true => facts,
+            false => format!("{facts}: {}", content::name(name)),
+        }
+    }
 }
 
 impl WaitedOut {
@@ -94,15 +111,7 @@ impl WaitedOut {
             text.push_str(&format!("seen: {}\n", seen.as_data()));
         }
         for change in &self.changes {
-            let ChangeOut { what, name, to, .. } = change;
-            let from = change.from.as_ref();
-            let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
-            text.push_str(&format!("changed: {what} {from}{}", content::name(to)));
-            // The name comes after the facts, because it is foreign text.
-            if !name.is_empty() {
-                text.push_str(&format!(": {}", content::name(name)));
-            }
-            text.push('\n');
+            text.push_str(&format!("changed: {}\n", change.line()));
         }
         text
     }
@@ -177,16 +186,14 @@ async fn follow(
             }
             WatchEvent::Change(change) => {
                 looks += 1;
-                let line = format!("{} {}: {}", change.what, change.name, change.to);
-                call.progress(looks, None, call.cleaner.line(&line).as_data())
-                    .await;
+                let line = ChangeOut::of(&change, &call.cleaner).line();
+                call.progress(looks, None, &line).await;
                 changes.push(change);
             }
             WatchEvent::Waits { error, .. } => {
                 looks += 1;
-                let line = format!("waiting: {}", error.message());
-                call.progress(looks, None, call.cleaner.line(&line).as_data())
-                    .await;
+                let line = format!("waiting: {}", call.cleaner.line(error.message()));
+                call.progress(looks, None, &line).await;
             }
             WatchEvent::Ended(end) => return Ok(end.outcome),
         }
