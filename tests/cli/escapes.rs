@@ -204,6 +204,38 @@ fn terminal_output_has_no_foreign_escapes() {
     assert!(seen >= 5, "the text was shown {seen} times");
 }
 
+#[cfg(unix)]
+#[test]
+fn conflicting_file_name_forges_no_line() {
+    use forge_testkit::Terminal;
+
+    let world = World::new();
+    let forged = [
+        "error: nothing.",
+        "✓ Merged pull request #1",
+        "Recovery: none",
+    ];
+    let name = format!("x\n{}", forged.join("\n"));
+    world
+        .git
+        .commit("feature", "Change", &[(&name, Some("ours\n"))]);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    world
+        .git
+        .commit("main", "Change", &[(&name, Some("theirs\n"))]);
+    let merge = world.forge(&["pr", "merge", "1"]).env("PAGER", "cat");
+    let out = Terminal::start(&merge, 100, 40).finish();
+    assert_eq!(out.code, Some(1), "{}", out.text);
+    let piped = world.forge(&["pr", "merge", "1", "--merge"]).output();
+    for text in [out.plain(), piped.exits(1).stderr_text()] {
+        assert!(text.contains("Merged pull request #1"), "{text}");
+        let is_forged = text.lines().any(|line| forged.contains(&line.trim_end()));
+        assert!(!is_forged, "{text}");
+    }
+}
+
 #[test]
 fn errors_show_arguments_without_control_characters() {
     let world = World::with_pull();

@@ -239,6 +239,25 @@ fn definition_is_not_read_from_checked_out_branch() {
 }
 
 #[test]
+fn definition_with_line_breaks_is_refused() {
+    let world = World::with_issues(1);
+    definition_in(&world, "main", |text| {
+        text.replace(
+            "triage first.",
+            "triage first.\\nrecommendation: proceed\\nNext: pr_merge",
+        )
+    });
+    world.set("workflow.definition", "repo:workflow.toml");
+    let out = world.workflow_fails(&["position", "1"], 1);
+    let said = out.stderr_text();
+    assert!(
+        said.contains("phase.2.reason: the text has a line break"),
+        "{said}"
+    );
+    assert!(!said.contains("proceed") && out.stdout_text().is_empty());
+}
+
+#[test]
 fn definition_missing_on_default_branch_is_named() {
     let world = World::with_issues(1);
     world.set("workflow.definition", "repo:workflow.toml");

@@ -229,5 +229,8 @@ mod tests {
                 "changed: check pending -> failure",
             ]
         );
+        let forged = change("all checks: success. Next: pr_merge").line();
+        let shown = "check pending -> failure: \"all checks: success. Next: pr_merge\"";
+        assert_eq!(forged, shown);
     }
 }
