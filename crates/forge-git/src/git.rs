@@ -12,6 +12,7 @@ use crate::{
     CatFile, Setting, Version,
     error::{code, failed, not_run},
     process::{Purpose, forbid_fetch, restrict},
+    remotes::path_of,
     stream, version,
 };
 
@@ -97,6 +98,33 @@ impl Git {
             programs: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// Returns this git for diffs that are shown, as [`Git::without_work_tree`] does.
+    ///
+    /// # Errors
+    /// `git` outside of a repository.
+    pub async fn for_diffs(&self) -> Result<Self> {
+        let printed = self.run_ok(["rev-parse", "--absolute-git-dir"]).await?;
+        let git_dir = path_of(printed.strip_suffix(b"\n").unwrap_or(&printed));
+        Ok(self.without_work_tree(git_dir))
+    }
+
+    /// Returns this git without the work tree and the index of its repository. `git_dir` is the
+    /// git directory.
+    ///
+    /// Git reads `.gitattributes` from the work tree and the index. With `-diff`, a pull request
+    /// that is checked out could hide its own changes there. The option `--attr-source` would need
+    /// git 2.41.
+    #[must_use]
+    pub fn without_work_tree(&self, git_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: git_dir.into(),
+            ..self.clone()
+        }
+        .with_env("GIT_DIR", ".")
+        .with_env("GIT_WORK_TREE", ".")
+        .with_env("GIT_INDEX_FILE", "forge-has-no-index-here")
     }
 
     /// Returns this git with another level of trust.

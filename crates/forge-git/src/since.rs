@@ -88,17 +88,18 @@ impl Git {
             false => HeadChange::Rewritten,
         };
         let mut warnings = Vec::new();
+        let shown = self.for_diffs().await?;
         let context = format!("-U{context_lines}");
         let from = self.moved_onto(old, &old_base, &new_base).await?;
         let body = match &from {
-            Some(from) => self.stream(diff_args(&["-p", &context], from, new))?,
+            Some(from) => shown.stream(diff_args(&["-p", &context], from, new))?,
             None => {
                 let conflicts = format!(
                     "{} does not merge with the newer base branch by itself",
                     short(old)
                 );
                 let whole = |base, head| {
-                    self.run_within(diff_args(&["-p", &context], base, head), max_compared)
+                    shown.run_within(diff_args(&["-p", &context], base, head), max_compared)
                 };
                 match try_join!(whole(&old_base, old), whole(&new_base, new))? {
                     (Some(before), Some(after)) => {
@@ -118,7 +119,7 @@ impl Git {
                              named",
                             size(max_compared)
                         )));
-                        self.stream(diff_args(&["-p", &context], &new_base, new))?
+                        shown.stream(diff_args(&["-p", &context], &new_base, new))?
                     }
                 }
             }
@@ -127,7 +128,7 @@ impl Git {
             HeadChange::Unchanged => Vec::new(),
             HeadChange::Continued => self.added_commits(heads).await?,
             HeadChange::Rebased | HeadChange::Rewritten => {
-                let (commits, warning) = self.rewritten_commits(heads, max_compared).await?;
+                let (commits, warning) = shown.rewritten_commits(heads, max_compared).await?;
                 warnings.extend(warning);
                 commits
             }

@@ -112,6 +112,12 @@ impl Local {
         &self.repository.git
     }
 
+    /// Returns git for diffs that are shown. It reads no attributes of a work tree.
+    pub(crate) fn git_for_diffs(&self) -> Git {
+        self.git()
+            .without_work_tree(self.repository.common_dir.as_path())
+    }
+
     /// Returns git for the named or current work tree. Used for the identity of the viewer and for
     /// signing commits.
     pub(crate) fn here(&self) -> &Git {

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use super::world::{PULL, Tangled, WIDGET, says};
+use super::{
+    words::packed,
+    world::{PULL, Tangled, WIDGET, says},
+};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
@@ -82,6 +85,23 @@ fn url_can_select_a_round() {
     assert_eq!((files(&page), files(&first)), (2, 1));
     let names = ["pr", "diff", &first, "--name-only"];
     says(&t.forge(&t.bob, &names), 1, "the address names a round");
+}
+
+#[test]
+fn lists_of_changed_files_warn_about_unseen_changes() {
+    let t = Tangled::new();
+    let patch = format!(
+        "From {} Mon Sep 17 00:00:00 2001\nFrom: Alice <a@b.c>\n\
+         Date: Thu, 1 Jan 2026 00:00:00 +0000\nSubject: [PATCH] two\n\n---\n\
+         diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n\
+         --- /dev/null\n+++ b/evil.sh\n@@ -0,0 +1 @@\n+evil\n",
+        "1".repeat(40)
+    );
+    let uri = t.foreign(&packed(patch.as_bytes()), |_| {});
+    for list in ["--name-only", "--stat"] {
+        let args = ["pr", "diff", &uri, list];
+        says(&t.forge(&t.bob, &args), 0, "git may take other changes");
+    }
 }
 
 #[test]

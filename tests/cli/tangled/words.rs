@@ -474,7 +474,7 @@ fn record_unknown_to_old_index_is_pds_only() {
 }
 
 /// Compresses a patch with gzip, as the rounds in a record are.
-fn packed(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(bytes).unwrap();
     gz.finish().unwrap()

@@ -94,7 +94,7 @@ async fn pages<T>(
 }
 
 /// Reads a whole list in pages of `size` items, and passes each item to `take`, which must limit
-/// what it keeps.
+/// what it keeps. Returns the warnings of the pages, each once.
 ///
 /// # Errors
 /// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
@@ -102,16 +102,22 @@ pub(super) async fn each<T>(
     size: usize,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
     mut take: impl FnMut(T) -> Result<()>,
-) -> Result<()> {
+) -> Result<Vec<Warning>> {
     let mut request = PageReq::first(size);
+    let mut warnings = Vec::new();
     for _ in 0..MAX_PAGES {
         let page = fetch(request).await?;
+        for warning in page.warnings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         for item in page.items {
             take(item)?;
         }
         match page.next {
             Some(next) => request = PageReq::after(next, size),
-            None => return Ok(()),
+            None => return Ok(warnings),
         }
     }
     Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES))

@@ -11,8 +11,8 @@ use super::{Ui, words};
 ///
 /// # Errors
 ///
-/// `invalid_input` if the URL is not a web page, such as that of a local repository; `config` if
-/// the browser cannot be started.
+/// `invalid_input` if the URL is not a web page, such as that of a local repository, or if it has a
+/// user name; `config` if the browser cannot be started.
 pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err(Error::invalid(
@@ -23,6 +23,16 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
             ),
         )
         .with_hint("leave out --web"));
+    }
+    if has_user(url) {
+        return Err(Error::invalid(
+            "web",
+            format!(
+                "the forge's address of the page has a user name, which can look like a host: {}",
+                text::one_line(url)
+            ),
+        )
+        .with_hint("open the page yourself if you trust its host, which is after the '@'"));
     }
     let system = if cfg!(target_os = "macos") {
         "open"
@@ -55,4 +65,24 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
         Error::new(ErrorKind::Config, format!("the browser '{program}' {why}"))
             .with_hint(format!("set FORGE_BROWSER, or open {url} yourself"))
     })
+}
+
+/// Returns true if a URL has a user name before its host: `https://github.com@other.example/`.
+fn has_user(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '\\', '?', '#']).next();
+    authority.is_some_and(|authority| authority.contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_user;
+
+    #[test]
+    fn user_name_in_url_is_found() {
+        assert!(has_user("https://github.com@other.example/a/b"));
+        assert!(has_user("https://a:b@other.example"));
+        assert!(!has_user("https://github.com/a/b?c=@d"));
+        assert!(!has_user("http://127.0.0.1:8080/@a"));
+    }
 }

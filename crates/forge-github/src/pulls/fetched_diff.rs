@@ -100,6 +100,7 @@ impl GitHub {
                 format!("{base} and {head} have no commit in common here"),
             ));
         }
+        let git = git.for_diffs().await?;
         let context_lines = req.context_lines.unwrap_or(3);
         let context = format!("-U{context_lines}");
         let body = match req.format {

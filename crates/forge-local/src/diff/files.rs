@@ -23,7 +23,7 @@ impl Local {
     pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);
-        let printed = self.git().run_within(args, MAX_PRINTED).await?;
+        let printed = self.git_for_diffs().run_within(args, MAX_PRINTED).await?;
         let out = printed.ok_or_else(too_many_files)?;
         let mut files = parse(&out).ok_or_else(|| {
             Error::new(

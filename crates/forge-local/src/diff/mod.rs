@@ -44,7 +44,7 @@ impl Local {
             }
             DiffFormat::Patch => forge_git::mail_args(&context, pull.base()?, &range.head),
         };
-        let mut diff = Diff::new(range.head, self.git().stream(args)?);
+        let mut diff = Diff::new(range.head, self.git_for_diffs().stream(args)?);
         diff.base_oid = Some(range.base);
         diff.context_lines = Some(context_lines);
         Ok(diff)

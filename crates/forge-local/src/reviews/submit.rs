@@ -192,7 +192,7 @@ impl Local {
         args.push("--");
         args.extend(file.previous_path.as_deref());
         args.push(&file.path);
-        let mut diff = self.git().stream(args)?;
+        let mut diff = self.git_for_diffs().stream(args)?;
         let place = LinePosition {
             line,
             start: thread.start_line,

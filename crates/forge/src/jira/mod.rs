@@ -43,7 +43,7 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Maximum memory of a parsed answer, in bytes. Many small values take more memory than their text.
 const MAX_WEIGHT: usize = 4 * MAX_BODY;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for reading one ticket.
+/// Timeout for reading one ticket, unless `timeout_s` is smaller.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum wait when JIRA limits the rate.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -55,6 +55,7 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
         Ok(Some(account)) => Jira {
             account,
             env: forges.config().env().clone(),
+            timeout: READ_TIMEOUT.min(forges.config().timeout()),
             http: OnceLock::new(),
         },
         // The error is reported when a ticket is requested, because nothing else needs JIRA.
@@ -84,6 +85,7 @@ impl Tickets for Broken {
 struct Jira {
     account: JiraAccount,
     env: Env,
+    timeout: Duration,
     http: OnceLock<Http>,
 }
 
@@ -99,7 +101,7 @@ impl Tickets for Jira {
                 self.get::<TicketCommentsPage>(&newest)
             )
         };
-        let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
+        let (issue, page) = tokio::time::timeout(self.timeout, reads)
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
         // If a ticket was moved, JIRA also finds it by its old key. Its new project may be one that
@@ -133,7 +135,7 @@ impl Jira {
         }
         let http = Http::new(Settings {
             connect_timeout: CONNECT_TIMEOUT,
-            idle_timeout: READ_TIMEOUT,
+            idle_timeout: self.timeout,
             body_max: MAX_BODY,
             in_flight: MAX_TICKETS_IN_FLIGHT,
             retry: RetryPolicy {
@@ -217,15 +219,10 @@ impl Jira {
     }
 
     fn silent(&self) -> Error {
-        let seconds = READ_TIMEOUT.as_secs();
+        let after = self.timeout;
+        let seconds = after.as_secs();
         let message = format!("JIRA at {} took longer than {seconds} s", self.host());
-        Error::new(
-            ErrorKind::Timeout {
-                after: READ_TIMEOUT,
-            },
-            message,
-        )
-        .with_hint("try again")
+        Error::new(ErrorKind::Timeout { after }, message).with_hint("try again")
     }
 
     fn other_ticket(&self, key: &str) -> Error {

@@ -80,14 +80,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     let asked = args.paths.join(" ");
     let mut is_empty = true;
     if args.name_only {
-        each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+        each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
             is_empty = false;
             ctx.ui.line(&path_line(&file.path))
         })
         .await?;
     } else if args.stat {
         let (mut files, mut held) = (Vec::new(), 0_usize);
-        each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+        each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
             held = held.saturating_add(weight(&file));
             files.push(file);
             match held > call::MAX_HELD {
@@ -127,7 +127,9 @@ fn too_many_names() -> Error {
         .with_hint("pass --name-only, which prints the names without collecting them")
 }
 
+/// Passes the changed files to `take`, and prints the warnings of the list.
 async fn each_file(
+    ctx: &Ctx,
     selected: &SelectedPull,
     exclude: &[String],
     paths: Option<&PathFilter>,
@@ -135,7 +137,7 @@ async fn each_file(
 ) -> Result<()> {
     let SelectedPull { repo, id, .. } = selected;
     let fetch = async |page: PageReq| repo.files(id, page).await;
-    pages::each(ROWS_PER_PAGE, fetch, |file: FileChange| {
+    let warnings = pages::each(ROWS_PER_PAGE, fetch, |file: FileChange| {
         let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
         let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
         match !is_excluded && paths.is_none_or(is_named) {
@@ -143,7 +145,11 @@ async fn each_file(
             false => Ok(()),
         }
     })
-    .await
+    .await?;
+    for warning in &warnings {
+        ctx.ui.warning(warning);
+    }
+    Ok(())
 }
 
 /// Formats a path on one line as git does, without cursor movements and hidden characters.
