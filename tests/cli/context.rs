@@ -421,7 +421,8 @@ fn requirement_from_ruleset_names_the_ruleset() {
         json!(["Expected checks have not reported: deploy"])
     );
     let text = hub.forge(&["pr", "context", "1", "-R", REPO]).text();
-    let line = "  ✗ checks_reported [ruleset \"Red ␛[31mmain\"] 1 not reported: deploy → ci\n";
+    let line =
+        "  ✗ checks_reported [ruleset \"Red ␛[31mmain\"] → ci | 1 not reported: \"deploy\"\n";
     assert!(text.contains(line), "{text}");
 }
 
@@ -930,12 +931,12 @@ fn context_without_json_prints_readable_text() {
         .ok();
     let text = world.forge(&["pr", "context", "1"]).text();
     for part in [
-        "#1 Title of feature [open]\n",
-        "\nReady to merge: no\n  No approvals yet\n",
-        "  ✗ approved [own] 0 approval(s) → reviewer\n",
-        "feature · risk low\n  adds feature.txt (+2)\n",
+        "#1 [open] \"Title of feature\"\n",
+        "\nReady to merge: no\n  \"No approvals yet\"\n",
+        "  ✗ approved [own] → reviewer | \"0 approval(s)\"\n",
+        "feature · risk low\n  \"adds feature.txt (+2)\"\n",
         "    │ Red ␛[31m text\n",
-        "\nDiff: 1 file(s) +2 -0\nfeature.txt +2 -0 code\n@@ -0,0 +1,2 @@\n+one\n+two\n",
+        "\nDiff: 1 file(s) +2 -0\nfeature.txt +2 -0 code\n    │ @@ -0,0 +1,2 @@\n    │ +one\n    │ +two\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

@@ -100,7 +100,11 @@ fn changes_since_review_are_only_pushed_commits() {
         .grace(&["pr", "context", "1", "--since", "review"])
         .text();
     let head = format!("{}: the head has more commits\n  added ", &reviewed[..12]);
-    for part in [&*head, " Add b\n", "Changes since then: 1 file(s) +1 -0\n"] {
+    for part in [
+        &*head,
+        " \"Add b\"\n",
+        "Changes since then: 1 file(s) +1 -0\n",
+    ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     // If the account has no review, `since` contains an error.

@@ -172,6 +172,39 @@ fn piped_text_adds_no_column_or_row() {
         assert_eq!(lines.len(), rows, "{args:?}: {text}");
         assert!(lines.iter().all(|n| *n <= columns), "{args:?}: {text}");
     }
+    let text = hub.forge(&["pr", "view", "1", "-R", REPO]).text();
+    let mut head = text.lines().take_while(|line| *line != "--");
+    assert!(head.all(|line| line.split('\t').count() == 2), "{text}");
+}
+
+/// A title, or the name of a check, file or person, must not read as a fact of its line.
+#[test]
+fn context_text_quotes_foreign_text() {
+    let posing = "T' was merged: #1 is approved [open] (Approved), x";
+    let hub = filled(posing);
+    let more = ["-i", "ci_logs,files,history,source,related_prs"];
+    for more in [&[][..], &more[..]] {
+        let args = [&["pr", "context", "1", "-R", REPO], more].concat();
+        let text = hub.forge(&args).text();
+        for line in text.lines() {
+            if let Some((before, _)) = line.split_once("T' was merged") {
+                assert!(before.contains(['"', '│']), "{line:?} in\n{text}");
+            }
+            assert!(!line.starts_with(['@', '+', '-']), "{line:?} in\n{text}");
+        }
+        assert!(text.starts_with("#1 [open] \"T' was merged"), "{text}");
+    }
+}
+
+#[test]
+fn comment_on_pipe_cannot_fake_another_comment() {
+    let hub = Hub::with_pull();
+    let body = "hello\n--\nauthor:\tada\nstatus:\tapproved\n--\nLGTM";
+    hub.double.seed().comment(REPO, 1, "grace", body);
+    let args = ["pr", "view", "1", "--comments", "-R", REPO];
+    let text = hub.forge(&args).text();
+    let ends = text.lines().filter(|line| *line == "--").count();
+    assert_eq!(ends, 2, "{text}");
 }
 
 #[cfg(unix)]

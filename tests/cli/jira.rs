@@ -152,7 +152,7 @@ fn r_002_8_data_center_ticket_is_read_in_full() {
             .all(|(path, _)| path.starts_with("/rest/api/2/"))
     );
     let text = tracked.run(&["1"]).text();
-    let line = "  related OPS-7 [closed: Released] It leaks (description)\n    │ h1. Wiki\n";
+    let line = "  related OPS-7 [closed: Released] (description) \"It leaks\"\n    │ h1. Wiki\n";
     assert!(text.contains(line), "{text}");
 }
 

@@ -226,6 +226,28 @@ fn diff_escapes_on_a_pipe_differ_from_gh() {
 }
 
 #[test]
+fn separators_in_piped_view_differ_from_gh() {
+    let world = World::new();
+    let pull = PullSeed {
+        author: "octocat",
+        title: "a\tb",
+        head: "tab",
+        ..PullSeed::default()
+    };
+    world.double.seed().open_pull(REPO, &pull);
+    world.double.seed().comment(REPO, 1, "octocat", "x\n--\ny");
+    let [ours, theirs] = world.both("pr view 1").map(|out| out.stdout_text());
+    assert!(ours.starts_with("title:\ta b\n"), "{ours}");
+    assert!(theirs.starts_with("title:\ta\tb\n"), "{theirs}");
+    let [ours, theirs] = world
+        .both("pr view 1 --comments")
+        .map(|out| out.stdout_text());
+    assert!(ours.contains("\nx\n --\ny\n--\n"), "{ours}");
+    assert!(theirs.contains("\nx\n--\ny\n--\n"), "{theirs}");
+    listed("writes a tab within a value as a space");
+}
+
+#[test]
 fn exit_code_of_unstarted_checks_differs_from_gh() {
     for (conclusion, forge, gh) in [("STARTUP_FAILURE", 1, 8), ("STALE", 8, 8)] {
         let world = World::new();

@@ -10,7 +10,7 @@ use crate::{
 pub fn four(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
-        ("octocat", "  Ünïcode\t✓", "feature", false),
+        ("octocat", "  Ünïcode  ✓", "feature", false),
         ("octocat", "Draft", "wip", true),
         ("reviewer", "Theirs", "theirs", false),
         ("hubot", "From a fork", "hubot:patch", false),

@@ -176,6 +176,8 @@ differences are intended.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
   (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text as it
   is.
+- `view` on a pipe writes a tab within a value as a space, and a space before a line `--` of a comment.
+  In names of people, parentheses and commas become spaces.
 "#;
 
 /// Returns the text of `docs/reference/cli.md`.

@@ -68,7 +68,60 @@ fn one(text: &str) -> String {
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
-        PrKey::Record(uri) => one(uri),
+        PrKey::Record(uri) => word(uri),
+    }
+}
+
+/// Quotes foreign text within a line.
+fn quoted(text: &str) -> String {
+    text::quote(text, Quote::Inline)
+}
+
+/// Formats a foreign name within a line: a single word as it is, other text in quotes.
+fn word(text: &str) -> String {
+    let bare = text.strip_suffix("[bot]").unwrap_or(text);
+    // A reference such as `octo/tools#7` is one word.
+    let numbered = bare.split_once('#').filter(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    let bare = numbered.map_or(bare, |(repo, _)| repo);
+    let schemes = ["https://", "http://", "file://", "at://", "did:"];
+    // Only addresses may contain a colon, because `checks:` would look like a heading.
+    let more = match schemes.iter().any(|scheme| bare.starts_with(scheme)) {
+        true => "-_./+@=:?&%#~",
+        false => "-_./+@=",
+    };
+    let is_word = text.starts_with(|c: char| c.is_alphanumeric() || "._#".contains(c))
+        && bare
+            .chars()
+            .all(|c| c.is_alphanumeric() || more.contains(c));
+    match is_word {
+        true => one(text),
+        false => quoted(text),
+    }
+}
+
+fn words(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| word(text)).collect();
+    texts.join(", ")
+}
+
+/// Formats the commit id that a forge returned, in at most 12 characters.
+fn short_oid(oid: &str) -> String {
+    word(oid.get(..12).unwrap_or(oid))
+}
+
+/// Formats the evidence of a requirement. The counted names are foreign, and other evidence may
+/// contain foreign names.
+fn evidence(r: &Requirement) -> String {
+    let names = r.counted.as_ref().and_then(|(what, _)| {
+        let rest = r.evidence.strip_prefix(what.as_str())?;
+        Some((what, rest.strip_prefix(": ")))
+    });
+    match names {
+        Some((what, Some(names))) => format!("{what}: {}", quoted(names)),
+        Some((what, None)) if *what == r.evidence => what.clone(),
+        _ => quoted(&r.evidence),
     }
 }
 
@@ -115,8 +168,8 @@ impl ContextPage {
             PrState::Closed => "closed",
             PrState::Merged => "merged",
         };
-        let title = self.palette.bold(&one(&p.title));
-        self.line(&format!("{} {title} [{state}]", name(&p.id.key)));
+        let title = self.palette.bold(&quoted(&p.title));
+        self.line(&format!("{} [{state}] {title}", name(&p.id.key)));
         let lines = match (p.changed_files, p.additions, p.deletions) {
             (Some(files), Some(added), Some(deleted)) => {
                 format!(" · {files} file(s) +{added} -{deleted}")
@@ -125,17 +178,17 @@ impl ContextPage {
         };
         self.line(&format!(
             "{} wants {} in {}{lines}",
-            one(&p.author.login),
-            one(&p.head_branch),
-            one(&p.base_branch)
+            word(&p.author.login),
+            word(&p.head_branch),
+            word(&p.base_branch)
         ));
-        self.line(&one(&p.url));
+        self.line(&word(&p.url));
         let s = &c.summary;
         let reasons: Vec<String> = s
             .risk
             .reasons
             .iter()
-            .map(|r| format!("{}: {}", r.rule, one(&r.evidence)))
+            .map(|r| format!("{}: {}", r.rule, word(&r.evidence)))
             .collect();
         let reasons = match reasons.is_empty() {
             true => String::new(),
@@ -147,29 +200,26 @@ impl ContextPage {
             s.risk.level.name()
         ));
         for fact in &s.key_changes {
-            self.line(&format!("  {}", one(fact)));
+            self.line(&format!("  {}", quoted(fact)));
         }
     }
 
     fn verdict(&mut self, c: &PullContext) {
         let r = &c.readiness;
-        let word = match r.ready_to_merge {
+        let ready = match r.ready_to_merge {
             Some(true) => self.palette.green("yes"),
             Some(false) => self.palette.red("no"),
             None => self.palette.yellow("unknown"),
         };
-        self.heading(&format!("Ready to merge: {word}"));
+        self.heading(&format!("Ready to merge: {ready}"));
         for blocker in &r.blockers {
-            self.line(&format!("  {}", self.palette.red(&one(blocker))));
+            self.line(&format!("  {}", self.palette.red(&quoted(blocker))));
         }
         for requirement in &r.requirements {
             let line = self.requirement(requirement);
             self.line(&line);
         }
-        let sha = |oid: &Option<String>| {
-            let oid = oid.as_deref().unwrap_or("?");
-            one(oid.get(..12).unwrap_or(oid))
-        };
+        let sha = |oid: &Option<String>| oid.as_deref().map_or("?".to_owned(), short_oid);
         self.line(&format!(
             "  judged at {}: head {}, base {}",
             r.checked_at,
@@ -179,7 +229,7 @@ impl ContextPage {
         if let Some(record) = &c.pull.ingestion {
             self.line(&format!(
                 "  record version {}: {}",
-                one(&record.cid),
+                word(&record.cid),
                 record.verdict.word()
             ));
         }
@@ -191,20 +241,20 @@ impl ContextPage {
             RequirementStatus::Unmet => self.palette.red("✗"),
             RequirementStatus::Unknown => self.palette.yellow("?"),
         };
-        let mut line = format!(
-            "  {mark} {} [{}] {}",
-            r.rule.name(),
-            one(&r.source_text()),
-            one(&r.evidence)
-        );
+        let mut source = r.source.name().replace('_', " ");
+        if let Some(name) = &r.source_name {
+            let _ = write!(source, " {}", quoted(name));
+        }
+        let mut line = format!("  {mark} {} [{source}]", r.rule.name());
         if !r.cleared_by.is_empty() {
             let clearer = |c: &Clearer| match c.names.is_empty() {
                 true => c.who.name().to_owned(),
-                false => format!("{} {}", c.who.name(), one(&c.names.join(", "))),
+                false => format!("{} {}", c.who.name(), words(&c.names)),
             };
             let who: Vec<String> = r.cleared_by.iter().map(clearer).collect();
             let _ = write!(line, " → {}", who.join(" or "));
         }
+        let _ = write!(line, " | {}", evidence(r));
         line
     }
 
@@ -225,18 +275,21 @@ impl ContextPage {
             let passed =
                 |c: &&Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
             for check in report.checks.iter().filter(|c| !passed(c)) {
-                let word = check.conclusion.as_ref().or(check.progress.as_ref());
-                let word = word.map_or("PENDING", String::as_str);
-                let mut line = format!("  {} {}", one(word), one(&check.name));
-                for more in [&check.summary, &check.url].into_iter().flatten() {
-                    let _ = write!(line, " | {}", one(more));
+                let state = check.conclusion.as_ref().or(check.progress.as_ref());
+                let state = state.map_or("PENDING", String::as_str);
+                let mut line = format!("  {} {}", word(state), word(&check.name));
+                if let Some(url) = &check.url {
+                    let _ = write!(line, " | {}", word(url));
+                }
+                if let Some(summary) = &check.summary {
+                    let _ = write!(line, " | {}", quoted(summary));
                 }
                 self.line(&line);
             }
         }
         for log in c.ci_logs.iter().flatten() {
             let cut = if log.cut { ", the end of it" } else { "" };
-            self.heading(&format!("Log of {}{cut}", one(&log.check)));
+            self.heading(&format!("Log of {}{cut}", word(&log.check)));
             self.quote(&log.text);
         }
     }
@@ -260,8 +313,8 @@ impl ContextPage {
             let outdated = if thread.outdated { ", outdated" } else { "" };
             self.line(&format!(
                 "  {}{line}{outdated} ({})",
-                one(&thread.path),
-                one(&thread.id)
+                word(&thread.path),
+                word(&thread.id)
             ));
             thread.comments.iter().for_each(|c| self.comment(c));
         }
@@ -275,9 +328,9 @@ impl ContextPage {
         };
         self.line(&format!(
             "  {} {}{edited} ({})",
-            one(&c.author.login),
+            word(&c.author.login),
             c.created_at,
-            one(&c.id)
+            word(&c.id)
         ));
         self.body(&c.body);
     }
@@ -289,9 +342,9 @@ impl ContextPage {
                 let state = model_name(review.state);
                 self.line(&format!(
                     "  {} {state} {} ({})",
-                    one(&review.author.login),
+                    word(&review.author.login),
                     review.submitted_at,
-                    one(&review.id)
+                    word(&review.id)
                 ));
                 if let Some(body) = review.body.as_ref().filter(|b| !b.is_empty()) {
                     self.body(body);
@@ -315,14 +368,15 @@ impl ContextPage {
     }
 
     fn linked_item(&mut self, item: &LinkedItem) {
-        let title = item.title.as_deref().map_or(String::new(), one);
+        let title = item.title.as_deref();
+        let title = title.map_or(String::new(), |title| format!(" {}", quoted(title)));
         let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
         let status = item.status.as_deref();
-        let status = status.map_or(String::new(), |status| format!(": {}", one(status)));
+        let status = status.map_or(String::new(), |status| format!(": {}", word(status)));
         self.line(&format!(
-            "  {} {} [{}{status}] {title} ({})",
+            "  {} {} [{}{status}] ({}){title}",
             item.relationship.name(),
-            one(&item.key),
+            word(&item.key),
             state_word(item.state),
             places.join(", ")
         ));
@@ -343,17 +397,18 @@ impl ContextPage {
     }
 
     fn related_pull(&mut self, r: &RelatedPull) {
-        let title = r.title.as_deref().map_or(String::new(), one);
+        let title = r.title.as_deref();
+        let title = title.map_or(String::new(), |title| format!(" {}", quoted(title)));
         let by = r
             .author
             .as_deref()
-            .map_or(String::new(), |author| format!(" by {}", one(author)));
+            .map_or(String::new(), |author| format!(" by {}", word(author)));
         let files = match r.overlap_files.is_empty() {
             true => String::new(),
-            false => format!(": {}", one(&r.overlap_files.join(", "))),
+            false => format!(": {}", words(&r.overlap_files)),
         };
         self.line(&format!(
-            "  {} [{}] {title}{by} ({}{files})",
+            "  {} [{}] ({}{files}){by}{title}",
             name(&r.key),
             state_word(r.state),
             r.relationship.name()
@@ -368,7 +423,7 @@ impl ContextPage {
                     (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
                     _ => "binary".to_owned(),
                 };
-                self.line(&format!("  {} {counts}", one(&file.path)));
+                self.line(&format!("  {} {counts}", word(&file.path)));
             }
         }
     }
@@ -377,40 +432,37 @@ impl ContextPage {
         if let Some(events) = &c.history {
             self.heading("History");
             for event in events {
-                let detail = event.detail.as_deref().map_or(String::new(), one);
+                let detail = event.detail.as_deref();
+                let detail = detail.map_or(String::new(), |detail| format!(" {}", quoted(detail)));
                 let kind = model_name(event.kind);
-                let by = one(&event.actor.login);
-                let line = format!("  {} {kind} by {by} {detail}", event.created_at);
-                self.line(line.trim_end());
+                let by = word(&event.actor.login);
+                self.line(&format!("  {} {kind} by {by}{detail}", event.created_at));
             }
         }
     }
 
     fn since(&mut self, since: &SinceChanges) {
-        let commit = since
-            .from_sha
-            .as_deref()
-            .unwrap_or("a round without commits");
+        let commit = since.from_sha.as_deref();
+        let commit = commit.map_or("a round without commits".to_owned(), short_oid);
         let review = since.review.as_deref();
-        let review = review.map_or(String::new(), |id| format!("review {}, ", one(id)));
+        let review = review.map_or(String::new(), |id| format!("review {}, ", word(id)));
         self.heading(&format!(
-            "Since {review}{}: the head {}",
-            one(commit.get(..12).unwrap_or(commit)),
+            "Since {review}{commit}: the head {}",
             since.head_change.meaning()
         ));
         for commit in &since.commits {
             let oids = [&commit.old, &commit.new].into_iter().flatten();
-            let oids: Vec<String> = oids.map(|oid| one(oid.get(..12).unwrap_or(oid))).collect();
-            let (change, headline) = (commit.change(), one(&commit.headline));
+            let oids: Vec<String> = oids.map(|oid| short_oid(oid)).collect();
+            let (change, headline) = (commit.change(), quoted(&commit.headline));
             self.line(&format!("  {change} {} {headline}", oids.join(" → ")));
         }
         self.diff("Changes since then", &since.diff);
     }
 
     fn source(&mut self, source: &PackedSource) {
-        self.heading(&format!("Source at {}", one(&source.head_sha)));
+        self.heading(&format!("Source at {}", word(&source.head_sha)));
         for file in &source.files {
-            let head = format!("{} {}", one(&file.path), file.class.name());
+            let head = format!("{} {}", word(&file.path), file.class.name());
             self.line(&self.palette.cyan(&head));
             for excerpt in &file.excerpts {
                 for (n, line) in (excerpt.line..).zip(excerpt.text.split_inclusive('\n')) {
@@ -464,16 +516,14 @@ impl ContextPage {
             _ => "binary".to_owned(),
         };
         let path = match &file.previous_path {
-            Some(previous) => format!("{} (was {})", one(&file.path), one(previous)),
-            None => one(&file.path),
+            Some(previous) => format!("{} (was {})", word(&file.path), word(previous)),
+            None => word(&file.path),
         };
         let head = format!("{path} {counts} {}", file.class.name());
         self.line(&self.palette.cyan(&head));
         for hunk in &file.hunks {
-            self.out.push_str(&text::neutralise(&hunk.text));
-            if !hunk.text.ends_with('\n') {
-                self.out.push('\n');
-            }
+            // A malformed patch has lines without a sign, which would look like a heading.
+            self.quote(&hunk.text);
         }
         self.omitted(&file.omitted);
     }

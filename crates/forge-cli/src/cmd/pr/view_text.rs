@@ -43,15 +43,12 @@ pub(super) fn piped(p: &PullRequest) -> String {
     key("additions", &p.additions.unwrap_or(0).to_string());
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     match &p.auto_merge {
+        // Tabs separate the three parts.
         Some(auto) => {
-            // Tabs separate the three parts, so a login must not contain a tab.
-            let by = auto.enabled_by.login.replace('\t', " ");
-            key(
-                "auto-merge",
-                &format!("enabled\t{by}\t{}", auto.method.as_str()),
-            );
+            let (by, how) = (field(&auto.enabled_by.login), auto.method.as_str());
+            let _ = writeln!(out, "auto-merge:\tenabled\t{by}\t{how}");
         }
-        None => key("auto-merge", "disabled"),
+        None => key_of(&mut out, "auto-merge", "disabled"),
     }
     if let Some(rounds) = p.rounds {
         key_of(&mut out, "rounds", &rounds.to_string());
@@ -63,10 +60,14 @@ pub(super) fn piped(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// Writes one key of [`piped`] on one line, because a line break in the value could fake another
-/// key.
+/// Writes one key of [`piped`] on one line and in two columns.
 pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
-    let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
+    let _ = writeln!(out, "{name}:\t{}", field(value));
+}
+
+/// Replaces tabs and line ends, because they could fake another column or key.
+fn field(value: &str) -> String {
+    value.replace(['\t', '\r', '\n'], " ")
 }
 
 /// A comment, or a review with a text.
@@ -204,6 +205,15 @@ fn said_on_pipe(said: &Remark<'_>) -> String {
         .to_ascii_lowercase();
     let association = text::one_line(&association);
     let login = text::one_line(&author.login);
+    // A line `--` ends a comment.
+    let body: Vec<String> = body
+        .split('\n')
+        .map(|line| match line.trim_end() {
+            "--" => format!(" {line}"),
+            _ => line.to_owned(),
+        })
+        .collect();
+    let body = body.join("\n");
     let round = said
         .round()
         .map(|n| format!("round:\t{n}\n"))
@@ -225,9 +235,18 @@ fn review_word(state: ReviewState) -> &'static str {
 
 /// Formats a person: `login (Name)`.
 pub(crate) fn with_name(a: &Actor) -> String {
-    match &a.name {
-        Some(name) if !name.is_empty() => format!("{} ({name})", a.login),
-        _ => a.login.clone(),
+    login_with_name(&a.login, a.name.as_deref())
+}
+
+/// Formats a person. Parentheses and commas in the name become spaces, because they could fake
+/// another person or a verdict of [`reviewers`].
+fn login_with_name(login: &str, name: Option<&str>) -> String {
+    match name {
+        Some(name) if !name.is_empty() => {
+            let name = name.replace(['(', ')', ','], " ");
+            format!("{login} ({name})")
+        }
+        _ => login.to_owned(),
     }
 }
 
@@ -283,10 +302,7 @@ fn reviewers(p: &PullRequest) -> Vec<String> {
 
 fn reviewer(r: &Reviewer) -> String {
     match r {
-        Reviewer::User {
-            login,
-            name: Some(name),
-        } if !name.is_empty() => format!("{login} ({name})"),
+        Reviewer::User { login, name } => login_with_name(login, name.as_deref()),
         // gh's display name of the bot.
         Reviewer::Bot { login } if login == "copilot-pull-request-reviewer" => {
             "Copilot (AI)".into()
@@ -572,6 +588,8 @@ fn role(association: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use forge_core::model::AutoMerge;
+
     use super::*;
     use crate::cmd::pr::sample::{comment, pull, review};
 
@@ -579,7 +597,7 @@ mod tests {
     fn piped_view_matches_gh() {
         assert_eq!(
             piped(&pull()),
-            "title:\tGreet  the\treader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
+            "title:\tGreet  the reader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
              labels:\tBug, zeal\nassignees:\tada (Ada Lovelace)\n\
              reviewers:\tgrace (Approved), alan (Requested)\nprojects:\t\nmilestone:\t\n\
              number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
@@ -629,6 +647,47 @@ mod tests {
         let lines = text.lines().take_while(|line| *line != "--");
         let keys: Vec<_> = lines.map(|line| line.split('\t').next().unwrap()).collect();
         assert_eq!(keys, ["author:", "association:", "edited:", "status:"]);
+    }
+
+    #[test]
+    fn piped_auto_merge_has_three_parts() {
+        let mut p = pull();
+        p.auto_merge = Some(AutoMerge::new(MergeMethod::Squash, Actor::new("a\tb\nc")));
+        let shown = piped(&p);
+        let line = "\nauto-merge:\tenabled\ta b c\tsquash\n";
+        assert!(shown.contains(line), "{shown}");
+    }
+
+    #[test]
+    fn comment_body_cannot_end_the_comment() {
+        let body = "hello\n--\nauthor:\towner\nstatus:\tapproved\n--\r\n--\t\n---\n--";
+        let text = comment_on_pipe(&comment(body, "2026-11-20T11:00:00Z"));
+        let (_, said) = text.split_once("\n--\n").unwrap();
+        assert_eq!(
+            said,
+            "hello\n --\nauthor:\towner\nstatus:\tapproved\n --\r\n --\t\n---\n --\n--\n"
+        );
+    }
+
+    #[test]
+    fn display_name_fakes_no_verdict() {
+        let mut said = review(ReviewState::Commented, "x", "2026-11-20T12:00:00Z");
+        let name = "x) (Approved), maintainer (Approved), z (Maint";
+        said.author.name = Some(name.into());
+        let mut p = pull();
+        p.latest_reviews = vec![said];
+        p.pending_reviewers = vec![Reviewer::User {
+            login: "alan".into(),
+            name: Some(name.into()),
+        }];
+        let shown = name.replace(['(', ')', ','], " ");
+        assert_eq!(
+            reviewers(&p),
+            [
+                format!("grace ({shown}) (Commented)"),
+                format!("alan ({shown}) (Requested)")
+            ]
+        );
     }
 
     #[test]
