@@ -93,7 +93,8 @@ async fn with_issues(
             return None;
         };
         pull.description.clone_from(&linking.description);
-        (pull.closing_references).clone_from(&linking.closing_references);
+        pull.closing_references
+            .clone_from(&linking.closing_references);
     }
     let hosts = ctx.forges().ok()?.hosts();
     if !closes_itself(repo) && pull.closing_references.is_empty() {
