@@ -2,6 +2,7 @@
 //! tangled, and on the GitHub double with labels, an organisation's board and a person's board.
 
 use forge_github_double::state::{Id, Permission};
+use forge_tangled_world::PdsOptions;
 use forge_testkit::Run;
 use serde_json::{Value, json};
 
@@ -575,6 +576,37 @@ fn refer(tangled: &Tangled, uri: &str, references: &[&str]) {
     pds.put(&tangled.alice.did, collection, rkey, record);
 }
 
+/// A text and the references of a record must not choose the host that `forge` contacts.
+#[test]
+fn records_named_by_a_pull_contact_no_stranger() {
+    let tangled = Tangled::new();
+    let theirs = tangled.world.another_pds(PdsOptions::default()).unwrap();
+    let mallory = theirs.account("mallory.test", "password of mallory");
+    let record = |rkey: &str| format!("at://{}/sh.tangled.repo.issue/{rkey}", mallory.did);
+    let [closed, named, listed] = ["3mkuuamwfj322", "3mkuuamwfj323", "3mkuuamwfj324"].map(record);
+    let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());
+    let pull = tangled.open("work");
+    let pds = tangled.world.pds();
+    let (_, mut edited) = pds.record(&pull).unwrap();
+    edited["body"] = json!(format!("Closes {closed}\n\nSee {named}."));
+    let rkey = pull.rsplit('/').next().unwrap();
+    pds.put(&tangled.alice.did, "sh.tangled.repo.pull", rkey, edited);
+    refer(&tangled, &pull, &[&listed]);
+    theirs.host().reset_record();
+
+    let context = on(&["pr", "context", &pull, "--json", "linkedIssues"]);
+    let context = context.output().json();
+    let keys = context["linkedIssues"].as_array().unwrap().iter();
+    assert_eq!(keys.count(), 3, "{context}");
+    let merged = on(&["pr", "merge", &pull, "--rebase"]).output().success();
+    let said = merged.stderr_text();
+    for uri in [&closed, &listed] {
+        let left = format!("not closed: {uri} (the forge does not list it");
+        assert!(said.contains(&left), "{said}");
+    }
+    assert!(theirs.host().requests().is_empty());
+}
+
 #[test]
 fn merge_on_tangled_moves_issues_in_references() {
     const ISSUE: &str = "sh.tangled.repo.issue";
@@ -602,6 +634,9 @@ fn merge_on_tangled_moves_issues_in_references() {
         .find(|(_, _, it)| it.to_string().contains("Look there."));
     refer(&tangled, &comment.unwrap().0, &[&commented]);
 
+    let view = on(&["pr", "view", &pull]).text();
+    let closes = format!("closes:\t{issue}, {elsewhere}\n");
+    assert!(view.contains(&closes), "{view}");
     let context = on(&["pr", "context", &pull, "--json", "linkedIssues"]);
     let context = context.output().json();
     let linked = context["linkedIssues"].as_array().unwrap();
@@ -614,10 +649,11 @@ fn merge_on_tangled_moves_issues_in_references() {
     let moved = format!("moved: {issue}: no state -> Done (closed)\n");
     assert!(said.contains(&moved), "{said}");
     let left = format!(
-        "not moved: {elsewhere} ({elsewhere} is an issue of {}",
-        other.did
+        "not moved: {elsewhere} (the forge does not list it as an issue of the repository)"
     );
     assert!(said.contains(&left), "{said}");
+    let shown = format!("linked issues: {issue}, {elsewhere}\n");
+    assert!(said.contains(&shown), "{said}");
     assert!(!said.contains(&commented), "{said}");
     let elsewhere_on = "tangled:alice.test/other";
     for (uri, repo, state) in [

@@ -74,8 +74,8 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// Methods that send no request, because GitHub has no rounds.
-const WITHOUT: &[&str] = &["resubmit"];
+/// Methods that send no request, because GitHub has no rounds and no records.
+const WITHOUT: &[&str] = &["listed_issues", "resubmit"];
 
 /// Returns the text with which a test's source calls a method. Tests call the methods of
 /// [`forge_core::Repo`].

@@ -1,10 +1,13 @@
 //! Requests all sections from a forge concurrently, and builds the bundle.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, PrId, Quota, Repo, Result,
-    Warning, call,
+    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, PrId, PrKey, Quota, Repo,
+    Result, Warning, call,
     diff::MAX_PARTS,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
@@ -361,6 +364,10 @@ impl Gather<'_> {
         items: &[LinkedItem],
     ) -> Vec<(usize, Result<forge_core::model::Issue>)> {
         let own = self.repo.id();
+        let listed = match self.reads_issues() {
+            true => self.listed_records(items).await,
+            false => BTreeSet::new(),
+        };
         let readable = items.iter().enumerate().filter_map(|(at, item)| {
             let id = match item.issue_in(own) {
                 Some(key) => IssueId {
@@ -371,7 +378,11 @@ impl Gather<'_> {
                     .issue_elsewhere(own)
                     .filter(|id| self.req.other_repos.has(&id.repo))?,
             };
-            Some((at, id))
+            let is_safe = match &id.key {
+                PrKey::Record(uri) => listed.contains(uri),
+                PrKey::Number(_) => true,
+            };
+            is_safe.then_some((at, id))
         });
         let most = if self.reads_issues() { MAX_ISSUES } else { 0 };
         let reads = readable.take(most).map(|(at, id)| async move {
@@ -389,6 +400,21 @@ impl Gather<'_> {
             Err(_) => true,
         });
         read
+    }
+
+    /// Returns the records of `items` that the forge lists as issues of the repository. A text must
+    /// not choose the host that is contacted. If the list cannot be read, no record is.
+    async fn listed_records(&self, items: &[LinkedItem]) -> BTreeSet<String> {
+        let own = self.repo.id();
+        let records = items.iter().filter_map(|item| match item.issue_in(own)? {
+            PrKey::Record(uri) => Some(uri.clone()),
+            PrKey::Number(_) => None,
+        });
+        let records: Vec<String> = records.collect();
+        match records.is_empty() {
+            true => BTreeSet::new(),
+            false => (self.repo.listed_issues(&records).await).unwrap_or_default(),
+        }
     }
 
     fn reads_issues(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A forge in memory that records requests and returns prepared answers.
 
 use std::{
+    collections::BTreeSet,
     num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -426,6 +427,10 @@ impl Issues for StubForge {
         found
             .cloned()
             .ok_or_else(|| Error::not_found(Noun::Issue, "no such issue"))
+    }
+
+    async fn listed_issues(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
     }
 
     async fn related_issues(&self, _: &[IssueId], _: &IssueFields) -> Result<IssueSet> {

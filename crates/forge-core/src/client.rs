@@ -1,6 +1,6 @@
 //! [`Client`] and [`Repo`]: the handles of callers. Every call passes the checks of [`Client`].
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, future::Future, sync::Arc, time::Duration};
 
 use tracing::Instrument;
 
@@ -838,6 +838,16 @@ impl Repo {
         self.client
             .run(Op::IssueView, issue, vec![], || {
                 self.forge().issue(issue, fields)
+            })
+            .await
+    }
+
+    /// Returns those of the at-uris `records` that the forge lists as issues of the repository.
+    /// Contacts no account that only an at-uri names.
+    pub async fn listed_issues(&self, records: &[String]) -> Result<BTreeSet<String>> {
+        self.client
+            .run(Op::IssueList, &self.id, vec![], || {
+                self.forge().listed_issues(&self.id, records)
             })
             .await
     }

@@ -9,7 +9,7 @@
 //! Callers do not use these traits. They use a [`Client`](crate::Client) or a
 //! [`Repo`](crate::Repo), which check capability, access and deadline for all backends.
 
-use std::{fmt, num::NonZeroUsize};
+use std::{collections::BTreeSet, fmt, num::NonZeroUsize};
 
 use async_trait::async_trait;
 
@@ -509,6 +509,16 @@ pub trait Issues: Send + Sync {
     /// `not_found`, also for the number of a pull request; `protocol` if the stored issue is
     /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
+
+    /// Returns those of the at-uris `records` that the forge lists as issues of `repo`. Empty if
+    /// its issues are not records.
+    ///
+    /// # Behavior
+    /// A text can name any record, so the account in an at-uri is never contacted.
+    ///
+    /// # Errors
+    /// Fails if the issues cannot be listed.
+    async fn listed_issues(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>>;
 
     /// Returns the issues `ids` with their relations and the sections of `fields`. Related issues
     /// that the same answer contains are returned too, with their own relations.

@@ -289,9 +289,47 @@ impl Tangled {
                 Err(e) => (Vec::new(), vec![unread("what mentions it", &e)]),
             };
         }
+        let lists = self.lists();
+        let found = lists.iter().map(|list| async move {
+            let found = self.indexed_or_known(repository, list).await;
+            found.unwrap_or_else(|e| (Vec::new(), vec![unread(list.query, &e)]))
+        });
+        let (mut tickets, mut warnings) = (Vec::new(), Vec::new());
+        for (found, more) in future::join_all(found).await {
+            tickets.extend(found);
+            for warning in more {
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+        (tickets, warnings)
+    }
+
+    /// See [`forge_core::Issues::listed_issues`].
+    pub(crate) async fn listed_issues_of(
+        &self,
+        repo: &RepoId,
+        records: &[String],
+    ) -> Result<BTreeSet<String>> {
+        let repository = self.repository(repo).await?;
+        let (listed, _) = match repository.era {
+            Era::Org10 => self.tickets_in_account(&repository).await?,
+            Era::Sh2025 | Era::Sh2026 => {
+                let [_, issues] = self.lists();
+                self.indexed_or_known(&repository, &issues).await?
+            }
+        };
+        let issues = listed.iter().filter(|it| it.kind == SubjectKind::Issue);
+        let uris = issues.map(|issue| issue.uri().to_owned());
+        Ok(uris.filter(|uri| records.contains(uri)).collect())
+    }
+
+    /// The lists of pull requests and of issues.
+    fn lists(&self) -> [List<'_>; 2] {
         let dialects = &self.settings.dialects;
         let (names, methods) = (&dialects.sh, &dialects.methods.index);
-        let lists = [
+        [
             List {
                 kind: SubjectKind::PullRequest,
                 query: &methods.list_pulls,
@@ -306,24 +344,19 @@ impl Tangled {
                 collections: [&names.issue, &names.issue_state],
                 targets: kinds::targets_of_issues(dialects),
             },
-        ];
-        let found = lists.iter().map(|list| async move {
-            match self.indexed(repository, list).await {
-                Ok(found) => found,
-                Err(e) if is_down(&e) => self.listed_elsewhere(repository, list, &e).await,
-                Err(e) => (Vec::new(), vec![unread(list.query, &e)]),
-            }
-        });
-        let (mut tickets, mut warnings) = (Vec::new(), Vec::new());
-        for (found, more) in future::join_all(found).await {
-            tickets.extend(found);
-            for warning in more {
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
-                }
-            }
+        ]
+    }
+
+    /// Reads a list of the index, or the known accounts while the index is down.
+    async fn indexed_or_known(
+        &self,
+        repository: &Repository,
+        list: &List<'_>,
+    ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
+        match self.indexed(repository, list).await {
+            Err(e) if is_down(&e) => Ok(self.listed_elsewhere(repository, list, &e).await),
+            found => found,
         }
-        (tickets, warnings)
     }
 
     async fn indexed(

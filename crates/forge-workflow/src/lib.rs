@@ -32,8 +32,8 @@ pub use definition::{
 };
 pub use engine::{
     AdvanceReport, AdvancedIssue, ClaimRequest, DEFAULT_LEASE_S, FailedIssue, GroupView,
-    InitReport, LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest,
-    PickRequest, PickResult, StateChange, Workflow, linked_issues, with_setup,
+    InitReport, LeftIssue, MAX_LINKED_ISSUES, MergeEffects, MergePlan, MergeReport, MergeStep,
+    MoveRequest, PickRequest, PickResult, StateChange, Workflow, linked_issues, with_setup,
 };
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};

@@ -22,6 +22,8 @@ pub(crate) use self::{
     view::{COMMENTS, NEWEST_COMMENTS},
 };
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Action, Error, Hint, Issues, Noun, Op, Outcome, Page, PageReq, Param, RepoId, Result,
@@ -47,6 +49,10 @@ impl Issues for GitHub {
 
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         self.fetch_issue(issue, fields).await
+    }
+
+    async fn listed_issues(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
     }
 
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {

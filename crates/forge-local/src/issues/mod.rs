@@ -9,6 +9,8 @@ mod relations;
 mod state;
 mod view;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Issues, Outcome, Page, PageReq, RepoId, Result,
@@ -37,6 +39,10 @@ impl Issues for Local {
         let mut cat = self.store.cat();
         let stored = self.store.read_issue(&mut cat, number).await?;
         self.present_issue(&mut cat, &stored, fields).await
+    }
+
+    async fn listed_issues(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
     }
 
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {

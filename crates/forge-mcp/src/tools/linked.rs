@@ -11,9 +11,6 @@ use crate::{
     content::{Clean, Cleaner, issue_id},
 };
 
-/// Maximum number of issues in a question; the others are counted.
-const MAX_NAMED: usize = 10;
-
 /// The plan for the linked issues of a pull request, with the workflow that moves them.
 pub(super) struct LinkedIssuesPlan {
     workflow: Option<Workflow>,
@@ -68,14 +65,9 @@ impl LinkedIssuesPlan {
     }
 
     /// Returns the issues to close (`#3, #4`) or to move (`#3: In Review -> Done (closed)`); empty
-    /// if there are none.
+    /// if there are none. All are named, because the user agrees to each.
     pub fn in_words(&self) -> String {
-        let steps = &self.plan.steps;
-        let mut lines: Vec<String> = steps.iter().take(MAX_NAMED).map(step_line).collect();
-        let more = steps.len().saturating_sub(MAX_NAMED);
-        if more > 0 {
-            lines.push(format!("and {more} more"));
-        }
+        let lines: Vec<String> = self.plan.steps.iter().map(step_line).collect();
         lines.join(", ")
     }
 

@@ -15,6 +15,8 @@ mod view;
 pub(crate) use list::Row;
 pub(crate) use view::ISSUES;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Issues, Outcome, Page, PageReq, RepoId, Result,
@@ -40,6 +42,10 @@ impl Issues for Tangled {
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         let located = self.locate_issue(issue).await?;
         self.view_issue(&located, fields).await
+    }
+
+    async fn listed_issues(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>> {
+        self.listed_issues_of(repo, records).await
     }
 
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {

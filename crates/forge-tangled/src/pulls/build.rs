@@ -20,8 +20,8 @@ use crate::{
     repository::Repository,
 };
 
-/// Maximum number of issues that the references of one record close. A text has the same limit.
-const MAX_REFERENCES: usize = 500;
+/// Maximum number of issues that the references of one record close.
+const MAX_REFERENCES: usize = 50;
 
 /// Facts about a pull request in addition to its record.
 #[derive(Debug, Default)]

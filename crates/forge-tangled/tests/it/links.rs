@@ -98,7 +98,21 @@ async fn references_of_a_pull_close_issues() {
     assert!(found.closed_by.is_empty(), "{found:?}");
     let view = forge.view(&pull.id, PrFields::NONE).await.unwrap();
     let closing = view.closing_references.iter().map(IssueId::to_string);
-    assert_eq!(closing.collect::<Vec<_>>(), [one.node_id]);
+    assert_eq!(closing.collect::<Vec<_>>(), [one.node_id.as_str()]);
+    // An account that only an at-uri names is not contacted.
+    let index = stage.world.index().host();
+    index.reset_record();
+    pds.host().reset_record();
+    let named = [
+        one.node_id.clone(),
+        by_handle,
+        pull.node_id,
+        format!("at://did:web:stranger.test/{ISSUE}/3mkuuamwfj322"),
+    ];
+    let listed = forge.listed_issues(&stage.id(), &named).await.unwrap();
+    assert_eq!(listed.into_iter().collect::<Vec<_>>(), [one.node_id]);
+    assert_eq!(index.requests().len(), 1);
+    assert!(pds.host().requests().is_empty());
 }
 
 #[tokio::test]

@@ -3,6 +3,11 @@
 //! With a workflow, issues move as its definition says. Without a workflow, they are closed. The
 //! audit trail, not the state, shows whether a merge has already taken effect.
 
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
 use forge_core::{
     Capability, Error, ErrorKind, PageReq, PrKey, Repo, Result, Support, Timestamp,
     locator::Hosts,
@@ -26,8 +31,15 @@ use crate::{
 
 /// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// Maximum number of issues in a sentence. The others are only counted.
-const MAX_NAMED: usize = 10;
+/// Maximum number of linked issues that a question or a summary names. A merge leaves the others
+/// alone.
+pub const MAX_LINKED_ISSUES: usize = 50;
+/// The reason for leaving an issue alone that is not among the first [`MAX_LINKED_ISSUES`].
+const NOT_NAMED: &str = "not named in the question, which has the first 50 linked issues";
+/// Maximum time for reading all issues of a plan.
+const MAX_PLAN_TIME: Duration = Duration::from_secs(60);
+/// The reason for leaving a record alone that only a text or a reference names.
+const UNLISTED: &str = "the forge does not list it as an issue of the repository";
 /// Maximum number of pages of an issue's history.
 const MAX_HISTORY_PAGES: usize = 50;
 
@@ -100,12 +112,7 @@ impl MergePlan {
     /// steps.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let mut names: Vec<String> = self.steps.iter().map(MergeStep::in_words).collect();
-        let more = names.len().saturating_sub(MAX_NAMED);
-        if more > 0 {
-            names.truncate(MAX_NAMED);
-            names.push(format!("and {more} more"));
-        }
+        let names: Vec<String> = self.steps.iter().map(MergeStep::in_words).collect();
         names.join(", ")
     }
 
@@ -173,7 +180,7 @@ impl<'w> MergeEffects<'w> {
     ///
     /// Never fails for an unreadable issue, which is listed in [`MergePlan::failed`].
     pub async fn plan(&self, pull: &PullRequest) -> Result<MergePlan> {
-        let linked = linked_issues(pull, &self.repo, &self.hosts);
+        let mut linked = linked_issues(pull, &self.repo, &self.hosts);
         let mut plan = MergePlan {
             moves: self.workflow.is_some(),
             is_late: pull.state == PrState::Merged,
@@ -181,6 +188,14 @@ impl<'w> MergeEffects<'w> {
         };
         if linked.is_empty() {
             return Ok(plan);
+        }
+        // A late plan is limited below, so that repeating it reaches every issue.
+        if !plan.is_late && linked.len() > MAX_LINKED_ISSUES {
+            let others = linked.split_off(MAX_LINKED_ISSUES);
+            plan.skipped.extend(others.iter().map(|issue| LeftIssue {
+                issue: name_of(&issue.id, pull),
+                reason: NOT_NAMED.to_owned(),
+            }));
         }
         let foreign =
             |issue: &ClosingIssue| issue.id.repo.comparison_key() != pull.id.repo.comparison_key();
@@ -208,11 +223,18 @@ impl<'w> MergeEffects<'w> {
                 None => wanted.push((issue, name)),
             }
         }
+        self.retain_listed(&mut wanted, &mut plan).await;
         let merge = merge_ref(pull);
+        let begun = Instant::now();
         let found = stream::iter(wanted)
             .map(|(issue, name)| {
                 let merge = merge.as_ref();
-                async move { (self.step(&issue, &name, merge, pull).await, name) }
+                async move {
+                    let left = MAX_PLAN_TIME.saturating_sub(begun.elapsed());
+                    let step = self.step(&issue, &name, merge, pull);
+                    let step = tokio::time::timeout(left, step).await;
+                    (step.unwrap_or_else(|_| Err(too_slow())), name)
+                }
             })
             .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
@@ -230,7 +252,47 @@ impl<'w> MergeEffects<'w> {
                 }),
             }
         }
+        if plan.steps.len() > MAX_LINKED_ISSUES {
+            let others = plan.steps.split_off(MAX_LINKED_ISSUES);
+            plan.skipped
+                .extend(others.into_iter().map(|step| LeftIssue {
+                    issue: step.name,
+                    reason: NOT_NAMED.to_owned(),
+                }));
+        }
         Ok(plan)
+    }
+
+    /// Removes records that the forge does not list as issues of the repository. Reading such a
+    /// record would contact a host that only a text or a reference names.
+    async fn retain_listed(&self, wanted: &mut Vec<(ClosingIssue, String)>, plan: &mut MergePlan) {
+        let records = wanted.iter().filter_map(|(issue, _)| match &issue.id.key {
+            PrKey::Record(uri) => Some(uri.clone()),
+            PrKey::Number(_) => None,
+        });
+        let records: Vec<String> = records.collect();
+        if records.is_empty() {
+            return;
+        }
+        let listed = self.repo.listed_issues(&records).await;
+        wanted.retain(|(issue, name)| {
+            let PrKey::Record(uri) = &issue.id.key else {
+                return true;
+            };
+            let left = |reason: String| LeftIssue {
+                issue: name.clone(),
+                reason,
+            };
+            match &listed {
+                Ok(listed) if listed.contains(uri) => return true,
+                Ok(_) => plan.skipped.push(left(UNLISTED.to_owned())),
+                Err(e) => plan.failed.push(left(format!(
+                    "the issues of the repository could not be listed: {}",
+                    message_with_hint(e)
+                ))),
+            }
+            false
+        });
     }
 
     /// Carries out `plan` after `pull` was merged. If an issue fails, the others still change, and
@@ -303,9 +365,10 @@ impl<'w> MergeEffects<'w> {
         merge: Option<&MergeRef>,
         pull: &PullRequest,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow, only the pull request shows whether the issue is open. A reference is
-        // always read, because it may lead to another repository.
-        if self.workflow.is_none() && merge.is_none() && !linked.by_reference {
+        // Without a workflow, only the pull request shows whether the issue is open. A record is
+        // always read, because it may be missing or of another repository.
+        let is_record = linked.by_reference || matches!(linked.id.key, PrKey::Record(_));
+        if self.workflow.is_none() && merge.is_none() && !is_record {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
                 _ => Ok(MergeStep {
@@ -318,7 +381,7 @@ impl<'w> MergeEffects<'w> {
             });
         }
         let sheet = match self.read(&linked.id).await {
-            Err(e) if linked.by_reference && e.is_not_found() => {
+            Err(e) if is_record && e.is_not_found() => {
                 return Ok(Err(e.message().to_owned()));
             }
             sheet => sheet?,
@@ -624,7 +687,7 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
             by_reference: true,
         }));
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     linked.retain(|issue| seen.insert(order(&issue.id)));
     linked
 }
@@ -660,6 +723,12 @@ fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
         true => short(issue),
         false => issue.to_string(),
     }
+}
+
+/// Returns the error for an issue that was not read within [`MAX_PLAN_TIME`].
+fn too_slow() -> Error {
+    let message = "it was not read, because reading the linked issues took too long";
+    Error::new(ErrorKind::Protocol, message).with_hint("close the issue by hand if it is done")
 }
 
 /// Returns the error message with its recovery.

@@ -18,7 +18,9 @@ pub use advance::{AdvanceReport, AdvancedIssue, FailedIssue};
 pub use claim::{ClaimRequest, DEFAULT_LEASE_S};
 pub use group::GroupView;
 pub use init::InitReport;
-pub use merge::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, linked_issues};
+pub use merge::{
+    LeftIssue, MAX_LINKED_ISSUES, MergeEffects, MergePlan, MergeReport, MergeStep, linked_issues,
+};
 pub use pick::{PickRequest, PickResult};
 pub use set_state::{MoveRequest, StateChange};
 

@@ -349,25 +349,24 @@ async fn merge_without_a_workflow_closes_linked_issues_once() {
 }
 
 #[tokio::test]
-async fn merge_plan_lists_ten_issues_and_counts_the_others() {
+async fn merge_plan_names_fifty_issues_and_leaves_the_others() {
     let stage = Stage::new().await;
-    let mut ids = Vec::new();
-    for _ in 0..12 {
-        ids.push(stage.issue("In Review").await);
+    let id = stage.issue("In Review").await;
+    let mut pull = open(&stage, &[id]).await;
+    let linked = pull.linked_issues.as_mut().unwrap();
+    let mut next = linked.last().unwrap().clone();
+    for number in 2..=52 {
+        next.number = number;
+        linked.push(next.clone());
     }
-    let pull = open(&stage, &ids[..10]).await;
-    let effects = effects(&stage, None);
-    let words = effects.plan(&pull).await.unwrap().in_words();
-    assert!(words.ends_with("#9, #10"), "{words}");
-    let mut more = pull.clone();
-    let linked = more.linked_issues.as_mut().unwrap();
-    let mut last = linked.last().unwrap().clone();
-    last.number = 11;
-    linked.push(last.clone());
-    last.number = 12;
-    linked.push(last);
-    let words = effects.plan(&more).await.unwrap().in_words();
-    assert!(words.ends_with("#10, and 2 more"), "{words}");
+    let plan = effects(&stage, None).plan(&pull).await.unwrap();
+    let words = plan.in_words();
+    assert!(words.starts_with("#1, #2, "), "{words}");
+    assert!(words.ends_with(", #49, #50"), "{words}");
+    let left: Vec<_> = plan.skipped.iter().map(|l| l.issue.as_str()).collect();
+    assert_eq!(left, ["#51", "#52"]);
+    let reason = &plan.skipped[0].reason;
+    assert!(reason.starts_with("not named in the question"), "{reason}");
 }
 
 proptest! {

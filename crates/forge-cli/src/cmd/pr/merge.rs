@@ -162,6 +162,21 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         _ => {}
     }
+    // Links that are added to a text or to references after this read do not count.
+    let linking = match &seen {
+        Some(pull) => Some(pull.clone()),
+        None if merged_issues::links_by_text(&selected.repo) => match selected.found() {
+            Some(pull) => Some(pull.clone()),
+            // The merge will report a failed read.
+            None => selected.repo.pull(&selected.id, PrFields::NONE).await.ok(),
+        },
+        None => None,
+    };
+    if let Some(pull) = linking.as_ref().filter(open).filter(|_| !asks)
+        && let Some(names) = merge_prompt::linked_names(ctx, &selected.repo, pull)
+    {
+        ctx.ui.note(&format!("linked issues: {names}"));
+    }
     let deletes = req.delete_branch;
     let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
     req.delete_branch = deletes && !on_head;
@@ -181,7 +196,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?
         };
-        merged_issues::apply(ctx, &selected.repo, workflow, &merge).await;
+        merged_issues::apply(ctx, &selected.repo, workflow, &merge, linking.as_ref()).await;
         if req.delete_branch {
             report_deletion(ctx, &merge);
         }
@@ -207,7 +222,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, req.method);
     }
-    merged_issues::apply(ctx, &selected.repo, workflow, &merge).await;
+    merged_issues::apply(ctx, &selected.repo, workflow, &merge, linking.as_ref()).await;
     if on_head {
         return delete_left_head(ctx, &selected, &merge).await;
     }

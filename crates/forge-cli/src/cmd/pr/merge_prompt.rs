@@ -1,6 +1,6 @@
 //! Summary and questions of `forge pr merge` on a terminal without a method flag.
 
-use forge::workflow::linked_issues;
+use forge::workflow::{MAX_LINKED_ISSUES, linked_issues};
 use forge_core::{
     Action, Capability, Error, Hint, Op, Param, PrId, PrKey, Precondition, Repo, Result,
     model::{
@@ -19,9 +19,6 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Maximum number of issues in the summary; the others are counted.
-const MAX_NAMED: usize = 10;
-
 /// Prints the summary: number, title, branches, checks and open threads. Where only texts and
 /// references link issues, also those issues.
 pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
@@ -38,21 +35,23 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         facts.push(c.yellow(&counted(open, "open thread")));
     }
     ui.note(&format!("  {}", facts.join(" • ")));
-    let Ok(forges) = ctx.forges() else {
-        return;
-    };
-    // The references of a record are not in the text that the user has read.
-    let issues = linked_issues(pull, repo, forges.hosts());
-    let more = issues.len().saturating_sub(MAX_NAMED);
-    let named = issues.iter().take(MAX_NAMED);
+    if let Some(names) = linked_names(ctx, repo, pull) {
+        ui.note(&format!("  linked issues: {names}"));
+    }
+}
+
+/// Returns the issues that the merge of `pull` closes, on one line; `None` if there are none. The
+/// references of a record are not in the text that the user has read.
+pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option<String> {
+    let issues = linked_issues(pull, repo, ctx.forges().ok()?.hosts());
+    let more = issues.len().saturating_sub(MAX_LINKED_ISSUES);
+    let named = issues.iter().take(MAX_LINKED_ISSUES);
     let mut names: Vec<String> = named.map(|issue| issue.id.to_string()).collect();
     if more > 0 {
-        names.push(format!("and {more} more"));
+        names.push(format!("and {more} more, which stay as they are"));
     }
-    if !names.is_empty() {
-        let names = names.join(", ");
-        ui.note(&format!("  linked issues: {}", text::one_line(&names)));
-    }
+    let names = names.join(", ");
+    (!names.is_empty()).then(|| text::one_line(&names).into_owned())
 }
 
 /// Returns the line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.

@@ -14,18 +14,20 @@ use crate::ctx::Ctx;
 const UNMOVED: &str = "the merge is done, and no issue was moved";
 
 /// Moves or closes the issues of a completed merge, and reports it on stderr. A pending merge does
-/// not move issues. Failures are warnings: the merge is done.
+/// not move issues. Failures are warnings: the merge is done. Where texts and references link
+/// issues, those of `linking` count: the pull request as it was read and shown before the merge.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
     workflow: Result<Option<Workflow>>,
     merge: &Merge,
+    linking: Option<&PullRequest>,
 ) {
     let workflow = match workflow {
         Ok(workflow) => workflow,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
-    let Some(pull) = with_issues(ctx, repo, merge).await else {
+    let Some(pull) = with_issues(ctx, repo, merge, linking).await else {
         return;
     };
     let hosts = match ctx.forges() {
@@ -76,8 +78,24 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
 /// Returns the merged pull request with the issues that it closes. Sends no request if the merge's
 /// answer has them. Returns `None` if only lines of the description and references can link issues,
 /// and there are none.
-async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
+async fn with_issues(
+    ctx: &Ctx,
+    repo: &Repo,
+    merge: &Merge,
+    linking: Option<&PullRequest>,
+) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
+    if links_by_text(repo) {
+        let Some(linking) = linking else {
+            ctx.ui.note(&format!(
+                "{UNMOVED}: the linked issues were not read before the merge"
+            ));
+            return None;
+        };
+        pull.description.clone_from(&linking.description);
+        pull.closing_references
+            .clone_from(&linking.closing_references);
+    }
     let hosts = ctx.forges().ok()?.hosts();
     if !closes_itself(repo) && pull.closing_references.is_empty() {
         let named = mentions(&pull.description, hosts, &mut Vec::new());
@@ -154,6 +172,12 @@ pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
 /// Returns true if the forge itself closes the issues of a merge.
 fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
+}
+
+/// Returns true if only texts and references link issues, so that the merge's own answer may have
+/// links that nobody has seen.
+pub(super) fn links_by_text(repo: &Repo) -> bool {
+    matches!(closing(repo), Support::ClientSide { .. })
 }
 
 /// Returns how the forge supports closing issues.

@@ -9,6 +9,7 @@ use forge_core::{
 };
 
 use super::{
+    merge_prompt::linked_names,
     shared::has,
     view_text::{open_threads, piped, piped_comments, render_pull},
 };
@@ -76,12 +77,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
             ctx.ui.warning(warning);
         }
     }
+    let closes = linked_names(ctx, &selected.repo, &pull);
     if args.web {
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &pull.url)?;
     } else if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.object(&pull))?;
     } else if ctx.ui.is_tty() {
-        ctx.ui.page(&render_pull(ctx, &pull, args.comments))?;
+        ctx.ui
+            .page(&render_pull(ctx, &pull, closes.as_deref(), args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
         // Standard output is as in gh, so the additional line is on stderr.
@@ -89,7 +92,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
             ctx.ui.note(&line);
         }
     } else {
-        ctx.ui.write(piped(&pull).as_bytes())?;
+        ctx.ui.write(piped(&pull, closes.as_deref()).as_bytes())?;
     }
     Ok(Exit::Ok)
 }

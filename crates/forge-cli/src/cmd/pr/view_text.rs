@@ -18,9 +18,10 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. Terminal
-/// escapes are neutralised, because the pipe may end in a terminal.
-pub(super) fn piped(p: &PullRequest) -> String {
+/// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. `closes`
+/// has the issues that a merge closes. Terminal escapes are neutralised, because the pipe may end in
+/// a terminal.
+pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
     key("title", &p.title);
@@ -55,6 +56,9 @@ pub(super) fn piped(p: &PullRequest) -> String {
     }
     if let Some(below) = &p.depends_on {
         key_of(&mut out, "depends-on", &below.to_string());
+    }
+    if let Some(closes) = closes {
+        key_of(&mut out, "closes", closes);
     }
     let _ = writeln!(out, "--\n{}", p.description);
     text::neutralise(&out).into_owned()
@@ -311,8 +315,13 @@ fn reviewer(r: &Reviewer) -> String {
     }
 }
 
-/// Returns the output on a terminal.
-pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
+/// Returns the output on a terminal. `closes` has the issues that a merge closes.
+pub(super) fn render_pull(
+    ctx: &Ctx,
+    p: &PullRequest,
+    closes: Option<&str>,
+    comments: bool,
+) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
     let title = text::one_line(&p.title);
@@ -339,6 +348,7 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
         &p.assignees.iter().map(with_name).collect::<Vec<_>>(),
     );
     row("Labels:", &labels(p));
+    row("Closes:", &Vec::from_iter(closes.map(str::to_owned)));
     row("Projects:", &projects(p));
     row(
         "Milestone:",
@@ -596,8 +606,11 @@ mod tests {
     #[test]
     fn piped_view_matches_gh() {
         assert_eq!(
-            piped(&pull()),
-            "title:\tGreet  the reader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
+            piped(&pull(), None),
+            "title:	Greet  the reader
+state:	OPEN
+author:	ada (Ada Lovelace)
+\
              labels:\tBug, zeal\nassignees:\tada (Ada Lovelace)\n\
              reviewers:\tgrace (Approved), alan (Requested)\nprojects:\t\nmilestone:\t\n\
              number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
@@ -611,7 +624,7 @@ mod tests {
         p.title = "one\nnumber:\t8\u{1b}[2J".into();
         p.description = "a\r\nb\u{9b}2J".into();
         p.comments = Some(vec![comment("\u{1b}]0;x\u{7}", "2026-11-20T11:00:00Z")]);
-        let shown = piped(&p);
+        let shown = piped(&p, None);
         assert!(shown.starts_with("title:\tone number:\t8␛[2J\n"), "{shown}");
         assert!(shown.ends_with("--\na\r\nb<U+009B>2J\n"), "{shown}");
         assert!(piped_comments(&p).contains("--\n␛]0;x␇\n--"));
