@@ -18,6 +18,9 @@ const RAW: u64 = 0x55;
 const DAG_CBOR: u64 = 0x71;
 const SHA2_256: u64 = 0x12;
 
+const HINT: &str =
+    "do not use what it sends: it is damaged or forged; ask whoever runs that server";
+
 /// Checks that `bytes`, which `origin` sent as the blob `named` of `uri`, have that CID.
 ///
 /// # Errors
@@ -27,23 +30,38 @@ pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) 
 }
 
 /// Checks that the value of `uri`, which `origin` sent with the CID `named`, has that CID, and returns
-/// the one that it has. `None` where its JSON does not tell.
+/// the one that it has. `None` for a stamped record of Tangled 1.0, which is not checked.
 ///
 /// # Errors
-/// `protocol` where it has another one.
+/// `protocol` where it has another one, or none: atproto's data model has no fractions, for example.
 pub(crate) fn check_record(
     named: Option<&str>,
     value: &Value,
     origin: &Origin,
     uri: &str,
 ) -> Result<Option<String>> {
-    let Some(actual) = of_record(value) else {
+    if is_stamped(value, uri) {
         return Ok(None);
+    }
+    let Some(actual) = of_record(value) else {
+        let message = format!(
+            "the value that {} sent as {} is no record of atproto: it has no CID",
+            origin.host(),
+            one_line(uri)
+        );
+        return Err(Error::new(ErrorKind::Protocol, message).with_hint(HINT));
     };
     if let Some(named) = named {
         check(named, Some(actual), "a record", origin, uri)?;
     }
     Ok(Some(actual.to_string()))
+}
+
+/// Returns true for a record of Tangled 1.0 with stamps: whether they count into the CID was not seen.
+fn is_stamped(value: &Value, uri: &str) -> bool {
+    let collection = uri.split('/').nth(3).unwrap_or_default();
+    let has_stamp = |fields: &Map<String, Value>| fields.keys().any(|key| key.starts_with(STAMP));
+    collection.starts_with("org.tangled.") && value.as_object().is_some_and(has_stamp)
 }
 
 /// Returns true if `text` is the CID of a blob in atproto's one form.
@@ -64,9 +82,7 @@ fn check(named: &str, actual: Option<Cid>, what: &str, origin: &Origin, uri: &st
         one_line(uri),
         one_line(named)
     );
-    Err(Error::new(ErrorKind::Protocol, message).with_hint(
-        "do not use what it sends: it is damaged or forged; ask whoever runs that server",
-    ))
+    Err(Error::new(ErrorKind::Protocol, message).with_hint(HINT))
 }
 
 /// The CID of a blob.
@@ -79,15 +95,11 @@ fn of(codec: u64, bytes: &[u8]) -> Option<Cid> {
     Some(Cid::new_v1(codec, hash))
 }
 
-/// The CID of a record. `None` if the record's JSON does not determine its bytes: for a fraction,
-/// because a server may print it without its point, and for a record with stamps.
+/// The CID of a record. `None` if its JSON does not fit atproto's data model.
 fn of_record(value: &Value) -> Option<Cid> {
     let fields = value.as_object()?;
-    if fields.keys().any(|key| key.starts_with(STAMP)) {
-        return None;
-    }
     let mut bytes = Vec::new();
-    encode(value, &mut bytes)?;
+    object(fields, &mut bytes)?;
     of(DAG_CBOR, &bytes)
 }
 
@@ -246,7 +258,6 @@ mod tests {
             empty,
             "bafyreigbtj4x7ip5legnfznufuopl4sg4knzc2cof6duas4b3q2fy6swua"
         );
-        assert_eq!(record(json!({"a": 1, "x-tngl-editor": "did:plc:a"})), None);
         assert_eq!(record(json!("text")), None);
     }
 
@@ -276,6 +287,13 @@ mod tests {
             check_record(own.as_deref(), &value, &origin, uri).unwrap(),
             own
         );
-        assert!(check_record(own.as_deref(), &json!({"a": 2}), &origin, uri).is_err());
+        let stamped = json!({"a": 1, "x-tngl-editor": "did:plc:a"});
+        for other in [json!({"a": 2}), json!({"a": 1.5}), stamped.clone()] {
+            let e = check_record(own.as_deref(), &other, &origin, uri).unwrap_err();
+            assert_eq!(e.code(), "protocol", "{other}");
+        }
+        let of_1_0 = "at://did:plc:a/org.tangled.track.ticket/3mkuuamwfj322";
+        let unchecked = check_record(own.as_deref(), &stamped, &origin, of_1_0);
+        assert_eq!(unchecked.unwrap(), None);
     }
 }

@@ -215,8 +215,6 @@ names! {
     list_label_ops = "sh.tangled.label.listOps",
     /// The label definitions of an account.
     list_labels = "sh.tangled.label.listDefinitions",
-    /// The collaborators of a repository.
-    list_collaborators = "sh.tangled.repo.listCollaborators",
 }
 
 names! {
@@ -471,10 +469,8 @@ names! {
     row_state = "state",
     /// The number of comments of a row.
     row_comments = "commentCount",
-    /// The account of a collaborator, in a row or its record, also in a knot's list.
+    /// The account of a collaborator, in a row of a knot's list or its record.
     collaborator = "subject",
-    /// The account that added a collaborator, in rows without an at-uri.
-    added_by = "addedBy",
     /// The word for open, in rows and in filters.
     state_open = "open",
     /// The word for closed, in rows and in filters.

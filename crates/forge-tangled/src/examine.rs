@@ -257,7 +257,6 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
             vec![about(repository.owner.did.as_str()), LIMIT],
             vec![ITEMS],
         ),
-        "index_list_collaborators" => (vec![about(target)], vec![ITEMS]),
         "index_get_pull" => (vec![(&*index.pull, pull?)], record()),
         "index_get_issue" => (vec![(&*index.issue, issue?)], record()),
         "index_get_repo" => (vec![(&*index.repo, &*repository.record.uri)], record()),

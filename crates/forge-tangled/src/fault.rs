@@ -177,7 +177,7 @@ pub(crate) fn is_too_long(error: &Error) -> bool {
     is_unread(error, TOO_LONG) || forge_http::is_too_long(error)
 }
 
-/// The lists of this command were as long as is read.
+/// The answers to this command were as long as is read.
 pub(crate) fn is_spent(error: &Error) -> bool {
     is_unread(error, SPENT)
 }
@@ -195,11 +195,13 @@ pub(crate) fn too_many_parts(origin: &Origin) -> Error {
     Error::new(ErrorKind::Protocol, message)
 }
 
-/// The refusal to read another list.
+/// The refusal to read another answer.
 pub(crate) fn spent(most: usize) -> Error {
     let most = human(most);
-    let message = format!("the lists that this command reads have more than {most} in all");
-    Error::new(ErrorKind::Protocol, message).with_context(UNREAD, SPENT)
+    let message = format!("the answers that this command reads have more than {most} in all");
+    Error::new(ErrorKind::Protocol, message)
+        .with_context(UNREAD, SPENT)
+        .with_hint("ask for less at once: a lower limit, or fewer fields")
 }
 
 /// An answer that cannot be read.

@@ -286,7 +286,8 @@ impl Tangled {
 
     /// Asks for the record itself.
     async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> Look {
-        match self.index().query::<Record>(query, &[(name, uri)]).await {
+        let index = self.index().for_record();
+        match index.query::<Record>(query, &[(name, uri)]).await {
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
             Ok(_) => Look::Absent,
             Err(e) if fault::says_missing(&e) => Look::Absent,
@@ -300,10 +301,11 @@ impl Tangled {
         let of = &*self.settings.dialects.inputs.index.subject;
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        let mut limit = 1000;
         loop {
-            let mut params = vec![(of, subject), ("limit", "1000"), ("order", "desc")];
+            let mut params = vec![(of, subject), ("order", "desc")];
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-            let page = match index.query::<Items>(query, &params).await {
+            let page = match records::page::<Items>(&index, query, &params, &mut limit).await {
                 Ok(page) => page,
                 Err(e) if fault::says_missing(&e) => return Look::Absent,
                 Err(e) => return Look::Silent(e),

@@ -18,7 +18,7 @@ pub struct ReadLimits {
     pub account: usize,
     /// The records about one repository that a list keeps, of all accounts together.
     pub list: usize,
-    /// All answers to questions for lists that one command asks.
+    /// All answers that one command reads.
     pub command: usize,
     /// The values that one cache holds.
     pub cache: usize,

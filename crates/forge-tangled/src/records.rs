@@ -49,7 +49,7 @@ impl Record {
     }
 
     /// Holds what `origin` sent against its CID, and fills that in where the server did not say it.
-    /// Where the JSON does not tell, the CID stays the server's word.
+    /// The CID of a stamped record of Tangled 1.0 stays the server's word.
     fn verify(&mut self, origin: &Origin) -> Result<()> {
         let actual = cid::check_record(self.cid.as_deref(), &self.value, origin, &self.uri)?;
         self.cid = actual.or(self.cid.take());
@@ -235,6 +235,11 @@ pub(crate) async fn all_kept(
                 Ok(mut record) => {
                     record.rkey().clone_into(&mut last);
                     if !keep(&record) {
+                        continue;
+                    }
+                    // The lexicon requires the CID in a list, and not in the answer for one record.
+                    if record.cid.is_none() {
+                        skipped.add(&record.uri, "it is listed without its CID");
                         continue;
                     }
                     if !budget.take(weight) {

@@ -6,7 +6,7 @@ use std::{
     future::Future,
 };
 
-use forge_core::{AtUri, Error, ErrorKind, Result, Warning, text::one_line};
+use forge_core::{Error, ErrorKind, Result, Warning, text::one_line};
 use futures::{StreamExt as _, future, stream};
 use serde::Deserialize;
 use serde_json::Value;
@@ -768,8 +768,8 @@ impl Tangled {
         accounts
     }
 
-    /// The collaborators: from the knot, which decides; where it does not say, from the index, then
-    /// from the owner's records. In 1.0 from the repository's own account.
+    /// The collaborators: from the knot, which decides; where it does not say, from the owner's
+    /// records. In 1.0 from the repository's own account.
     pub(crate) async fn collaborators(&self, repository: &Repository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
@@ -816,7 +816,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.list_collaborators;
         let asked = (&*names.inputs.knot.collaborators_of, subject);
-        collaborators_at(knot, method, asked, &names.inputs.index, None).await
+        collaborators_at(knot, method, asked, &names.inputs.index).await
     }
 
     async fn find_collaborators(&self, repository: &Repository) -> Pushers {
@@ -828,9 +828,9 @@ impl Tangled {
             let knot = self.identities.service(repository.knot().clone()).await?;
             self.collaborators_of_knot(&knot, subject).await
         };
-        let doubt = |by: &str, why: &str| {
+        let doubt = |why: String| {
             Warning::new(format!(
-                "who may push is read from {by}, because the knot does not say: {why}"
+                "who may push is read from the owner's records, because the knot does not say: {why}"
             ))
             .with_hint("try again later: what other collaborators have set may not count here")
         };
@@ -849,23 +849,14 @@ impl Tangled {
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
                 .await;
         let why = (!is_old).then(|| why.message().to_owned());
-        let names = &self.settings.dialects;
-        let method = &names.methods.index.list_collaborators;
-        let of = &names.inputs.index;
-        let asked = (&*of.subject, subject);
-        let owner = repository.owner.did.as_str();
-        let found = collaborators_at(&self.index(), method, asked, of, Some(owner)).await;
-        if let Ok(accounts) = found {
-            let doubt = why.map(|why| doubt(&self.index_name(), &why));
-            return Pushers { accounts, doubt };
-        }
-        let owner = BTreeSet::from([owner.to_owned()]);
+        // The index is not asked: anybody can write a record that it lists, and it can lie.
+        let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let of_this = |r: &Record| {
             let named = r.text(&fields.push_repo);
             named.is_some_and(|it| repository.is_target(it))
         };
-        let collection = [names.sh.collaborator.as_ref()];
+        let collection = [self.settings.dialects.sh.collaborator.as_ref()];
         let [found] = self.in_accounts(collection, &owner, of_this).await;
         let unread = found.warnings.first().map(|w| w.message.clone());
         let accounts = found.records.iter();
@@ -873,7 +864,7 @@ impl Tangled {
             accounts: accounts
                 .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
                 .collect(),
-            doubt: unread.or(why).map(|why| doubt("the owner's records", &why)),
+            doubt: unread.or(why).map(doubt),
         }
     }
 }
@@ -906,8 +897,7 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names, asked by its method for them with this parameter. With
-/// `owner`, those whom the owner has made one: anybody can write such a record into their own account.
+/// The collaborators that a knot names, asked by its method for them with this parameter.
 ///
 /// # Errors
 /// `protocol` for an answer of another form, and where there is no end of them: those who are left
@@ -917,9 +907,8 @@ async fn collaborators_at(
     method: &str,
     asked: (&str, &str),
     fields: &IndexFields,
-    owner: Option<&str>,
 ) -> Result<BTreeSet<String>> {
-    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
+    let mut all = BTreeSet::new();
     let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
     let xrpc = xrpc.clone().bounded();
     loop {
@@ -938,15 +927,12 @@ async fn collaborators_at(
                 let why = format!("`items[{place}]`: missing field `{name}`");
                 return Err(fault::garbled(xrpc.origin(), method, &why, false));
             };
-            if owner.is_none_or(|owner| is_granted_by(item, owner, fields)) {
-                found.insert(named.to_owned());
-            }
             all.insert(named.to_owned());
         }
         // A page that brings nobody new is the end, whatever its cursor says.
         let next = page.cursor.filter(|next| !next.is_empty());
         let Some(next) = next.filter(|_| all.len() > before) else {
-            return Ok(found);
+            return Ok(all);
         };
         if seen >= MOST {
             let (_, subject) = asked;
@@ -954,15 +940,6 @@ async fn collaborators_at(
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);
-    }
-}
-
-/// Returns true if a row of a list of collaborators is a record of `owner`. The row's at-uri
-/// decides or, without one, the account that the row says has added the collaborator.
-fn is_granted_by(item: &Value, owner: &str, fields: &IndexFields) -> bool {
-    match item.get("uri").and_then(Value::as_str) {
-        Some(uri) => AtUri::parse(uri).is_ok_and(|uri| uri.authority == owner),
-        None => item.get(&*fields.added_by).and_then(Value::as_str) == Some(owner),
     }
 }
 

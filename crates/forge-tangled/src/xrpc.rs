@@ -369,20 +369,24 @@ impl HttpClient for Xrpc {
             (None, false) => MAX_ANSWER,
         };
         request.extensions_mut().insert(BodyMax(max));
-        if self.is_bounded && call::received(0) > self.limits().command {
+        let write = request.method() != Method::GET && self.class != Some(Idempotency::Read);
+        // A write, and the token for it, is sent however much was read before.
+        let is_limited = !write && self.max_body != Some(MAX_SESSION);
+        if is_limited && call::received(0) > self.limits().command {
             return Err(Box::new(fault::spent(self.limits().command)));
         }
-        let write = request.method() != Method::GET && self.class != Some(Idempotency::Read);
-        let (mut parts, body) = self.send(request).await?.into_parts();
+        let sent = self.send(request).await;
+        if sent.as_ref().is_err_and(forge_http::is_too_long) {
+            let _ = call::received(max);
+        }
+        let (mut parts, body) = sent?.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
         }
         // atrium would drop the body for this header, and with it what went wrong.
         parts.headers.remove(header::WWW_AUTHENTICATE);
         let body = body.into_bytes().unwrap_or_default();
-        if self.is_bounded {
-            let _ = call::received(body.len());
-        }
+        let _ = call::received(body.len());
         if self.is_blob && parts.status.is_success() {
             // atrium would parse a blob that is called JSON, and its bytes would be others.
             parts.headers.remove(header::CONTENT_TYPE);

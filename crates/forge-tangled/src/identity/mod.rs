@@ -319,7 +319,9 @@ impl Identities {
         request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
         // Boxed, as in `Xrpc`: every operation holds some of these.
         let sent = Box::pin(self.guard.send(request, named_by, REDIRECTS_MAX));
-        body_of(url, sent.await?)
+        let body = body_of(url, sent.await?)?;
+        let _ = forge_core::call::received(body.len());
+        Ok(body)
     }
 }
 

@@ -164,7 +164,7 @@ impl Tangled {
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
         let is_same_id = now.cid() == pull.record.cid();
-        // A value whose JSON does not determine its bytes can have any CID that its server names.
+        // A CID that was not verified can have two values.
         if is_same_id && now.value == pull.record.value {
             return Ok(());
         }

@@ -411,12 +411,9 @@ impl Session {
                 Ok(tokens) => Some(tokens),
                 // Only the server's word ends a session; a broken line does not.
                 Err(e) if matches!(e.kind(), ErrorKind::Unauthenticated { .. }) => {
-                    let (store, did) = (self.store.clone(), did.clone());
-                    let removed = move || {
-                        store.remove(&did);
-                        Ok(())
-                    };
-                    blocking::run(removed).await?;
+                    let (store, of) = (self.store.clone(), Arc::clone(viewer));
+                    let end = move || store.end(&of.identity.did, &of.pds, &of.login);
+                    blocking::run(end).await?;
                     None
                 }
                 Err(e) => return Err(e),

@@ -22,7 +22,8 @@ pub(crate) struct Tokens {
     pub refresh: Secret,
 }
 
-/// A file of a session. What was not written from the start may be missing.
+/// A file of a session. What was not written from the start may be missing. A session that has ended
+/// has empty tokens: its file still pins the account and the server of the password.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     did: String,
@@ -118,6 +119,7 @@ impl Store {
         let stored: Stored = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let opened_by = stored.opened_by.as_ref();
         let fits = stored.did == did
+            && !stored.refresh.is_empty()
             && stored.server.as_deref() == Some(server.as_str())
             && opened_by.is_some_and(|it| it.is_of(password));
         fits.then(|| Tokens {
@@ -177,12 +179,14 @@ impl Store {
         put().map_err(|e| self.failed(e))
     }
 
-    /// Forgets a session.
-    pub fn remove(&self, did: &str) {
-        if let Some(path) = self.path(did) {
-            // Not there is as good.
-            let _ = fs::remove_file(path);
-        }
+    /// Removes the stored tokens, and keeps whose they were: a password from the environment has no
+    /// other pin.
+    pub fn end(&self, did: &str, server: &Origin, login: &Login) -> Result<()> {
+        let none = Tokens {
+            access: Secret::new(""),
+            refresh: Secret::new(""),
+        };
+        self.write(did, server, login, &none)
     }
 
     /// Removes the sessions of an account; a process that is renewing one is waited for.
@@ -381,8 +385,10 @@ mod tests {
             store.read("did:web:b%3A1", &pds, &b.password),
             Some(tokens("b"))
         );
-        store.remove("did:plc:a");
+        let pins = store.pins(&a);
+        store.end("did:plc:a", &pds, &a).unwrap();
         assert_eq!(store.read("did:plc:a", &pds, &a.password), None);
+        assert_eq!(store.pins(&a), pins);
         store.forget("a.test").unwrap();
         assert_eq!(
             store.read("did:web:b%3A1", &pds, &b.password),

@@ -1,5 +1,8 @@
 //! Limits on how much data of strangers is read and kept in memory, and on requests after a write.
 
+use std::io::Write as _;
+
+use flate2::{Compression, write::GzEncoder};
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
     model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
@@ -85,7 +88,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
                 command: 500 * KIB,
                 ..ReadLimits::default()
             },
-            "the lists that this command reads have more than 500 KiB in all",
+            "the answers that this command reads have more than 500 KiB in all",
         ),
     ] {
         let stage = Stage::new();
@@ -102,6 +105,42 @@ async fn list_over_byte_limit_is_cut_with_warning() {
         assert!(told(&page.warnings, part), "{part}: {:?}", page.warnings);
         assert_eq!(page.total, None, "{part}");
     }
+}
+
+#[tokio::test]
+async fn patches_of_a_list_share_the_command_limit() {
+    let stage = Stage::new();
+    let (pds, time) = (stage.world.pds(), "2026-11-01T00:00:00Z");
+    for n in 0..4 {
+        let patch = format!(
+            "From {n:040} Mon Sep 17 00:00:00 2001\nFrom: Ada <ada@example.com>\n\
+             Date: Fri, 20 Nov 2026 10:00:00 +0100\nSubject: [PATCH] Large\n\n---\n\n\
+             diff --git a/large b/large\nnew file mode 100644\n--- /dev/null\n+++ b/large\n\
+             @@ -0,0 +1 @@\n+{}\n",
+            "x".repeat(300 * KIB)
+        );
+        let mut gz = GzEncoder::new(Vec::new(), Compression::none());
+        gz.write_all(patch.as_bytes()).unwrap();
+        let blob = pds.blob(&stage.alice.did, "application/gzip", &gz.finish().unwrap());
+        let record = json!({
+            "title": "Large", "createdAt": time,
+            "target": { "repo": stage.repo.did, "branch": "main" },
+            "rounds": [{ "createdAt": time, "patchBlob": blob }],
+        });
+        pds.add(&stage.alice.did, PULL, record);
+    }
+    let limits = ReadLimits {
+        command: 500 * KIB,
+        ..ReadLimits::default()
+    };
+    let repo = repo_with(&stage, limits);
+    let mut query = all();
+    query.touches = vec!["large".to_owned()];
+    let page = repo.pulls(&query, PageReq::first(10)).await.unwrap();
+    assert_eq!(page.items.len(), 2, "{:?}", page.warnings);
+    let part = "the answers that this command reads have more than 500 KiB in all";
+    assert!(told(&page.warnings, part), "{:?}", page.warnings);
+    assert_eq!(pds.host().count_of("com.atproto.sync.getBlob"), 2);
 }
 
 #[tokio::test]

@@ -213,7 +213,6 @@ const QUERIES: &[Row] = &[
             "index_list_comments",
             "index_list_label_ops",
             "index_list_labels",
-            "index_list_collaborators",
         ],
         "subject",
         "index_field_subject",
@@ -301,7 +300,7 @@ const ANSWERS: &[Row] = &[
         "index_field_row_comments",
     ),
     (
-        &["index_list_collaborators", "knot_list_collaborators"],
+        &["knot_list_collaborators"],
         "items.subject",
         "index_field_collaborator",
     ),

@@ -390,16 +390,9 @@ async fn knot_without_collaborators_is_a_warning() {
         (view.state, told.unwrap_or_default())
     };
     assert_eq!(seen().await, (PrState::Closed, String::new()));
-    let gone = || {
-        let gone = Fault::gateway(503).on("sh.tangled.repo.listCollaborators");
-        gone.always()
-    };
-    stage.world.knot().host().fault(gone());
-    let (state, told) = seen().await;
-    assert_eq!(state, PrState::Closed);
-    assert!(told.contains("from the index at"), "{told}");
+    let gone = Fault::gateway(503).on("sh.tangled.repo.listCollaborators");
+    stage.world.knot().host().fault(gone.always());
     // While Bob's push access is unknown, his status does not count, and a warning says so.
-    stage.world.index().host().fault(gone());
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Open);
     assert!(told.contains("from the owner's records"), "{told}");
@@ -407,6 +400,14 @@ async fn knot_without_collaborators_is_a_warning() {
     let e = bob.close(&made.id, &close).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert!(e.message().contains("the knot does not say"), "{e:?}");
+    let made_pusher = serde_json::json!({
+        "repo": stage.repo.did, "subject": stage.bob.did, "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let (pds, collection) = (stage.world.pds(), "sh.tangled.repo.collaborator");
+    pds.add(&stage.alice.did, collection, made_pusher);
+    let (state, told) = seen().await;
+    assert_eq!(state, PrState::Closed);
+    assert!(told.contains("from the owner's records"), "{told}");
 }
 
 #[tokio::test]

@@ -148,6 +148,29 @@ async fn earlier_session_with_moved_handle_sends_nothing() {
     assert_eq!(world.theirs.host().count(), 0);
 }
 
+/// The server ends the session, and then refuses the password.
+#[tokio::test]
+async fn ended_session_with_moved_handle_sends_nothing() {
+    let world = Hijack::new();
+    let first = world.process("alice.test", None);
+    world.write(&first, "first").await.unwrap();
+    let pds = world.stage.world.pds();
+    pds.revoke_sessions(&world.stage.alice.did);
+    pds.set_clock(3 * 3600);
+    let refused = Fault::error(401, "AuthenticationRequired", "Invalid password");
+    pds.host().fault(refused.on(CREATE).always());
+    let second = world.process("alice.test", None);
+    let e = world.write(&second, "second").await.unwrap_err();
+    assert_eq!(e.code(), "unauthenticated", "{e:?}");
+    pds.host().clear_faults();
+    world.take_handle();
+    pds.host().reset_record();
+    let third = world.process("alice.test", None);
+    let e = world.write(&third, "third").await.unwrap_err();
+    says_log_in_again(&e, &[&world.stage.alice.did, &world.mallory.did]);
+    world.nothing_was_sent();
+}
+
 /// An older version followed the handle, and so stored a session of each account.
 #[tokio::test]
 async fn sessions_of_two_accounts_under_one_handle_send_nothing() {
