@@ -16,11 +16,11 @@ use std::{
 };
 
 use forge_core::{Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning, text};
-use forge_git::{Git, path_of, quoted};
+use forge_git::{Git, blocking, path_of, quoted};
 
 use crate::{
     Local,
-    repository::{MAX_STATE_FILE, line, show, state_file},
+    repository::{MAX_STATE_FILE, Repository, line, show, state_file},
 };
 
 /// Maximum number of commits of a branch that are compared with the index of a work tree.
@@ -145,12 +145,11 @@ impl Local {
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
         direct?;
-        let mut using: Vec<WorkTree> = self
-            .state_dirs()
-            .into_iter()
-            .enumerate()
-            .filter_map(|(n, (state, path))| {
-                let usage = BranchUse::Busy(unfinished(&state, branch)?);
+        let (repository, branch) = (self.repository.clone(), branch.to_owned());
+        let find = move || {
+            let dirs = state_dirs(&repository).into_iter().enumerate();
+            let using = dirs.filter_map(|(n, (state, path))| {
+                let usage = BranchUse::Busy(unfinished(&state, &branch)?);
                 let is_main = n == 0;
                 Some(WorkTree {
                     path,
@@ -158,8 +157,10 @@ impl Local {
                     is_main,
                     is_locked: false,
                 })
-            })
-            .collect();
+            });
+            Ok(using.collect::<Vec<_>>())
+        };
+        let mut using = blocking(find).await?;
         using.extend(found?);
         Ok(using)
     }
@@ -234,26 +235,6 @@ impl Local {
         let hint = Hint::new("name the branch itself as the base")
             .with_action(Action::op(Op::PrEdit).choose(Param::Base));
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
-    }
-
-    /// Returns git's state directory of each work tree, with the path of the work tree.
-    fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
-        let common = &self.repository.common_dir;
-        let main = self.repository.main_tree.as_ref();
-        let main = main.unwrap_or(&self.repository.root).clone();
-        let mut dirs = vec![(common.clone(), main)];
-        for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
-            let Ok(state) = entry.map(|entry| entry.path()) else {
-                continue;
-            };
-            let Some(link) = state_file(&state.join("gitdir")) else {
-                continue;
-            };
-            let dot_git = state.join(path_of(line(&link)));
-            let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
-            dirs.push((state, path));
-        }
-        dirs
     }
 
     fn directory_of(&self, tree: &WorkTree) -> Directory {
@@ -676,10 +657,17 @@ impl Checkout {
     /// Returns the untracked and ignored files that the new commit would overwrite. Git itself
     /// would overwrite ignored files.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
-        let mut there = BTreeSet::new();
-        for file in self.coming.iter().filter(|file| file.added) {
-            collect_files(&self.path, &path_of(&file.path), &mut there);
-        }
+        let added = self.coming.iter().filter(|file| file.added);
+        let added: Vec<PathBuf> = added.map(|file| path_of(&file.path)).collect();
+        let root = self.path.clone();
+        let collect = move || {
+            let mut there = BTreeSet::new();
+            for path in &added {
+                collect_files(&root, path, &mut there);
+            }
+            Ok(there)
+        };
+        let there = blocking(collect).await?;
         if there.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -702,12 +690,16 @@ impl Checkout {
     /// Returns the files that the new commit changes and that the user has deleted without staging
     /// the deletion. Git would restore them. Files outside of a sparse checkout are ignored.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
-        let is_missing = |file: &&ChangedPath| {
-            let file_path = self.path.join(path_of(&file.path));
-            !file.added && !file.removed && !file.submodule && file_path.symlink_metadata().is_err()
+        let coming = self.coming.iter();
+        let kept = coming.filter(|file| !file.added && !file.removed && !file.submodule);
+        let kept: Vec<Vec<u8>> = kept.map(|file| file.path.clone()).collect();
+        let root = self.path.clone();
+        let missing = move || {
+            let is_missing = |path: &&Vec<u8>| root.join(path_of(path)).symlink_metadata().is_err();
+            let missing = kept.iter().filter(is_missing);
+            Ok(missing.map(|path| lossy(path)).collect::<BTreeSet<_>>())
         };
-        let missing = self.coming.iter().filter(is_missing);
-        let missing: BTreeSet<String> = missing.map(|file| lossy(&file.path)).collect();
+        let missing = blocking(missing).await?;
         if missing.is_empty() {
             return Ok(missing);
         }
@@ -881,6 +873,26 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
         .with_hint(format!("{recovery}, then try again"))
+}
+
+/// Returns git's state directory of each work tree, with the path of the work tree.
+fn state_dirs(repository: &Repository) -> Vec<(PathBuf, PathBuf)> {
+    let common = &repository.common_dir;
+    let main = repository.main_tree.as_ref();
+    let main = main.unwrap_or(&repository.root).clone();
+    let mut dirs = vec![(common.clone(), main)];
+    for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
+        let Ok(state) = entry.map(|entry| entry.path()) else {
+            continue;
+        };
+        let Some(link) = state_file(&state.join("gitdir")) else {
+            continue;
+        };
+        let dot_git = state.join(path_of(line(&link)));
+        let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
+        dirs.push((state, path));
+    }
+    dirs
 }
 
 /// Returns the name of the unfinished git operation on `branch`, according to the files in `state`.
