@@ -237,22 +237,11 @@ impl Local {
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
-    fn directory_of(&self, tree: &WorkTree) -> Directory {
-        if self.repository.owns(&tree.path, tree.is_main) {
-            return Directory::Proved;
-        }
-        let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The current directory may be in a linked work tree that was moved, and this work tree may
-        // be `tree`.
-        let is_here = || {
-            let stands_in = self.repository.stands_in();
-            stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
-        };
-        match tree.is_main || is_there || is_here() {
-            true => Directory::Unproved,
-            false if tree.is_locked => Directory::Away,
-            false => Directory::Gone,
-        }
+    /// Checks whether the directory of `tree` is a work tree of the repository.
+    async fn directory_of(&self, tree: &WorkTree) -> Directory {
+        let (repository, tree) = (self.repository.clone(), tree.clone());
+        let check = move || Ok(directory_of(&repository, &tree));
+        blocking(check).await.unwrap_or(Directory::Unproved)
     }
 
     /// Prepares a move of `branch` from `from` to `to`. Checks that all work trees with the branch
@@ -284,7 +273,8 @@ impl Local {
             if leave {
                 continue;
             }
-            match self.directory_of(&tree) {
+            let directory = self.directory_of(&tree).await;
+            match directory {
                 Directory::Proved => {
                     let checkout = self.checkout(&the_move, tree.path).await?;
                     the_move.checkouts.push(checkout);
@@ -348,7 +338,7 @@ impl Local {
             if stayed.iter().any(|checkout| checkout.path == tree.path) {
                 continue;
             }
-            let directory = self.directory_of(&tree);
+            let directory = self.directory_of(&tree).await;
             if !the_move.leave && directory == Directory::Gone {
                 continue;
             }
@@ -382,7 +372,7 @@ impl Local {
     async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
-        let git = match self.directory_of(tree) {
+        let git = match self.directory_of(tree).await {
             Directory::Proved => format!("git -C {}", quote(&tree.path)),
             Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
         };
@@ -549,16 +539,29 @@ impl Checkout {
 
     /// Returns the submodules that change and are checked out. Git would not move them, or would
     /// overwrite untracked files in them.
-    fn submodules(&self) -> BTreeSet<String> {
-        let is_there = |file: &&ChangedPath| {
-            let dir = self.path.join(path_of(&file.path));
-            fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+    async fn submodules(&self) -> Result<BTreeSet<String>> {
+        self.files_with(
+            |file| file.submodule,
+            |dir| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()),
+        )
+        .await
+    }
+
+    /// Returns the `wanted` files among those that change for whose path in the work tree `is_so`
+    /// returns true. `is_so` may block.
+    async fn files_with(
+        &self,
+        wanted: fn(&ChangedPath) -> bool,
+        is_so: fn(&Path) -> bool,
+    ) -> Result<BTreeSet<String>> {
+        let files = self.coming.iter().filter(|file| wanted(file));
+        let files: Vec<Vec<u8>> = files.map(|file| file.path.clone()).collect();
+        let root = self.path.clone();
+        let find = move || {
+            let found = files.iter().filter(|path| is_so(&root.join(path_of(path))));
+            Ok(found.map(|path| lossy(path)).collect::<BTreeSet<_>>())
         };
-        let submodules = self.coming.iter().filter(|file| file.submodule);
-        submodules
-            .filter(is_there)
-            .map(|file| lossy(&file.path))
-            .collect()
+        blocking(find).await
     }
 
     /// Fails if the update would lose or overwrite a change or a file of the user.
@@ -566,7 +569,7 @@ impl Checkout {
         self.git
             .refuse_programs(&self.operation(), is_filter)
             .await?;
-        let submodules = self.submodules();
+        let submodules = self.submodules().await?;
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
@@ -690,16 +693,11 @@ impl Checkout {
     /// Returns the files that the new commit changes and that the user has deleted without staging
     /// the deletion. Git would restore them. Files outside of a sparse checkout are ignored.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
-        let coming = self.coming.iter();
-        let kept = coming.filter(|file| !file.added && !file.removed && !file.submodule);
-        let kept: Vec<Vec<u8>> = kept.map(|file| file.path.clone()).collect();
-        let root = self.path.clone();
-        let missing = move || {
-            let is_missing = |path: &&Vec<u8>| root.join(path_of(path)).symlink_metadata().is_err();
-            let missing = kept.iter().filter(is_missing);
-            Ok(missing.map(|path| lossy(path)).collect::<BTreeSet<_>>())
-        };
-        let missing = blocking(missing).await?;
+        let missing = self.files_with(
+            |file| !file.added && !file.removed && !file.submodule,
+            |path| path.symlink_metadata().is_err(),
+        );
+        let missing = missing.await?;
         if missing.is_empty() {
             return Ok(missing);
         }
@@ -873,6 +871,24 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
         .with_hint(format!("{recovery}, then try again"))
+}
+
+fn directory_of(repository: &Repository, tree: &WorkTree) -> Directory {
+    if repository.owns(&tree.path, tree.is_main) {
+        return Directory::Proved;
+    }
+    let is_there = tree.path.join(".git").symlink_metadata().is_ok();
+    // The current directory may be in a linked work tree that was moved, and this work tree may be
+    // `tree`.
+    let is_here = || {
+        let stands_in = repository.stands_in();
+        stands_in.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))
+    };
+    match tree.is_main || is_there || is_here() {
+        true => Directory::Unproved,
+        false if tree.is_locked => Directory::Away,
+        false => Directory::Gone,
+    }
 }
 
 /// Returns git's state directory of each work tree, with the path of the work tree.
