@@ -164,6 +164,19 @@ fn configured_definition_is_shown() {
     assert_eq!(found["resolvedState"], "Ada Needed");
 }
 
+#[cfg(unix)]
+#[test]
+fn definition_that_is_a_pipe_is_refused() {
+    let world = World::new();
+    let pipe = world.scratch.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    world.set("workflow.definition", pipe.to_str().unwrap());
+    let out = world.workflow_fails(&["show"], 1);
+    let text = out.stderr_text();
+    assert!(text.contains("it is not a regular file"), "{text}");
+}
+
 #[test]
 fn fields_have_the_names_of_the_definition() {
     let world = World::with_issues(1);

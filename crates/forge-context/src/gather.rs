@@ -547,6 +547,8 @@ impl Gather<'_> {
         let mut diff = self.repo.diff(self.pr, req).await?;
         let mut bytes = Vec::new();
         while let Some(chunk) = diff.body.try_next().await? {
+            // The buffer grows to up to twice the length of its content.
+            call::keep(chunk.len().saturating_mul(2))?;
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_READ {
                 break;

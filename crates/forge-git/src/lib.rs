@@ -4,6 +4,7 @@
 //! [`CatFile`] keeps one process for many object lookups.
 
 mod apply;
+mod blocking;
 mod cat_file;
 mod commit;
 mod contents;
@@ -29,6 +30,7 @@ mod version;
 mod working_dir;
 
 pub use apply::{ApplyResult, Mail};
+pub use blocking::blocking;
 pub use cat_file::{CatFile, Object, ObjectInfo, ObjectLookup};
 pub use commit::{RawCommit, parse_signature, signature};
 pub use current::{CurrentPull, PushedTo, current_branch, current_pull};

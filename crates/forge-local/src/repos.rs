@@ -8,8 +8,15 @@ use forge_core::{
         RepoInfo,
     },
 };
+use forge_git::blocking;
 
-use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
+use crate::{
+    Local,
+    ident::identity,
+    paging,
+    repository::{Repository, state_file},
+    store::branch_ref,
+};
 
 /// Common names of the main branch, used if no configuration names one.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
@@ -32,7 +39,8 @@ impl Repos for Local {
             info.default_branch = Some(branch);
             info.default_is_checked_out = is_checked_out;
         }
-        info.description = self.description();
+        let repository = self.repository.clone();
+        info.description = blocking(move || Ok(description(&repository))).await?;
         info.permission = Permission::Admin;
         info.merge_methods = vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase];
         Ok(info)
@@ -129,13 +137,13 @@ impl Local {
             .find(|(_, i)| i.is_some())
             .map(|(c, _)| c))
     }
+}
 
-    /// Returns the text of the `description` file, unless it is git's template.
-    fn description(&self) -> Option<String> {
-        let file = self.repository.common_dir.join("description");
-        let text = state_file(&file)?;
-        let text = std::str::from_utf8(&text).ok()?.trim();
-        let ours = !text.is_empty() && !text.starts_with("Unnamed repository;");
-        ours.then(|| text.to_owned())
-    }
+/// Returns the text of the `description` file, unless it is git's template.
+fn description(repository: &Repository) -> Option<String> {
+    let file = repository.common_dir.join("description");
+    let text = state_file(&file)?;
+    let text = std::str::from_utf8(&text).ok()?.trim();
+    let ours = !text.is_empty() && !text.starts_with("Unnamed repository;");
+    ours.then(|| text.to_owned())
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
-use forge_git::{Git, Output, path_of};
+use forge_git::{Git, Output, blocking, path_of};
 
 /// Arguments that print the common directory, the git directory of the work tree, and the top of
 /// the work tree.
@@ -87,7 +87,8 @@ impl Repository {
             top,
         } = Directories::of(&found, &path)?;
         if trust == Trust::Guarded {
-            refuse_links_outwards(&common_dir)?;
+            let common = common_dir.clone();
+            blocking(move || refuse_links_outwards(&common)).await?;
         }
         let is_dot_git = common_dir.file_name().is_some_and(|n| n == ".git");
         let root = match common_dir.parent() {

@@ -16,11 +16,11 @@ use std::{
 };
 
 use forge_core::{Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning, text};
-use forge_git::{Git, path_of, quoted};
+use forge_git::{Git, blocking, path_of, quoted};
 
 use crate::{
     Local,
-    repository::{MAX_STATE_FILE, line, show, state_file},
+    repository::{MAX_STATE_FILE, Repository, line, show, state_file},
 };
 
 /// Maximum number of commits of a branch that are compared with the index of a work tree.
@@ -145,12 +145,11 @@ impl Local {
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
         direct?;
-        let mut using: Vec<WorkTree> = self
-            .state_dirs()
-            .into_iter()
-            .enumerate()
-            .filter_map(|(n, (state, path))| {
-                let usage = BranchUse::Busy(unfinished(&state, branch)?);
+        let (repository, branch) = (self.repository.clone(), branch.to_owned());
+        let find = move || {
+            let dirs = state_dirs(&repository).into_iter().enumerate();
+            let using = dirs.filter_map(|(n, (state, path))| {
+                let usage = BranchUse::Busy(unfinished(&state, &branch)?);
                 let is_main = n == 0;
                 Some(WorkTree {
                     path,
@@ -158,8 +157,10 @@ impl Local {
                     is_main,
                     is_locked: false,
                 })
-            })
-            .collect();
+            });
+            Ok(using.collect::<Vec<_>>())
+        };
+        let mut using = blocking(find).await?;
         using.extend(found?);
         Ok(using)
     }
@@ -236,42 +237,11 @@ impl Local {
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
-    /// Returns git's state directory of each work tree, with the path of the work tree.
-    fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
-        let common = &self.repository.common_dir;
-        let main = self.repository.main_tree.as_ref();
-        let main = main.unwrap_or(&self.repository.root).clone();
-        let mut dirs = vec![(common.clone(), main)];
-        for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
-            let Ok(state) = entry.map(|entry| entry.path()) else {
-                continue;
-            };
-            let Some(link) = state_file(&state.join("gitdir")) else {
-                continue;
-            };
-            let dot_git = state.join(path_of(line(&link)));
-            let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
-            dirs.push((state, path));
-        }
-        dirs
-    }
-
-    fn directory_of(&self, tree: &WorkTree) -> Directory {
-        if self.repository.owns(&tree.path, tree.is_main) {
-            return Directory::Proved;
-        }
-        let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The current directory may be in a linked work tree that was moved, and this work tree may
-        // be `tree`.
-        let is_here = || {
-            let stands_in = self.repository.stands_in();
-            stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
-        };
-        match tree.is_main || is_there || is_here() {
-            true => Directory::Unproved,
-            false if tree.is_locked => Directory::Away,
-            false => Directory::Gone,
-        }
+    /// Checks whether the directory of `tree` is a work tree of the repository.
+    async fn directory_of(&self, tree: &WorkTree) -> Directory {
+        let (repository, tree) = (self.repository.clone(), tree.clone());
+        let check = move || Ok(directory_of(&repository, &tree));
+        blocking(check).await.unwrap_or(Directory::Unproved)
     }
 
     /// Prepares a move of `branch` from `from` to `to`. Checks that all work trees with the branch
@@ -303,7 +273,8 @@ impl Local {
             if leave {
                 continue;
             }
-            match self.directory_of(&tree) {
+            let directory = self.directory_of(&tree).await;
+            match directory {
                 Directory::Proved => {
                     let checkout = self.checkout(&the_move, tree.path).await?;
                     the_move.checkouts.push(checkout);
@@ -367,7 +338,7 @@ impl Local {
             if stayed.iter().any(|checkout| checkout.path == tree.path) {
                 continue;
             }
-            let directory = self.directory_of(&tree);
+            let directory = self.directory_of(&tree).await;
             if !the_move.leave && directory == Directory::Gone {
                 continue;
             }
@@ -401,7 +372,7 @@ impl Local {
     async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
-        let git = match self.directory_of(tree) {
+        let git = match self.directory_of(tree).await {
             Directory::Proved => format!("git -C {}", quote(&tree.path)),
             Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
         };
@@ -568,16 +539,29 @@ impl Checkout {
 
     /// Returns the submodules that change and are checked out. Git would not move them, or would
     /// overwrite untracked files in them.
-    fn submodules(&self) -> BTreeSet<String> {
-        let is_there = |file: &&ChangedPath| {
-            let dir = self.path.join(path_of(&file.path));
-            fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+    async fn submodules(&self) -> Result<BTreeSet<String>> {
+        self.files_with(
+            |file| file.submodule,
+            |dir| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()),
+        )
+        .await
+    }
+
+    /// Returns the `wanted` files among those that change for whose path in the work tree `is_so`
+    /// returns true. `is_so` may block.
+    async fn files_with(
+        &self,
+        wanted: fn(&ChangedPath) -> bool,
+        is_so: fn(&Path) -> bool,
+    ) -> Result<BTreeSet<String>> {
+        let files = self.coming.iter().filter(|file| wanted(file));
+        let files: Vec<Vec<u8>> = files.map(|file| file.path.clone()).collect();
+        let root = self.path.clone();
+        let find = move || {
+            let found = files.iter().filter(|path| is_so(&root.join(path_of(path))));
+            Ok(found.map(|path| lossy(path)).collect::<BTreeSet<_>>())
         };
-        let submodules = self.coming.iter().filter(|file| file.submodule);
-        submodules
-            .filter(is_there)
-            .map(|file| lossy(&file.path))
-            .collect()
+        blocking(find).await
     }
 
     /// Fails if the update would lose or overwrite a change or a file of the user.
@@ -585,7 +569,7 @@ impl Checkout {
         self.git
             .refuse_programs(&self.operation(), is_filter)
             .await?;
-        let submodules = self.submodules();
+        let submodules = self.submodules().await?;
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
@@ -676,10 +660,17 @@ impl Checkout {
     /// Returns the untracked and ignored files that the new commit would overwrite. Git itself
     /// would overwrite ignored files.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
-        let mut there = BTreeSet::new();
-        for file in self.coming.iter().filter(|file| file.added) {
-            collect_files(&self.path, &path_of(&file.path), &mut there);
-        }
+        let added = self.coming.iter().filter(|file| file.added);
+        let added: Vec<PathBuf> = added.map(|file| path_of(&file.path)).collect();
+        let root = self.path.clone();
+        let collect = move || {
+            let mut there = BTreeSet::new();
+            for path in &added {
+                collect_files(&root, path, &mut there);
+            }
+            Ok(there)
+        };
+        let there = blocking(collect).await?;
         if there.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -702,12 +693,11 @@ impl Checkout {
     /// Returns the files that the new commit changes and that the user has deleted without staging
     /// the deletion. Git would restore them. Files outside of a sparse checkout are ignored.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
-        let is_missing = |file: &&ChangedPath| {
-            let file_path = self.path.join(path_of(&file.path));
-            !file.added && !file.removed && !file.submodule && file_path.symlink_metadata().is_err()
-        };
-        let missing = self.coming.iter().filter(is_missing);
-        let missing: BTreeSet<String> = missing.map(|file| lossy(&file.path)).collect();
+        let missing = self.files_with(
+            |file| !file.added && !file.removed && !file.submodule,
+            |path| path.symlink_metadata().is_err(),
+        );
+        let missing = missing.await?;
         if missing.is_empty() {
             return Ok(missing);
         }
@@ -881,6 +871,44 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
         .with_hint(format!("{recovery}, then try again"))
+}
+
+fn directory_of(repository: &Repository, tree: &WorkTree) -> Directory {
+    if repository.owns(&tree.path, tree.is_main) {
+        return Directory::Proved;
+    }
+    let is_there = tree.path.join(".git").symlink_metadata().is_ok();
+    // The current directory may be in a linked work tree that was moved, and this work tree may be
+    // `tree`.
+    let is_here = || {
+        let stands_in = repository.stands_in();
+        stands_in.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))
+    };
+    match tree.is_main || is_there || is_here() {
+        true => Directory::Unproved,
+        false if tree.is_locked => Directory::Away,
+        false => Directory::Gone,
+    }
+}
+
+/// Returns git's state directory of each work tree, with the path of the work tree.
+fn state_dirs(repository: &Repository) -> Vec<(PathBuf, PathBuf)> {
+    let common = &repository.common_dir;
+    let main = repository.main_tree.as_ref();
+    let main = main.unwrap_or(&repository.root).clone();
+    let mut dirs = vec![(common.clone(), main)];
+    for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
+        let Ok(state) = entry.map(|entry| entry.path()) else {
+            continue;
+        };
+        let Some(link) = state_file(&state.join("gitdir")) else {
+            continue;
+        };
+        let dot_git = state.join(path_of(line(&link)));
+        let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
+        dirs.push((state, path));
+    }
+    dirs
 }
 
 /// Returns the name of the unfinished git operation on `branch`, according to the files in `state`.

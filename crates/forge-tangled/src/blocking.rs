@@ -2,6 +2,16 @@
 
 use forge_core::{Error, ErrorKind, Result};
 
+/// Proof that a thread may block. Only [`run_long`] makes one, so that what asks for it cannot be
+/// called elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MayBlock(());
+
+#[cfg(test)]
+impl MayBlock {
+    pub const IN_TEST: Self = Self(());
+}
+
 /// Does `work` on a thread that may block, so that no other call waits for it.
 ///
 /// # Errors
@@ -9,7 +19,17 @@ use forge_core::{Error, ErrorKind, Result};
 pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let work = tokio::task::spawn_blocking(work);
+    run_long(move |_| work()).await
+}
+
+/// Like [`run`], for work that asks for [`MayBlock`].
+///
+/// # Errors
+/// The errors of [`run`].
+pub(crate) async fn run_long<T: Send + 'static>(
+    work: impl FnOnce(MayBlock) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let work = tokio::task::spawn_blocking(move || work(MayBlock(())));
     work.await.unwrap_or_else(|e| {
         let message = format!("work on another thread broke off: {e}");
         Err(Error::new(ErrorKind::Internal, message).with_source(e))

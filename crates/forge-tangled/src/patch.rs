@@ -14,7 +14,7 @@ use forge_core::{
     text::one_line,
 };
 
-use crate::printed;
+use crate::{blocking::MayBlock, printed};
 
 /// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
@@ -85,7 +85,7 @@ pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
 ///
 /// # Errors
 /// `invalid_input` where it is too large, or not UTF-8: no knot could merge it as it is.
-pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn pack(patch: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     if patch.len() > ROUND_MAX {
         return Err(Error::invalid(
             "head",
@@ -117,7 +117,7 @@ pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Unpacks a round. A blob of 2025 is not packed.
-pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn unpack(blob: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     let unpacked = match is_packed(blob) {
         true => expand(blob),
         false if blob.len() > ROUND_MAX => Err("is more than 15 MiB".to_owned()),
@@ -134,7 +134,7 @@ pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Why tangled's ingester does not take a blob as the patch of a round, as the end of a sentence.
-pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
+pub(crate) fn fault_of_packed(blob: &[u8], _: MayBlock) -> Option<String> {
     match is_packed(blob) {
         true => expand(blob).err(),
         false => Some("is not gzip".to_owned()),
@@ -671,6 +671,18 @@ fn merged(files: Vec<FileChange>) -> Vec<FileChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pack(patch: &[u8]) -> Result<Vec<u8>> {
+        super::pack(patch, MayBlock::IN_TEST)
+    }
+
+    fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
+        super::unpack(blob, MayBlock::IN_TEST)
+    }
+
+    fn fault_of_packed(blob: &[u8]) -> Option<String> {
+        super::fault_of_packed(blob, MayBlock::IN_TEST)
+    }
 
     const SERIES: &str = "\
 From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001

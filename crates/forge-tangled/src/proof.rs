@@ -93,7 +93,8 @@ impl Tangled {
             let Content::Blob(cid) = &round.content else {
                 continue;
             };
-            let fault = records::blob(&pds, uri, cid, |blob| Ok(patch::fault_of_packed(blob)));
+            let read = |blob: &[u8], may| Ok(patch::fault_of_packed(blob, may));
+            let fault = records::blob(&pds, uri, cid, read);
             if let Ok(Some(fault)) = fault.await {
                 return Some(format!("the patch of round {number} {fault}"));
             }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    Origin, blocking, cid, fault,
+    Origin,
+    blocking::{self, MayBlock},
+    cid, fault,
     patch::PACKED_MAX,
     read_limits::{self, Budget},
     skipped::Skipped,
@@ -297,7 +299,7 @@ pub(crate) async fn blob<T: Send + 'static>(
     xrpc: &Xrpc,
     of: &AtUri,
     cid: &str,
-    read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
+    read: impl FnOnce(&[u8], MayBlock) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let params = [("did", of.authority.as_str()), ("cid", cid)];
     let mut alone = None;
@@ -313,11 +315,11 @@ pub(crate) async fn blob<T: Send + 'static>(
     })?;
     let _one = UNPACKING.acquire().await;
     let (cid, origin, of) = (cid.to_owned(), xrpc.origin().clone(), of.to_string());
-    let work = move || {
+    let work = move |may| {
         cid::check_blob(&cid, &bytes, &origin, &of)?;
-        read(&bytes)
+        read(&bytes, may)
     };
-    let read = blocking::run(work).await;
+    let read = blocking::run_long(work).await;
     drop(alone);
     read
 }

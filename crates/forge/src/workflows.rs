@@ -1,11 +1,15 @@
 //! Loads the configured workflow.
 
-use std::{fs, io::Read as _, path::Path};
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
 
 use forge_core::{
     Capability, Error, ErrorKind, Repo, RepoPath, Result, Trust, model::BoardId, text::one_line,
 };
-use forge_git::{WorkingDir, quoted};
+use forge_git::{WorkingDir, blocking, quoted};
 use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
 use crate::{Config, Forges, resolve};
@@ -50,22 +54,16 @@ impl Forges {
     /// Refuses a definition in a work tree of `repo`, where a head under review may be checked out.
     async fn check_definition_place(&self, repo: &Repo) -> Result<()> {
         let named = self.config().workflow_definition().unwrap_or_default();
-        let path = Path::new(&named);
+        let path = PathBuf::from(&named);
         if path.is_relative() {
             return Ok(());
         }
-        // A link can be in a work tree, or lead into one.
-        let target = fs::canonicalize(path).ok();
-        for path in [Some(path), target.as_deref()].into_iter().flatten() {
-            let has_git = |dir: &&Path| dir.join(".git").exists();
-            let Some(root) = path.ancestors().find(has_git) else {
-                continue;
-            };
-            let place = WorkingDir::at(root, Trust::Guarded);
+        for (root, inside) in blocking(move || Ok(work_trees_with(path))).await? {
+            let place = WorkingDir::at(&root, Trust::Guarded);
             if !resolve::is_of(self, &place, repo).await {
                 continue;
             }
-            let inside = path.strip_prefix(root).unwrap_or(path).display();
+            let inside = inside.display();
             let why = "it is in a work tree of the repository, where a head under review may be \
                        checked out";
             return Err(unreadable(&named, why).with_hint(format!(
@@ -75,6 +73,20 @@ impl Forges {
         }
         Ok(())
     }
+}
+
+/// Returns the work trees that have the file `path`, or the file that it links to, each with the
+/// path in the work tree.
+fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
+    // A link can be in a work tree, or lead into one.
+    let target = fs::canonicalize(&path).ok();
+    let paths = [Some(path), target].into_iter().flatten();
+    let trees = paths.filter_map(|path| {
+        let root = path.ancestors().find(|dir| dir.join(".git").exists())?;
+        let inside = path.strip_prefix(root).unwrap_or(&path);
+        Some((root.to_owned(), inside.to_owned()))
+    });
+    trees.collect()
 }
 
 /// Returns the error for a definition that is not used.
@@ -107,16 +119,7 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
                  the default branch's file"
             )));
         }
-        let mut text = String::new();
-        let file = fs::File::open(&named).map_err(|e| wrong(e.to_string()).with_source(e))?;
-        let mut bounded = file.take(MAX_DEFINITION + 1);
-        bounded
-            .read_to_string(&mut text)
-            .map_err(|e| wrong(e.to_string()).with_source(e))?;
-        return match text.len() as u64 > MAX_DEFINITION {
-            true => Err(wrong("it is larger than 1 MiB".to_owned())),
-            false => Ok(text),
-        };
+        return blocking(move || read_definition(&named)).await;
     };
     let Some(repo) = repo else {
         return Err(wrong(
@@ -145,6 +148,24 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
     let bytes = repo.repo_file(path, default.as_deref()).await?;
     let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))
+}
+
+/// Reads the definition in the file `named`.
+fn read_definition(named: &str) -> Result<String> {
+    let failed = |e: io::Error| unreadable(named, &e.to_string()).with_source(e);
+    // A pipe would block until another process writes to it.
+    if !fs::metadata(named).map_err(failed)?.is_file() {
+        return Err(unreadable(named, "it is not a regular file"));
+    }
+    let file = fs::File::open(named).map_err(failed)?;
+    let mut text = String::new();
+    file.take(MAX_DEFINITION + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    match text.len() as u64 > MAX_DEFINITION {
+        true => Err(unreadable(named, "it is larger than 1 MiB")),
+        false => Ok(text),
+    }
 }
 
 fn store(config: &Config, repo: &Repo) -> Result<Box<dyn Store>> {

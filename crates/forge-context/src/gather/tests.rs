@@ -62,6 +62,22 @@ fn failed(found: &PullContext) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
+fn diff_counts_against_the_memory_of_all_calls() {
+    let forge = StubForge {
+        diff: DIFF.to_owned(),
+        ..StubForge::default()
+    };
+    let (repo, forge) = forge.repo();
+    let req = req(&[ContextSection::Diff]);
+    let read = async {
+        context(&repo, &forge.pull.id, &req).await.unwrap();
+        call::kept_weight()
+    };
+    let (weight, _) = run(call::kept(true, read));
+    assert!(weight >= 2 * DIFF.len(), "{weight}");
+}
+
+#[test]
 fn requests_follow_the_included_sections() {
     let asked = |include: &[ContextSection]| {
         let forge = StubForge {

@@ -12,7 +12,7 @@ use forge_core::{
     call, fingerprint, locator,
     model::{LocalClone, PullRequest},
 };
-use forge_git::WorkingDir;
+use forge_git::{WorkingDir, blocking};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 use super::{ServerOptions, Tools};
@@ -216,15 +216,48 @@ impl ServerState {
 
     /// Opens a repository, if the lists allow the access.
     pub async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
-        let gate = &self.0.gate;
-        gate.learn_own(id, self.own()).await;
-        gate.check(id, write)?;
+        self.learn_own(id).await?;
+        let trust = self.ask_gate(id, move |gate, id| {
+            gate.check(id, write)?;
+            Ok(gate.trust(id))
+        });
+        let trust = trust.await?;
         let mut policy = self.policy(write);
-        policy.trust = gate.trust(id);
+        policy.trust = trust;
         let repo = self.0.forges.open(id, policy).await?;
-        gate.learn_own(repo.id(), self.own()).await;
-        gate.check_opened(&repo, write).await?;
+        self.learn_own(repo.id()).await?;
+        self.check_opened(&repo, write).await?;
         Ok(repo)
+    }
+
+    /// Asks the gate about a repository, on a thread that may block: the links in the path of a
+    /// directory are resolved.
+    async fn ask_gate<T: Send + 'static>(
+        &self,
+        id: &RepoId,
+        ask: impl FnOnce(&AccessGate, &RepoId) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (server, id) = (self.clone(), id.clone());
+        blocking(move || ask(&server.0.gate, &id)).await
+    }
+
+    /// Determines the directories that are allowed without a list, if checking `id` needs them.
+    async fn learn_own(&self, id: &RepoId) -> Result<()> {
+        let needs_own = self.ask_gate(id, |gate, id| Ok(gate.needs_own(id)));
+        if needs_own.await? {
+            self.0.gate.learn_own(self.own()).await;
+        }
+        Ok(())
+    }
+
+    async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
+        match repo.id().path {
+            RepoPath::Dir(_) => {
+                let check = move |gate: &AccessGate, id: &RepoId| gate.check(id, write);
+                self.ask_gate(repo.id(), check).await
+            }
+            _ => self.0.gate.check_opened(repo, write).await,
+        }
     }
 
     /// Returns the directories that are allowed without a list: the server's start directory, the
@@ -257,8 +290,9 @@ impl ServerState {
     ///
     /// Fails as [`Self::open`] does.
     pub async fn may_change(&self, repo: &Repo) -> Result<()> {
-        self.0.gate.check(repo.id(), true)?;
-        self.0.gate.check_opened(repo, true).await
+        let check = |gate: &AccessGate, id: &RepoId| gate.check(id, true);
+        self.ask_gate(repo.id(), check).await?;
+        self.check_opened(repo, true).await
     }
 
     /// Checks that the lists allow changes of a pull request's head branch, which may be in a fork.

@@ -37,6 +37,9 @@ use crate::server::Server;
 /// Maximum size of a request, in bytes.
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
+/// Maximum size of the buffer in which a connection receives headers and parts of a body, in bytes.
+const MAX_BUFFER_BYTES: usize = 64 * 1024;
+
 /// How long an authenticated connection may be idle.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -134,6 +137,9 @@ pub struct HttpLimits {
     pub head: Duration,
     /// How long an authenticated request may take to send its body.
     pub body: Duration,
+    /// Maximum size of the bodies of all requests that are being received or answered, in bytes.
+    /// Further bodies are refused.
+    pub bodies: usize,
     /// Maximum number of sessions (2025-11-25). A new session ends the least recently used one.
     pub sessions: usize,
 }
@@ -145,6 +151,7 @@ impl Default for HttpLimits {
             strangers: 256,
             head: Duration::from_secs(5),
             body: Duration::from_secs(30),
+            bodies: 32 * 1024 * 1024,
             sessions: 256,
         }
     }
@@ -193,6 +200,8 @@ struct ConnectionShared {
     bearer: Option<Bearer>,
     limits: HttpLimits,
     room: Arc<Semaphore>,
+    /// The bytes that bodies may still have; see [`HttpLimits::bodies`].
+    body_room: Arc<Semaphore>,
     /// The slot among authenticated connections; empty before the token was received.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
 }
@@ -214,6 +223,7 @@ impl Listening {
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
+        let body_room = Arc::new(Semaphore::new(limits.bodies));
         // The newest unauthenticated connections. Removing one closes it, unless it has a slot by
         // then.
         let mut strangers = VecDeque::new();
@@ -240,6 +250,7 @@ impl Listening {
                 bearer: self.options.bearer.clone(),
                 limits,
                 room: Arc::clone(&room),
+                body_room: Arc::clone(&body_room),
                 place: Arc::default(),
             };
             tokio::spawn(async move {
@@ -247,6 +258,7 @@ impl Listening {
                 let connection = hyper::server::conn::http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(IDLE_TIMEOUT)
+                    .max_buf_size(MAX_BUFFER_BYTES)
                     .serve_connection(
                         TokioIo::new(stream),
                         service_fn(move |request| answer(shared.clone(), request)),
@@ -312,17 +324,16 @@ async fn answer(
             "{} connections are open already: close some, or try again in a second\n",
             shared.limits.connections
         );
-        let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, text);
-        let headers = refused.headers_mut();
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        return Ok(refused);
+        return Ok(busy(text));
     }
     if request.uri().path().trim_end_matches('/') != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "it is served at /mcp\n"));
     }
-    let mut request = match whole(request, shared.limits.body).await {
-        Ok(request) => request,
+    // The permits are returned once the request is answered.
+    let received = whole(request, shared.limits.body, &shared.body_room).await;
+    let (mut request, _held) = match received {
+        Ok(received) => received,
+        Err((StatusCode::SERVICE_UNAVAILABLE, text)) => return Ok(busy(text)),
         Err((status, text)) => return Ok(plain(status, text)),
     };
     let method = request.method().clone();
@@ -352,22 +363,18 @@ async fn answer(
     })
 }
 
-/// Reads a request with its complete body.
+/// The status and text of a request that is refused.
+type Refusal = (StatusCode, String);
+
+/// Reads a request with its complete body. Also returns the permits for the bytes of the body.
 async fn whole(
     request: Request<Incoming>,
     within: Duration,
-) -> Result<Request<Bytes>, (StatusCode, String)> {
+    room: &Arc<Semaphore>,
+) -> Result<(Request<Bytes>, OwnedSemaphorePermit), Refusal> {
     let (head, body) = request.into_parts();
-    match timeout(within, Limited::new(body, MAX_BODY_BYTES).collect()).await {
-        Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
-        Ok(Err(e)) if e.is::<LengthLimitError>() => Err((
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body has more than {MAX_BODY_BYTES} bytes: send less\n"),
-        )),
-        Ok(Err(e)) => Err((
-            StatusCode::BAD_REQUEST,
-            format!("the body cannot be read: {e}; send the request again\n"),
-        )),
+    match timeout(within, received(body, room)).await {
+        Ok(received) => received.map(|(body, held)| (Request::from_parts(head, body), held)),
         Err(_) => Err((
             StatusCode::REQUEST_TIMEOUT,
             format!(
@@ -376,6 +383,55 @@ async fn whole(
             ),
         )),
     }
+}
+
+/// Reads a body, with a permit of `room` for each byte.
+async fn received(
+    body: Incoming,
+    room: &Arc<Semaphore>,
+) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
+    let take = |bytes: usize| {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let taken = Arc::clone(room).try_acquire_many_owned(bytes);
+        taken.map_err(|_| {
+            let text = "the requests at work have too many bytes: try again in a second\n";
+            (StatusCode::SERVICE_UNAVAILABLE, text.to_owned())
+        })
+    };
+    let mut body = Limited::new(body, MAX_BODY_BYTES);
+    let mut bytes = Vec::new();
+    let mut held = take(0)?;
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(unreadable)?.into_data() {
+            held.merge(take(data.len())?);
+            // The frame itself may keep a large buffer for a few bytes.
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok((Bytes::from(bytes), held))
+}
+
+/// Returns the answer to a request whose body cannot be read.
+fn unreadable(e: Box<dyn std::error::Error + Send + Sync>) -> Refusal {
+    match e.is::<LengthLimitError>() {
+        true => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body has more than {MAX_BODY_BYTES} bytes: send less\n"),
+        ),
+        false => (
+            StatusCode::BAD_REQUEST,
+            format!("the body cannot be read: {e}; send the request again\n"),
+        ),
+    }
+}
+
+/// Returns the answer to a request for which there is no room at the moment.
+fn busy(text: impl Into<Bytes>) -> BoxedResponse {
+    let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+    let headers = refused.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    refused
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> BoxedResponse {

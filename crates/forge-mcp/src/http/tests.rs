@@ -22,6 +22,7 @@ const WIDE: HttpLimits = HttpLimits {
     strangers: 100,
     head: LONG,
     body: LONG,
+    bodies: 1_000_000,
     sessions: 100,
 };
 
@@ -151,6 +152,23 @@ async fn request_with_unfinished_body_times_out() {
     send(&mut stream, "POST /mcp", "Content-Length: 10\r\n");
     stream.write_all(b"{").unwrap();
     assert_eq!(status(&mut stream), Some(408));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_of_all_requests_share_one_limit() {
+    let addr = start(HttpLimits {
+        bodies: 100,
+        ..WIDE
+    })
+    .await;
+    let message = "x".repeat(60);
+    assert_ne!(post(addr, None, &message).0, 503);
+    let mut unfinished = silent(addr);
+    send(&mut unfinished, "POST /mcp", "Content-Length: 60\r\n");
+    unfinished.write_all(&[b'x'; 50]).unwrap();
+    eventually(|| post(addr, None, &message).0 == 503);
+    drop(unfinished);
+    eventually(|| post(addr, None, &message).0 != 503);
 }
 
 /// Sends a message, optionally in a session; returns the status and the session.

@@ -59,12 +59,14 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Determines once, from `own`, the directories that are allowed without a list. Does nothing
-    /// if checking `id` does not need these directories.
-    pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
-        if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
-            self.own.get_or_init(|| own).await;
-        }
+    /// Returns true if checking `id` needs the directories that are allowed without a list.
+    pub fn needs_own(&self, id: &RepoId) -> bool {
+        matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id)
+    }
+
+    /// Determines once, from `own`, the directories that are allowed without a list.
+    pub async fn learn_own(&self, own: impl Future<Output = Vec<PathBuf>>) {
+        self.own.get_or_init(|| own).await;
     }
 
     /// Returns how far a directory is trusted. If the server was started there, or a list names it

@@ -180,7 +180,7 @@ impl Tangled {
         change: &Change,
     ) -> Result<Written> {
         let raw = patch.raw.clone();
-        let packed = blocking::run(move || patch::pack(&raw)).await?;
+        let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         if new.source.is_none() {
             self.no_copy(repository, &new, &blob, patch).await?;

@@ -219,7 +219,7 @@ impl Tangled {
             return self.unchanged_pull(located, warning).await;
         }
         let raw = patch.raw.clone();
-        let packed = blocking::run(move || patch::pack(&raw)).await?;
+        let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         let fields = self.fields();
         let round = json!({

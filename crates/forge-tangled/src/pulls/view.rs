@@ -506,7 +506,7 @@ impl Tangled {
         let cell = self.patches.cell(&format!("{} {cid}", pull.author()));
         let patch = cell.get_or_try_init(|| async {
             let pds = self.identities.pds(pull.author()).await?;
-            let read = |blob: &[u8]| Ok(Arc::new(Patch::parse(patch::unpack(blob)?)));
+            let read = |blob: &[u8], may| Ok(Arc::new(Patch::parse(patch::unpack(blob, may)?)));
             records::blob(&pds, &pull.uri, cid, read).await
         });
         let patch = patch.await.cloned();
