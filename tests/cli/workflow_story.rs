@@ -399,7 +399,7 @@ fn story_runs_on_tangled() {
 
 #[test]
 fn missing_board_field_and_option_are_named() {
-    let hub = hub("store = \"fields\"\nboard = \"octo/9\"");
+    let hub = hub("store = \"fields\"\nboard = \"octo/99\"");
     hub.double.seed().open_issue(REPO, "grace", "It breaks", "");
     let stage = on_hub(&hub, false, &[]);
     let to = ["set-state", "1", "Backlog", "-c", "split"];
@@ -412,7 +412,7 @@ fn missing_board_field_and_option_are_named() {
         let all = [&["workflow"], reads].concat();
         let out = stage.run(&all).output().exits(1);
         let _ = out
-            .says("there is no board octo/9")
+            .says("there is no board octo/99")
             .says("the open boards of octo are octo/1 \"Roadmap\"; name one of them")
             .says("forge config set workflow.board octo/1\n");
     }
@@ -641,8 +641,12 @@ fn merge_on_tangled_moves_issues_in_references() {
     let context = context.output().json();
     let linked = context["linkedIssues"].as_array().unwrap();
     let closes = linked.iter().filter(|it| it["relationship"] == "closes");
-    let closes: Vec<&Value> = closes.map(|it| &it["key"]).collect();
-    assert_eq!(closes, [issue.as_str()], "{context}");
+    let closes: Vec<_> = closes.map(|it| (&it["key"], &it["resolved"])).collect();
+    let wanted = [
+        (&json!(issue), &json!(true)),
+        (&json!(elsewhere), &json!(false)),
+    ];
+    assert_eq!(closes, wanted, "{context}");
 
     let merged = on(&["pr", "merge", &pull, "--rebase"]).output().success();
     let said = merged.stderr_text();

@@ -195,7 +195,10 @@ impl Stage {
         };
         let merge = format!("pr merge P {method}");
         let mut merge = again.fill(random, &merge, true);
-        let head = shown["headRefOid"].as_str().filter(|_| viewed.code == 0);
+        // No program can be given an argument with a NUL.
+        let head = shown["headRefOid"]
+            .as_str()
+            .filter(|head| viewed.code == 0 && !head.contains('\0'));
         if let Some(head) = head {
             merge
                 .args
