@@ -666,7 +666,7 @@ author:	ada (Ada Lovelace)
     fn piped_auto_merge_has_three_parts() {
         let mut p = pull();
         p.auto_merge = Some(AutoMerge::new(MergeMethod::Squash, Actor::new("a\tb\nc")));
-        let shown = piped(&p);
+        let shown = piped(&p, None);
         let line = "\nauto-merge:\tenabled\ta b c\tsquash\n";
         assert!(shown.contains(line), "{shown}");
     }
