@@ -12,7 +12,10 @@ use ipld_core::cid::{Cid, multihash::Multihash};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Origin, dialect::STAMP};
+use crate::{
+    Origin,
+    dialect::{STAMP, STAMPED},
+};
 
 const RAW: u64 = 0x55;
 const DAG_CBOR: u64 = 0x71;
@@ -61,7 +64,7 @@ pub(crate) fn check_record(
 fn is_stamped(value: &Value, uri: &str) -> bool {
     let collection = uri.split('/').nth(3).unwrap_or_default();
     let has_stamp = |fields: &Map<String, Value>| fields.keys().any(|key| key.starts_with(STAMP));
-    collection.starts_with("org.tangled.") && value.as_object().is_some_and(has_stamp)
+    collection.starts_with(STAMPED) && value.as_object().is_some_and(has_stamp)
 }
 
 /// Returns true if `text` is the CID of a blob in atproto's one form.

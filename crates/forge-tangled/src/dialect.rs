@@ -23,6 +23,8 @@ type Name = Cow<'static, str>;
 /// A knot of Tangled 1.0 stamps records with keys that begin so. Whether these count into the CID was
 /// not seen.
 pub(crate) const STAMP: &str = "x-tngl-";
+/// Beginning of the names of Tangled 1.0's collections, of which records have stamps.
+pub(crate) const STAMPED: &str = "org.tangled.";
 
 /// Which protocol a repository speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
