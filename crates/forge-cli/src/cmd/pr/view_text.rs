@@ -607,10 +607,7 @@ mod tests {
     fn piped_view_matches_gh() {
         assert_eq!(
             piped(&pull(), None),
-            "title:	Greet  the reader
-state:	OPEN
-author:	ada (Ada Lovelace)
-\
+            "title:\tGreet  the reader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
              labels:\tBug, zeal\nassignees:\tada (Ada Lovelace)\n\
              reviewers:\tgrace (Approved), alan (Requested)\nprojects:\t\nmilestone:\t\n\
              number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
@@ -625,7 +622,7 @@ author:	ada (Ada Lovelace)
         p.description = "a\r\nb\u{9b}2J".into();
         p.comments = Some(vec![comment("\u{1b}]0;x\u{7}", "2026-11-20T11:00:00Z")]);
         let shown = piped(&p, None);
-        assert!(shown.starts_with("title:\tone number:\t8␛[2J\n"), "{shown}");
+        assert!(shown.starts_with("title:\tone number: 8␛[2J\n"), "{shown}");
         assert!(shown.ends_with("--\na\r\nb<U+009B>2J\n"), "{shown}");
         assert!(piped_comments(&p).contains("--\n␛]0;x␇\n--"));
     }
