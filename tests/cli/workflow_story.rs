@@ -604,6 +604,17 @@ fn records_named_by_a_pull_contact_no_stranger() {
         let left = format!("not closed: {uri} (the forge does not list it");
         assert!(said.contains(&left), "{said}");
     }
+
+    let stacked = tangled.open("stacked");
+    let below = format!("at://{}/sh.tangled.repo.pull/3mkuuamwfj325", mallory.did);
+    let (_, mut edited) = pds.record(&stacked).unwrap();
+    edited["dependentOn"] = json!(below);
+    let rkey = stacked.rsplit('/').next().unwrap();
+    pds.put(&tangled.alice.did, "sh.tangled.repo.pull", rkey, edited);
+    let context = on(&["pr", "context", &stacked, "--json", "verdict"]);
+    let context = context.output().json();
+    let unread = format!("{below} was not read: the forge does not list it as a pull request");
+    assert!(context.to_string().contains(&unread), "{context}");
     assert!(theirs.host().requests().is_empty());
 }
 

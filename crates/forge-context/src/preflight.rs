@@ -1,7 +1,9 @@
 //! Computes only the merge verdict, for a caller who is about to merge.
 
+use std::slice;
+
 use forge_core::{
-    PrId, Repo, Timestamp,
+    AtUri, PrId, PrKey, Repo, Result, Timestamp,
     model::{BaseRules, PrFields, PrState, PullRequest, UnreadRules},
 };
 use futures::join;
@@ -20,7 +22,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::RULES);
 
 /// Judges `pull`, which must have been read with [`VERDICT_FIELDS`]. Makes one request if `pull`
-/// builds on another pull request, and one if the forge has rules for base branches.
+/// builds on another pull request, one more if that is a record of another account, and one if the
+/// forge has rules for base branches.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -62,11 +65,32 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
         repo: repo.id().clone(),
         key: key.clone(),
     };
-    let below = repo.pull(&id, PrFields::ROW).await;
+    let listed = is_listed(repo, pull, &key).await;
+    let below = match listed {
+        Ok(true) => repo.pull(&id, PrFields::ROW).await.ok(),
+        _ => None,
+    };
     Some(Dependency {
         key,
-        state: below.ok().map(|below| below.state),
+        state: below.map(|below| below.state),
+        unlisted: matches!(listed, Ok(false)),
     })
+}
+
+/// Returns false if only `pull` names the account that has the record `below`. A stranger can
+/// write `pull`, and must not choose the host that is contacted.
+async fn is_listed(repo: &Repo, pull: &PullRequest, below: &PrKey) -> Result<bool> {
+    let PrKey::Record(uri) = below else {
+        return Ok(true);
+    };
+    let account = |uri: &str| AtUri::parse(uri).ok().map(|uri| uri.authority);
+    // The author's account was contacted for `pull`.
+    let author = account(&pull.node_id);
+    if author.is_some() && author == account(uri) {
+        return Ok(true);
+    }
+    let listed = repo.listed_pulls(slice::from_ref(uri)).await?;
+    Ok(listed.contains(uri))
 }
 
 impl Readiness {

@@ -221,13 +221,20 @@ pub struct Dependency {
     pub key: PrKey,
     /// The state; `None` if it could not be read.
     pub state: Option<PrState>,
+    /// True if the pull request was not read, because the forge does not list it as one of the
+    /// repository.
+    pub unlisted: bool,
 }
 
 impl Dependency {
     /// Creates a dependency on the pull request `key` in `state`.
     #[must_use]
     pub fn new(key: PrKey, state: Option<PrState>) -> Self {
-        Self { key, state }
+        Self {
+            key,
+            state,
+            unlisted: false,
+        }
     }
 }
 

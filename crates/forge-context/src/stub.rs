@@ -242,6 +242,10 @@ impl PullRequests for StubForge {
         Ok(only(found?.clone(), fields))
     }
 
+    async fn listed_pulls(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
+    }
+
     async fn find(
         &self,
         _: &RepoId,

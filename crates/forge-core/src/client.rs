@@ -488,6 +488,16 @@ impl Repo {
             .await
     }
 
+    /// Returns those of the at-uris `records` that the forge lists as pull requests of the
+    /// repository. Contacts no account that only an at-uri names.
+    pub async fn listed_pulls(&self, records: &[String]) -> Result<BTreeSet<String>> {
+        self.client
+            .run(Op::PrList, &self.id, vec![], || {
+                self.forge().listed_pulls(&self.id, records)
+            })
+            .await
+    }
+
     /// Returns the pull requests of a head branch, open ones first.
     pub async fn find(
         &self,

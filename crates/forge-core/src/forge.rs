@@ -202,6 +202,17 @@ pub trait PullRequests: Send + Sync {
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
+    /// Returns those of the at-uris `records` that the forge lists as pull requests of `repo`.
+    /// Empty if its pull requests are not records.
+    ///
+    /// # Behavior
+    /// A pull request can say that it builds on any record, so the account in an at-uri is never
+    /// contacted.
+    ///
+    /// # Errors
+    /// Fails if the pull requests cannot be listed.
+    async fn listed_pulls(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>>;
+
     /// Returns the pull requests of a head branch: open ones first, then newest first. The list is
     /// empty if no pull request matches.
     ///

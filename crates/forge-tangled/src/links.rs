@@ -306,22 +306,26 @@ impl Tangled {
         (tickets, warnings)
     }
 
-    /// See [`forge_core::Issues::listed_issues`].
-    pub(crate) async fn listed_issues_of(
+    /// See [`forge_core::Issues::listed_issues`] and [`forge_core::PullRequests::listed_pulls`].
+    pub(crate) async fn listed_records(
         &self,
-        repo: &RepoId,
+        repository: &Repository,
+        kind: SubjectKind,
         records: &[String],
     ) -> Result<BTreeSet<String>> {
-        let repository = self.repository(repo).await?;
         let (listed, _) = match repository.era {
-            Era::Org10 => self.tickets_in_account(&repository).await?,
+            Era::Org10 => self.tickets_in_account(repository).await?,
             Era::Sh2025 | Era::Sh2026 => {
-                let [_, issues] = self.lists();
-                self.indexed_or_known(&repository, &issues).await?
+                let [pulls, issues] = self.lists();
+                let list = match kind {
+                    SubjectKind::PullRequest => pulls,
+                    SubjectKind::Issue => issues,
+                };
+                self.indexed_or_known(repository, &list).await?
             }
         };
-        let issues = listed.iter().filter(|it| it.kind == SubjectKind::Issue);
-        let uris = issues.map(|issue| issue.uri().to_owned());
+        let of_kind = listed.iter().filter(|it| it.kind == kind);
+        let uris = of_kind.map(|it| it.uri().to_owned());
         Ok(uris.filter(|uri| records.contains(uri)).collect())
     }
 

@@ -205,6 +205,11 @@ pub(super) fn dependency_merged(below: &Dependency, source: RequirementSource) -
         requirement(Rule::DependencyMerged, status, source, &evidence, by)
     };
     match below.state {
+        None if below.unlisted => of(
+            RequirementStatus::Unknown,
+            "was not read: the forge does not list it as a pull request of the repository",
+            vec![],
+        ),
         None => of(RequirementStatus::Unknown, "could not be read", vec![]),
         Some(PrState::Merged) => of(RequirementStatus::Met, "is merged", vec![]),
         Some(state) => {

@@ -327,6 +327,7 @@ fn outdated_head_missing_checks_and_dependency_are_blockers() {
     let below = Dependency {
         key: PrKey::Number(3),
         state: Some(PrState::Open),
+        unlisted: false,
     };
     let ready = Readiness::of(&pull, ALL, Some(&below), Timestamp::from_unix(0));
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Pull requests: one file for each operation.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
@@ -65,6 +67,10 @@ impl PullRequests for GitHub {
 
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.fetch(pr, fields).await
+    }
+
+    async fn listed_pulls(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
     }
 
     async fn find(

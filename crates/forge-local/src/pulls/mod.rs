@@ -1,5 +1,7 @@
 //! Pull requests, with one file for each kind of operation.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Error, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result, list_each,
@@ -52,6 +54,10 @@ impl PullRequests for Local {
 
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.view_pull(self.number(pr)?, fields).await
+    }
+
+    async fn listed_pulls(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
     }
 
     async fn find(

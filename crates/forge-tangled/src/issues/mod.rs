@@ -22,7 +22,7 @@ use forge_core::{
     Capability, Issues, Outcome, Page, PageReq, RepoId, Result,
     model::{
         BoardId, Comment, EditIssue, Issue, IssueField, IssueFields, IssueId, IssueQuery, IssueSet,
-        Links, NewIssue, SetIssueState, StatusEvent, Subject,
+        Links, NewIssue, SetIssueState, StatusEvent, Subject, SubjectKind,
     },
 };
 
@@ -45,7 +45,9 @@ impl Issues for Tangled {
     }
 
     async fn listed_issues(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>> {
-        self.listed_issues_of(repo, records).await
+        let repository = self.repository(repo).await?;
+        self.listed_records(&repository, SubjectKind::Issue, records)
+            .await
     }
 
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {

@@ -28,6 +28,8 @@ pub(crate) mod view;
 pub(crate) use list::Row;
 pub(crate) use said_merged::CALLED_MERGED;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
@@ -35,7 +37,7 @@ use forge_core::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
         FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
         PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
-        StatusEvent, UpdateBranch,
+        StatusEvent, SubjectKind, UpdateBranch,
     },
 };
 
@@ -58,6 +60,12 @@ impl PullRequests for Tangled {
 
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.view_pull(pr, fields).await
+    }
+
+    async fn listed_pulls(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>> {
+        let repository = self.repository(repo).await?;
+        self.listed_records(&repository, SubjectKind::PullRequest, records)
+            .await
     }
 
     async fn find(

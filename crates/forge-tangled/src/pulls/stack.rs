@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Action, Arg, AtUri, Call, Error, ErrorKind, Hint, Param, PrId, PrKey, Precondition, Result,
-    model::PrState,
+    model::{PrState, SubjectKind},
 };
 
 use super::{
@@ -45,11 +45,8 @@ impl Tangled {
                     ),
                 ));
             }
-            let id = PrId {
-                repo: located.repository.id.clone(),
-                key: PrKey::Record(uri),
-            };
-            let found = match self.locate(&id).await {
+            let upper = below.last().unwrap_or(located);
+            let found = match self.locate_below(upper, uri).await {
                 Ok(found) => found,
                 // The author has deleted the lower pull request, so the upper one no longer depends
                 // on it.
@@ -64,6 +61,26 @@ impl Tangled {
         }
         below.reverse();
         Ok(below)
+    }
+
+    /// Reads the pull request `uri` that the record of `upper` names. A record can name any account,
+    /// so an account that is not known is contacted only if the repository lists the pull request.
+    async fn locate_below(&self, upper: &Located, uri: String) -> Result<Located> {
+        let repository = &upper.repository;
+        let account = AtUri::parse(&uri)?.authority;
+        let author = &upper.pull.uri.authority;
+        if account != *author && !(self.known_accounts(repository, None).await).contains(&account) {
+            let records = std::slice::from_ref(&uri);
+            let kind = SubjectKind::PullRequest;
+            if (self.listed_records(repository, kind, records).await?).is_empty() {
+                return Err(unlisted(upper, &uri));
+            }
+        }
+        let id = PrId {
+            repo: repository.id.clone(),
+            key: PrKey::Record(uri),
+        };
+        self.locate(&id).await
     }
 
     /// Returns true if a pull request is still to be merged: its state is open, or only an account
@@ -162,11 +179,7 @@ impl Tangled {
         let Some(uri) = &located.pull.depends_on else {
             return Ok(None);
         };
-        let id = PrId {
-            repo: located.repository.id.clone(),
-            key: PrKey::Record(uri.clone()),
-        };
-        match self.locate(&id).await {
+        match self.locate_below(located, uri.clone()).await {
             Ok(below) => self.tip_of(&below).await.map(Some),
             Err(e) if fault::is_gone(&e) => Ok(None),
             Err(e) => Err(e),
@@ -192,6 +205,18 @@ impl Tangled {
         )
         .with_hint(Hint::new("pass the changes as a patch").with_action(AS_PATCH)))
     }
+}
+
+fn unlisted(upper: &Located, below: &str) -> Error {
+    Error::precondition(
+        Precondition::Stacked,
+        format!(
+            "{} builds on {below}, and the forge does not list it as a pull request of the \
+             repository",
+            upper.pull.record.uri
+        ),
+    )
+    .with_hint("have its author take `dependentOn` out of the record")
 }
 
 fn in_circles(located: &Located, uri: &str) -> Error {

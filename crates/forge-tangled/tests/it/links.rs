@@ -3,13 +3,15 @@
 use forge_core::{
     Issues, PrKey, PullRequests, Warning,
     model::{
-        CreatePull, Issue, IssueId, Link, LinkState, NewIssue, PrFields, Subject, SubjectKind,
+        CreatePull, Issue, IssueId, Link, LinkState, MergeReq, NewIssue, PrFields, Subject,
+        SubjectKind,
     },
 };
 use forge_tangled::{Dialects, Settings, not_ingested_in};
+use forge_tangled_world::PdsOptions;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 const ISSUE: &str = "sh.tangled.repo.issue";
 const TICKET: &str = "org.tangled.track.ticket";
@@ -113,6 +115,41 @@ async fn references_of_a_pull_close_issues() {
     assert_eq!(listed.into_iter().collect::<Vec<_>>(), [one.node_id]);
     assert_eq!(index.requests().len(), 1);
     assert!(pds.host().requests().is_empty());
+}
+
+/// The record of a pull request must not choose the host that `forge` contacts.
+#[tokio::test]
+async fn pull_below_is_read_only_if_listed() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    let stage = Stage::new();
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let theirs = stage.world.another_pds(PdsOptions::default()).unwrap();
+    let mallory = theirs.account("mallory.test", PASSWORD);
+    let below = format!("at://{}/{PULL}/3mkuuamwfj322", mallory.did);
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&pull.node_id).unwrap();
+    record["dependentOn"] = json!(below);
+    let rkey = pull.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, PULL, rkey, record);
+    theirs.host().reset_record();
+    let forge = stage.tangled(&stage.bob);
+    let merged = forge.merge(&pull.id, &MergeReq::default()).await;
+    let e = merged.unwrap_err();
+    assert!(e.message().contains("the forge does not list"), "{e:?}");
+    for index_is_down in [false, true] {
+        let index = stage.world.index();
+        index.host().set_down(index_is_down);
+        index.backlinks().set_down(index_is_down);
+        let forge = stage.tangled(&stage.bob);
+        let view = forge.view(&pull.id, PrFields::MERGEABILITY).await.unwrap();
+        assert!(said(&view.warnings, "the forge does not list"), "{view:?}");
+        let named = [pull.node_id.clone(), below.clone()];
+        let listed = forge.listed_pulls(&stage.id(), &named).await.unwrap();
+        assert_eq!(Vec::from_iter(listed), [pull.node_id.clone()]);
+    }
+    let knot = stage.world.knot().host();
+    assert_eq!(knot.count_of("sh.tangled.repo.merge"), 0);
+    assert!(theirs.host().requests().is_empty());
 }
 
 #[tokio::test]
