@@ -25,7 +25,6 @@ pub mod value;
 pub mod words;
 
 use std::{
-    borrow::Cow,
     fmt,
     io::{self, BufWriter, Write},
     sync::{Arc, Mutex, PoisonError},
@@ -82,13 +81,17 @@ fn stdout_error(e: io::Error) -> Error {
     unprinted(e.with_hint("send the output where it can be written"))
 }
 
-/// Neutralises a message, and joins its lines: a name in the message can contain a line break and
-/// text that looks like a line of `forge`.
-fn joined(message: &str) -> Cow<'_, str> {
-    match message.contains('\n') {
-        true => text::one_line(message),
-        false => text::neutralise(message),
+/// Neutralises a message, and indents its further lines: a name in the message can contain a line
+/// break and text that looks like a line of `forge`.
+fn indented(message: &str) -> String {
+    let neutral = text::neutralise(message);
+    let mut lines = neutral.lines();
+    let mut out = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        out.push_str(if line.starts_with("  ") { "\n" } else { "\n  " });
+        out.push_str(line);
     }
+    out
 }
 
 impl Ui {
@@ -302,7 +305,7 @@ impl Ui {
     /// Prints a warning with its recovery on stderr.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");
-        self.note(&format!("{label} {}", joined(&warning.message)));
+        self.note(&format!("{label} {}", indented(&warning.message)));
         if let Some(hint) = &warning.hint {
             self.recovery(hint);
         }
@@ -311,7 +314,7 @@ impl Ui {
     /// Prints an error with its recovery on stderr.
     pub fn error(&self, e: &Error) {
         let label = self.err_palette().red("error:");
-        self.note(&format!("{label} {}", joined(e.message())));
+        self.note(&format!("{label} {}", indented(e.message())));
         if let Some(hint) = e.hint() {
             self.recovery(hint);
         }
@@ -325,7 +328,7 @@ impl Ui {
     /// Returns the hint with the command that does what it says.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
-        joined(&action::advice(hint, &self.named)).into_owned()
+        indented(&action::advice(hint, &self.named))
     }
 
     /// Returns the writes of this command, for [`progress::Progress`].
