@@ -77,6 +77,9 @@ pub fn pick(
     })
 }
 
+/// The issues that can be picked, the best first, and the others with the reasons.
+type SortedCandidates<'c> = (Vec<&'c Candidate>, Vec<(IssueId, String)>);
+
 /// Returns the issues in `state` that can be picked, the best first, and the other issues in
 /// `state` with the reasons.
 pub(crate) fn sorted<'c>(
@@ -85,7 +88,7 @@ pub(crate) fn sorted<'c>(
     state: &State,
     command: Option<&Command>,
     max_estimate: Option<&str>,
-) -> Result<(Vec<&'c Candidate>, Vec<(IssueId, String)>)> {
+) -> Result<SortedCandidates<'c>> {
     let ranks = pickable_ranks(definition, command, max_estimate)?;
     let in_state = candidates
         .iter()
