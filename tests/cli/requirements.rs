@@ -103,7 +103,7 @@ const REQUIREMENTS: &[(&str, &str)] = &[
         "a reviewer who is asked again is pending, and the approval counts",
     ),
     ("C-002-5", "the risk has its score and its reasons"),
-    ("C-002-6", "critical paths are whole segments"),
+    ("C-002-6", "critical paths are whole segments or globs"),
     (
         "C-002-7",
         "blockers beyond the five: conflicts, pending checks, behind, not open",

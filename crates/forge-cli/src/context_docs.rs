@@ -247,7 +247,9 @@ fn summary(out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "\nThe critical path segments are {}, in any case and with any extension.",
+        "\nThe critical path segments are {}, in any case and with any extension. An entry of \
+         `context.summary.critical_paths` may also be a glob such as `**/secrets**` or `*.sql`, which \
+         is compared with the whole path and with the file name, in any case.",
         code_list(CRITICAL_SEGMENTS.iter().copied())
     );
     out.push_str(

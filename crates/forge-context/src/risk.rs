@@ -1,6 +1,6 @@
 //! Risk of a change, by its size and its paths.
 
-use forge_core::model::PullRequest;
+use forge_core::{glob, model::PullRequest};
 use serde::Serialize;
 
 /// Level of care that a change needs.
@@ -84,7 +84,7 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ("large_change", 2, "more than 500 changed lines"),
     ("medium_change", 1, "more than 200 changed lines"),
     ("many_files", 1, "more than 20 changed files"),
-    ("critical_path", 1, "at least one path segment is critical"),
+    ("critical_path", 1, "at least one path is critical"),
 ];
 
 /// Thresholds of a large change, and critical paths.
@@ -95,7 +95,8 @@ pub struct RiskLimits {
     pub large_lines: u64,
     /// Number of changed lines above which a change is medium-sized.
     pub medium_lines: u64,
-    /// Path segments, or several joined by `/`: see [`CRITICAL_SEGMENTS`].
+    /// Path segments, or several joined by `/`: see [`CRITICAL_SEGMENTS`]. An entry may also be a
+    /// glob of [`glob::matches`], which matches regardless of case.
     pub critical_paths: Vec<String>,
 }
 
@@ -151,7 +152,17 @@ impl Risk {
 impl RiskLimits {
     fn is_critical(&self, path: &str) -> bool {
         let segments: Vec<&str> = path.split('/').collect();
+        let lower = path.to_lowercase();
+        let is_globbed = |pattern: &str| {
+            // As in `auth/`, a slash at the end means everything below.
+            let below = if pattern.ends_with('/') { "**" } else { "" };
+            let pattern = format!("{}{below}", pattern.to_lowercase());
+            glob::matches(&pattern, &lower)
+        };
         self.critical_paths.iter().any(|critical| {
+            if glob::is_pattern(critical) && is_globbed(critical) {
+                return true;
+            }
             let wanted: Vec<&str> = critical.split('/').filter(|s| !s.is_empty()).collect();
             let fits = |(segment, name): (&&str, &&str)| {
                 let stem = segment.split_once('.').map_or(*segment, |(stem, _)| stem);
@@ -214,6 +225,25 @@ mod tests {
         };
         assert!(own.is_critical("a/src/billing/x.rs") && own.is_critical("src/billing.rs"));
         assert!(!own.is_critical("billing/src/auth.rs"));
+    }
+
+    #[test]
+    fn c_002_6_critical_globs_match_regardless_of_case() {
+        for (glob, path, is_match) in [
+            ("**/secrets**", "a/secrets-prod/x", true),
+            ("**/Secrets**", "SECRETS.yml", true),
+            ("**/secrets**", "a/secret/x", false),
+            ("*.sql", "db/x.SQL", true),
+            ("*.sql", "db/x.sql.md", false),
+            ("DB/*/", "db/v1/deep/x.rs", true),
+            ("app/[id]", "app/[id]/page.tsx", true),
+        ] {
+            let own = RiskLimits {
+                critical_paths: vec![glob.to_owned()],
+                ..RiskLimits::default()
+            };
+            assert_eq!(own.is_critical(path), is_match, "{glob} {path}");
+        }
     }
 
     #[test]

@@ -1,5 +1,11 @@
 //! Glob patterns for file paths.
 
+/// Returns true if `text` has a character that is special in a pattern.
+#[must_use]
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[', '\\'])
+}
+
 /// Returns true if `path` or its file name matches `pattern`.
 ///
 /// `*` and `?` do not match a `/`, `**` does. `[a-z]` and `[!a-z]` are sets. `\` makes the next

@@ -54,9 +54,8 @@ impl PathFilter {
             let rest = path.strip_prefix(dir);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let is_glob = |pattern: &str| pattern.contains(['*', '?', '[', '\\']);
         let mut all = self.0.iter();
-        all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
+        all.any(|named| is_below(named) || glob::is_pattern(named) && glob::matches(named, path))
     }
 
     /// Returns true if the filter matches the path or previous path of one of `files`.

@@ -103,7 +103,7 @@ impl ValueType {
                 let words: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
                 format!("a list of {}", words.join(", "))
             }
-            Self::Paths => format!("a list of at most {MAX_LISTED} names or paths without blanks"),
+            Self::Paths => format!("a list of at most {MAX_LISTED} names, paths or globs without blanks"),
         }
     }
 
@@ -659,7 +659,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Paths,
         default: Some("migrations migration auth security payment payments secrets"),
         expands: true,
-        doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`.",
+        doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`. A glob such as `**/secrets**` or `*.sql` is compared with the whole path and with the file name.",
         ..DEFAULTS
     },
     ConfigKey {
