@@ -77,6 +77,21 @@ fn r_002_15_events_are_json_lines_on_stderr() {
 }
 
 #[test]
+fn r_002_15_failed_selection_is_reported_as_events() {
+    let hub = Hub::with_pull();
+    let branch = "nosuchbranch";
+    let args = ["pr", "context", branch, "-R", REPO, "--events", "jsonl"];
+    let out = hub.forge(&args).output().exits(1);
+    let all = events(&out.stderr_text());
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(all[0]["event"], "tool:pr_context:start");
+    assert_eq!(all[0]["pr_identifier"], branch);
+    assert_eq!(all[0]["repo"], REPO);
+    assert_eq!(all[1]["event"], "tool:pr_context:error");
+    assert_eq!(all[1]["error_type"], "not_found");
+}
+
+#[test]
 fn r_002_17_low_rate_limit_drops_optional_sections() {
     let low = || {
         Fault::new(Action::Headers(vec![(

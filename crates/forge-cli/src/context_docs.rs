@@ -122,6 +122,9 @@ event has a header, a query or a body of a request.
 | `tool:pr_context:jira_fetch` | `issue_key`, `duration_ms` |
 | `tool:pr_context:complete` | `pr_number`, `sections_fetched` |
 | `tool:pr_context:error` | `error_type`, `message` |
+
+If the command finds no pull request, it writes only `start` and `error`. `pr_identifier` and `repo` are
+then the texts of the command line.
 ";
 
 /// Returns the text of `docs/reference/context.md`.

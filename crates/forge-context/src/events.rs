@@ -17,9 +17,11 @@ use crate::{ContextReq, PullContext};
 pub enum ContextEvent {
     /// The gathering begins.
     Start {
-        /// The pull request: its number, or the at-uri of its record.
+        /// The pull request: its number, or the at-uri of its record. If the pull request was not
+        /// found, the text that the caller gave.
         pr_identifier: String,
-        /// The repository of the pull request.
+        /// The repository of the pull request. If the pull request was not found, the text that the
+        /// caller gave, or nothing.
         repo: String,
         /// The requested sections.
         include: Vec<&'static str>,

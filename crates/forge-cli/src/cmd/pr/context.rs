@@ -7,8 +7,12 @@ use std::{
 };
 
 use clap::Args;
-use forge::context::{
-    ContextEvent, ContextObserver, ContextReq, ContextSection, LATEST_REVIEW, PullContext, context,
+use forge::{
+    SelectedPull,
+    context::{
+        ContextEvent, ContextObserver, ContextReq, ContextSection, LATEST_REVIEW, PullContext,
+        context,
+    },
 };
 use forge_core::{
     Error, Hint, Locator, Repo, RepoId, Result, locator,
@@ -90,17 +94,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     }
     req.diff_bytes = args.max_diff;
     req.context_lines = args.context_lines.or(req.context_lines);
-    let named = args.selector.as_deref();
-    check_repo(ctx, repo, named)?;
-    let selected =
-        select::newest_pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
-    check_record(ctx, repo, named, selected.repo.id()).await?;
     req.since.clone_from(&args.since);
-    let needs_commits = [ContextSection::Diff, ContextSection::Source];
-    if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
-        req.clone = ctx.clone_of(&selected.repo).await;
-    }
-    req.since_commit = since_commit(ctx, &selected.repo, &req).await?;
+    let selected = match selected_pull(ctx, repo, args, &mut req).await {
+        Ok(selected) => selected,
+        Err(e) => {
+            if args.events.is_some() {
+                print_failed_selection(repo, args, &req, &e);
+            }
+            return Err(e);
+        }
+    };
     let mut found = context(&selected.repo, &selected.id, &req).await?;
     found.warnings.extend(selected.ambiguity());
     for error in &found.errors {
@@ -126,6 +129,27 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
+/// Returns the pull request that the user named, and completes `req` with what depends on its
+/// repository.
+async fn selected_pull(
+    ctx: &Ctx,
+    repo: Option<&str>,
+    args: &ContextArgs,
+    req: &mut ContextReq,
+) -> Result<SelectedPull> {
+    let named = args.selector.as_deref();
+    check_repo(ctx, repo, named)?;
+    let selected =
+        select::newest_pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    check_record(ctx, repo, named, selected.repo.id()).await?;
+    let needs_commits = [ContextSection::Diff, ContextSection::Source];
+    if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
+        req.clone = ctx.clone_of(&selected.repo).await;
+    }
+    req.since_commit = since_commit(ctx, &selected.repo, req).await?;
+    Ok(selected)
+}
+
 /// Returns the commit that `--since` names in git, if the repository is available.
 async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option<String>> {
     let is_name = |text: &&str| *text != LATEST_REVIEW && !DiffReq::is_commit(text);
@@ -147,6 +171,20 @@ fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     for hint in diffs.chain(warnings).chain(errors).flatten() {
         *hint = Hint::from(advice(hint));
     }
+}
+
+/// Prints the events of a pull request that could not be selected. They have the user's words,
+/// because neither a number nor a repository is known.
+fn print_failed_selection(repo: Option<&str>, args: &ContextArgs, req: &ContextReq, e: &Error) {
+    print_event(&ContextEvent::Start {
+        pr_identifier: args.selector.as_deref().unwrap_or("current").to_owned(),
+        repo: repo.unwrap_or_default().to_owned(),
+        include: req.include.iter().map(|s| s.name()).collect(),
+    });
+    print_event(&ContextEvent::Error {
+        error_type: e.code(),
+        message: e.message().to_owned(),
+    });
 }
 
 fn print_event(event: &ContextEvent) {
