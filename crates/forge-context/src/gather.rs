@@ -25,7 +25,7 @@ use crate::{
     Risk, SinceChanges, TicketSource, VERDICT_FIELDS, change_type,
     events::GatherObserver,
     key_changes,
-    linked::{add_links, cut_texts, linked_items, unread_elsewhere, unread_texts},
+    linked::{add_links, cut_texts, linked_items, unread_elsewhere, unread_texts, unread_tickets},
     newest::cut_sections,
     one_liner, pack,
     pack::length_of_parts,
@@ -829,6 +829,7 @@ impl GatheredPull {
     }
 
     fn take_tickets(&mut self, source: &TicketSource, read: Vec<ReadTicket>) {
+        self.warnings.extend(unread_tickets(&self.items, &read));
         for e in source.fill(&mut self.items, read) {
             let error = SectionError::of(ContextSection::LinkedIssues, &e);
             if !self.errors.contains(&error) {

@@ -10,7 +10,7 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use crate::TicketKeys;
+use crate::{TicketKeys, ticket::ReadTicket};
 
 /// Maximum number of comments that are kept for an issue. The newest are kept.
 const MAX_COMMENTS: usize = 5;
@@ -310,6 +310,18 @@ pub(crate) fn unread_texts(
     let hint = Hint::new("read such an issue by itself").with_any_action(view);
     let message = format!("the texts of {count} linked issue(s) were not read: {names}");
     Some(Warning::new(message).with_hint(hint))
+}
+
+/// Returns a warning that names the tickets after the first ones: their tracker was not asked.
+/// Without a tracker, nothing was `read` and no ticket is named.
+pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Option<Warning> {
+    let is_unread = |item: &&LinkedItem| match &item.target {
+        LinkTarget::Ticket(key) => read.iter().all(|(known, _)| known != key),
+        LinkTarget::Forge(..) => false,
+    };
+    let (count, names) = count_and_names(items.iter().filter(is_unread));
+    (count > 0 && !read.is_empty())
+        .then(|| Warning::new(format!("{count} ticket(s) were not read: {names}")))
 }
 
 /// Returns the number of `items`, and the keys of the first ones.

@@ -509,6 +509,18 @@ fn equal_ticket_failures_are_one_error() {
 }
 
 #[test]
+fn tickets_after_the_first_ones_are_named() {
+    let mut forge = StubForge::default();
+    let keys: Vec<String> = (10..=21).map(|n| format!("PROJ-{n}")).collect();
+    forge.pull.description = keys.join(" ");
+    let mut wanted = req(&[ContextSection::LinkedIssues]);
+    wanted.tickets.tracker = Some(Arc::new(StubTracker));
+    let (found, _) = read(forge, &wanted);
+    let said: Vec<&str> = found.warnings.iter().map(|w| &*w.message).collect();
+    assert_eq!(said, ["2 ticket(s) were not read: PROJ-20, PROJ-21"]);
+}
+
+#[test]
 fn duplicate_warnings_are_merged() {
     let mut forge = StubForge::default();
     forge.links.warnings = vec![Warning::new("a"), Warning::new("b")];
