@@ -142,6 +142,13 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The parts of corrections that are left out, and why.
+const LEFT_OUT: &[(&str, &str)] = &[(
+    "C-002-16",
+    "The labels of linked issues do not count: only some sections read linked issues, and the \
+     summary must not depend on the sections that are shown.",
+)];
+
 /// The keys of R-002-18 that have another form here, and what to use instead.
 const REPLACED_KEYS: &[(&str, &str)] = &[
     (
@@ -322,12 +329,17 @@ pub fn page() -> String {
             page.push_str(&format!("| {number} | {what} | {} |\n", held.join("<br>")));
         }
     }
-    page.push_str("\n## `pr context`\n\n| Number | What is wanted | Tests |\n|---|---|---|\n");
+    page.push_str(
+        "\n## `pr context`\n\n\
+         | Number | What is wanted | Tests, and what is left out |\n|---|---|---|\n",
+    );
     for (number, what) in REQUIREMENTS {
-        let found = tests.get(*number).cloned().unwrap_or_default();
+        let mut found = tests.get(*number).cloned().unwrap_or_default();
         if !is_tested(number, &found) {
             without.push(*number);
         }
+        let left_out = LEFT_OUT.iter().filter(|(of, _)| of == number);
+        found.extend(left_out.map(|(_, why)| (*why).to_owned()));
         page.push_str(&format!("| {number} | {what} | {} |\n", found.join("<br>")));
     }
     page.push_str(

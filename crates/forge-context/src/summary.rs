@@ -118,7 +118,8 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
 const MAX_KEY_CHANGES: usize = 5;
 
 /// Returns the type of a change. The first of these decides: the prefix of the title, a label, the
-/// files, the prefix of the branch. The default is `feature`.
+/// files, the prefix of the branch. The default is `feature`. The labels of linked issues do
+/// not count: only some sections read them, and the result must be the same for all sections.
 #[must_use]
 pub fn change_type(pull: &PullRequest) -> ChangeType {
     by_title(&pull.title)
