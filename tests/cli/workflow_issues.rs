@@ -449,6 +449,31 @@ fn unreadable_issue_of_a_group_is_reported() {
 }
 
 #[test]
+fn group_with_an_unreadable_blocker_waits() {
+    let world = World::with_issues(2);
+    world.edit("1", &["--add-blocked-by", "2"]);
+    world.put("1", "Ready for Plan");
+    let delete = ["update-ref", "-d", "refs/forge/issues/2"];
+    world.git.run(delete).ok();
+    let args = ["workflow", "convergence", "1", "--to", "Ready for Plan"];
+    let out = world.now(&args).output().exits(8);
+    assert_eq!(
+        out.stdout_text(),
+        "not converged at Ready for Plan: 1 of 1 (recommendation: wait)\n\
+         not all issues of the group could be read\n"
+    );
+    let json = world.now(&[&args[..], &["--json"]].concat());
+    let found = json.output().exits(8).json();
+    assert_eq!(found["converged"], false, "{found}");
+    assert_eq!(found["truncated"], true, "{found}");
+    let found = world.workflow(&["position", "1"]);
+    assert_eq!(found["recommendation"], "wait", "{found}");
+    let text = world.now(&["workflow", "position", "1"]).text();
+    let line = "recommendation: wait\nnot all issues of the group could be read\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn issue_is_named_by_number_url_or_repository() {
     let world = World::with_issues(1);
     let path = world.git.path().canonicalize().unwrap();

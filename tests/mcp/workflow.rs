@@ -92,6 +92,22 @@ fn r_001_5_view_lists_issues_before_a_target() {
 }
 
 #[test]
+fn view_of_a_partly_read_group_has_not_converged() {
+    let (world, mut wire) = family(["Ready for Plan"; 3]);
+    let garbage = ["hash-object", "-w", "--stdin"];
+    let garbage = world.git.run(garbage).stdin("garbage").text();
+    let damage = ["update-ref", "refs/forge/issues/4", garbage.trim()];
+    world.git.run(damage).ok();
+    let found = view(&mut wire, 2, "Ready for Plan");
+    assert_eq!(found["truncated"], true, "{found}");
+    assert_eq!(found["recommendation"], "wait");
+    let target = &found["target"];
+    assert_eq!((&target["total"], &target["ready"]), (&json!(2), &json!(2)));
+    assert_eq!(target["converged"], false, "{found}");
+    assert_eq!(target["recommendation"], "wait");
+}
+
+#[test]
 fn r_001_7_advance_asks_and_moves_lagging_issues() {
     for era in [LEGACY, MODERN] {
         let (world, _) = family(["Research Needed", "In Review", ""]);

@@ -1,6 +1,6 @@
 //! Selects the children of an issue that move with their parent.
 
-use forge_core::{Result, model::IssueId};
+use forge_core::{Action, Error, Hint, Param, Result, model::IssueId};
 use serde::Serialize;
 
 use crate::{Definition, Member, State, convergence::ordered_state};
@@ -35,7 +35,8 @@ pub struct SkippedMember {
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `target_state`) for a state outside the state order.
+/// Fails with `invalid_input` (field `target_state`) for a state outside the state order, and for a
+/// lock state, which needs a holder.
 pub fn advance_plan<'d>(
     definition: &'d Definition,
     children: &[Member],
@@ -43,6 +44,9 @@ pub fn advance_plan<'d>(
     pass_locks: bool,
 ) -> Result<AdvancePlan<'d>> {
     let target = ordered_state(definition, target)?;
+    if target.lock {
+        return Err(lock_target_error(definition, target));
+    }
     let wanted = definition.order_of(target);
     let mut plan = AdvancePlan {
         target,
@@ -75,6 +79,21 @@ pub fn advance_plan<'d>(
         }
     }
     Ok(plan)
+}
+
+/// Returns the error for a lock state as target; lists the other states.
+fn lock_target_error(definition: &Definition, target: &State) -> Error {
+    let others = definition.states.iter().filter(|s| !s.aside && !s.lock);
+    let names: Vec<&str> = others.map(|s| s.name.as_str()).collect();
+    let hint = format!("retry with one of: {}", names.join(", "));
+    Error::invalid(
+        "target_state",
+        format!(
+            "'{}' is a lock, and only a claim moves an issue into a lock",
+            target.name
+        ),
+    )
+    .with_hint(Hint::from(hint).with_action(Action::again(&[]).choose(Param::TargetState)))
 }
 
 #[cfg(test)]
@@ -115,9 +134,25 @@ mod tests {
     }
 
     #[test]
+    fn advance_into_a_lock_is_refused() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let e = advance_plan(&ralph, &[], "plan in progress", true).unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert_eq!(
+            e.message(),
+            "'Plan in Progress' is a lock, and only a claim moves an issue into a lock"
+        );
+        assert_eq!(
+            e.hint().unwrap().text(),
+            "retry with one of: Backlog, Research Needed, Ready for Plan, Plan in Review, \
+             In Review, Done"
+        );
+    }
+
+    #[test]
     fn advance_plan_is_idempotent_and_never_moves_backwards() {
         let ralph = Definition::preset("ralph").unwrap();
-        for target in ralph.states.iter().filter(|s| !s.aside) {
+        for target in ralph.states.iter().filter(|s| !s.aside && !s.lock) {
             for from in ralph.states.iter().map(|s| s.name.as_str()).chain([""]) {
                 let child = member(1, from);
                 let plan =

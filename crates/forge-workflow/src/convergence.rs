@@ -31,6 +31,8 @@ pub struct Convergence {
     pub ready: usize,
     /// The members whose state comes before the target.
     pub blocking: Vec<Blocker>,
+    /// True if the group was not read completely. Such a group has not converged.
+    pub truncated: bool,
     /// The recommended next step.
     pub recommendation: Recommendation,
 }
@@ -83,6 +85,7 @@ pub fn convergence(
         ready: counted.len() - blocking.len(),
         recommendation: recommend(blocking.is_empty(), needs_human),
         blocking,
+        truncated: false,
     })
 }
 

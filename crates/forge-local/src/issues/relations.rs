@@ -101,7 +101,11 @@ impl IssueGraph {
             r.blocked_by.iter().filter_map(end).collect()
         });
         relations.blocking = blocking;
-        relations.truncated = more_parts || more_blocked || row.is_some_and(|r| r.truncated);
+        // An issue that cannot be read may name this one as its parent or blocker.
+        relations.truncated = more_parts
+            || more_blocked
+            || row.is_some_and(|r| r.truncated)
+            || !self.unreadable.is_empty();
         relations
     }
 

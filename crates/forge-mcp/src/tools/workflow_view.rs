@@ -159,7 +159,7 @@ impl Tool for WorkflowView {
         };
         let (position, group) = workflow.position(&target.id).await?;
         let reached = match &wanted {
-            Some(wanted) => Some(convergence(definition, &group.issues, wanted)?),
+            Some(wanted) => Some(group.convergence(definition, wanted)?),
             None => None,
         };
         let trail = workflow.trail(&target.id).await?;

@@ -9,7 +9,7 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{MAX_CONCURRENT_REQUESTS, Workflow, now};
+use super::{MAX_CONCURRENT_REQUESTS, Workflow, group::is_about_relations, now};
 use crate::{
     AdvancePlan, ClaimGuarantee, IssueTrail, Member, SkippedMember, State, TrailEntry, TrailEvent,
     TrailSwap, advance_plan,
@@ -111,7 +111,7 @@ impl Workflow {
         // A single query reads the children with their comments, so no trail needs a separate
         // request.
         fields.comments = self.promise() == ClaimGuarantee::Ordered;
-        let (children, warnings) = self.children(parent, &fields).await?;
+        let (children, _, warnings) = self.children(parent, &fields).await?;
         let members: Vec<Member> = children.iter().map(|issue| self.member(issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         let mut report = AdvanceReport {
@@ -167,7 +167,7 @@ impl Workflow {
     }
 
     /// Moves the parent of `child` to the last gate that all of its children have reached. A
-    /// claimed parent stays.
+    /// claimed parent stays, and so does a parent whose sub-issues could not all be read.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Workflow {
             return Err(Error::precondition(Precondition::Rule, why)
                 .with_hint("name a sub-issue of the issue that is to advance"));
         };
-        let (children, mut warnings) = self.children(&parent, &self.fields()).await?;
+        let (children, all_read, mut warnings) = self.children(&parent, &self.fields()).await?;
         let set = self
             .repo
             .related_issues(std::slice::from_ref(&parent), &self.fields())
@@ -222,6 +222,10 @@ impl Workflow {
             reason,
         };
         match self.gate_of(&children) {
+            // A sub-issue that was not read may be behind.
+            _ if !all_read => report
+                .skipped
+                .push(skip("not all of its sub-issues could be read".to_owned())),
             None => report
                 .skipped
                 .push(skip("not all of its sub-issues are at a gate".to_owned())),
@@ -270,12 +274,13 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// Reads the sub-issues of an issue, with the sections of `fields`.
+    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns them, and whether
+    /// these are all.
     async fn children(
         &self,
         parent: &IssueId,
         fields: &IssueFields,
-    ) -> Result<(Vec<Issue>, Vec<Warning>)> {
+    ) -> Result<(Vec<Issue>, bool, Vec<Warning>)> {
         let mut set = self
             .repo
             .related_issues(std::slice::from_ref(parent), fields)
@@ -298,14 +303,16 @@ impl Workflow {
         let relations = issue.relations.unwrap_or_default();
         let mut warnings = Vec::new();
         if relations.truncated {
-            let why = format!("{} has more sub-issues than were read", short(parent));
+            let why = format!("{} may have more sub-issues than were read", short(parent));
             warnings.push(Warning::new(why));
+            warnings.extend(issue.warnings.into_iter().filter(is_about_relations));
         }
         let wanted: Vec<IssueId> = relations
             .sub_issues
             .into_iter()
             .map(|child| child.id)
             .collect();
+        let count = wanted.len();
         let mut children: Vec<Issue> = Vec::new();
         let mut unread = Vec::new();
         for id in wanted {
@@ -328,7 +335,8 @@ impl Workflow {
             children.extend(set.issues.into_iter().filter(|issue| wanted(issue)));
         }
         children.sort_by_key(|issue| order(&issue.id));
-        Ok((children, warnings))
+        let all_read = !relations.truncated && children.len() == count;
+        Ok((children, all_read, warnings))
     }
 
     /// Moves issues to a state. A claimed issue stays, unless locks are overridden, which ends the

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::Workflow;
 use crate::{
-    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence,
+    Convergence, Definition, Group, IssueLinks, LinkMap, Member, Position, Recommendation,
+    convergence,
     group::MAX_GROUP,
     member::{name_in, order},
     position,
@@ -29,6 +30,44 @@ pub struct GroupView {
     /// Warnings about unreadable issues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+}
+
+impl GroupView {
+    /// Determines the phase of the group. The work of a group that was not read completely waits,
+    /// because a missing member may be behind.
+    #[must_use]
+    pub fn position(&self, definition: &Definition) -> Position {
+        let mut found = position(definition, &self.issues);
+        if self.group.truncated {
+            found.convergence.met = false;
+            found.recommendation = or_wait(found.recommendation);
+        }
+        found
+    }
+
+    /// Checks whether the group has converged at `target`. A group that was not read completely has
+    /// not.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` (field `target_state`).
+    pub fn convergence(&self, definition: &Definition, target: &str) -> Result<Convergence> {
+        let mut found = convergence(definition, &self.issues, target)?;
+        if self.group.truncated {
+            found.truncated = true;
+            found.converged = false;
+            found.recommendation = or_wait(found.recommendation);
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the recommendation for a group that must not proceed.
+const fn or_wait(found: Recommendation) -> Recommendation {
+    match found {
+        Recommendation::Proceed => Recommendation::Wait,
+        other => other,
+    }
 }
 
 impl Workflow {
@@ -65,7 +104,16 @@ impl Workflow {
                 if known || issues.len() >= MAX_GROUP || issue.relations.is_none() {
                     continue;
                 }
-                links.insert(issue.id.clone(), links_of(&issue));
+                let of_issue = links_of(&issue);
+                if of_issue.truncated {
+                    // These warnings say which links are missing.
+                    for warning in issue.warnings.iter().filter(|w| is_about_relations(w)) {
+                        if !warnings.contains(warning) {
+                            warnings.push(warning.clone());
+                        }
+                    }
+                }
+                links.insert(issue.id.clone(), of_issue);
                 issues.insert(order(&issue.id), self.member(&issue));
             }
             // An issue that the answer lacks counts as failed. Otherwise it would be requested
@@ -101,7 +149,7 @@ impl Workflow {
     /// Fails as [`Self::group`] does.
     pub async fn position(&self, seed: &IssueId) -> Result<(Position, GroupView)> {
         let group = self.group(seed).await?;
-        Ok((position(&self.definition, &group.issues), group))
+        Ok((group.position(&self.definition), group))
     }
 
     /// Checks whether the group of `seed` has converged at `target`.
@@ -117,8 +165,13 @@ impl Workflow {
         // An invalid state is refused before any read.
         convergence(&self.definition, &[], target)?;
         let group = self.group(seed).await?;
-        Ok((convergence(&self.definition, &group.issues, target)?, group))
+        Ok((group.convergence(&self.definition, target)?, group))
     }
+}
+
+/// Returns true if the warning is about missing relations.
+pub(super) fn is_about_relations(warning: &Warning) -> bool {
+    warning.section == Some("relations")
 }
 
 /// Returns the links of an issue that was read with its relations.

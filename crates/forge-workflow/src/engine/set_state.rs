@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
     Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
-    convergence,
     ledger::took_effect,
     member::{name_in, short},
     resolve,
@@ -19,6 +18,9 @@ use crate::{
 
 /// Text for a missing state.
 const NO_STATE: &str = "(unknown)";
+
+/// Maximum number of warnings of a group in the text of its gate.
+const MAX_NAMED_WARNINGS: usize = 10;
 
 /// Request to move an issue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -251,7 +253,8 @@ impl Workflow {
         };
         let gate = definition.gate_of(command).map(|state| &state.name);
         let alone = (issue.relations.as_ref()).is_some_and(|r| {
-            r.parent.is_none()
+            !r.truncated
+                && r.parent.is_none()
                 && r.sub_issues.is_empty()
                 && r.blocked_by.is_empty()
                 && r.blocking.is_empty()
@@ -263,11 +266,11 @@ impl Workflow {
             return Ok(None);
         }
         let group = self.group(&issue.id).await?;
-        let found = convergence(definition, &group.issues, gate)?;
+        let found = group.convergence(definition, gate)?;
         if found.converged {
             return Ok(None);
         }
-        let waits: Vec<String> = found
+        let mut waits: Vec<String> = found
             .blocking
             .iter()
             .map(|blocker| {
@@ -276,6 +279,17 @@ impl Workflow {
                 format!("{id} ({})", one_line(state))
             })
             .collect();
+        let hint = match waits.is_empty() {
+            true => "retry once all issues of the group can be read".to_owned(),
+            false => {
+                format!("first work on the issues that are behind, or move them to {gate}")
+            }
+        };
+        if found.truncated {
+            waits.push("not all of its issues could be read".to_owned());
+            let unread = group.warnings.iter().take(MAX_NAMED_WARNINGS);
+            waits.extend(unread.map(|warning| one_line(&warning.message).into_owned()));
+        }
         let why = format!(
             "the group of {} is not at {gate}: {}",
             short(&issue.id),
@@ -286,9 +300,7 @@ impl Workflow {
                 Precondition::Rule,
                 format!("cannot claim {}: {why}", short(&issue.id)),
             )
-            .with_hint(format!(
-                "first work on the issues that are behind, or move them to {gate}"
-            ))),
+            .with_hint(hint)),
             _ => Ok(Some(Warning::new(why))),
         }
     }

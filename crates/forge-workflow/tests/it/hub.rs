@@ -201,6 +201,8 @@ async fn group_of_over_200_issues_is_marked_truncated() {
         let view = hub.flow.group(&hub.id(numbers[seed])).await.unwrap();
         let case = format!("{count} from {seed}: {:?}", view.warnings);
         assert_eq!(view.group.truncated, count > MAX_GROUP, "{case}");
+        let found = view.convergence(hub.flow.definition(), "Backlog").unwrap();
+        assert_eq!(found.converged, count <= MAX_GROUP, "{case}");
         assert_eq!(view.group.members.len(), MAX_GROUP, "{case}");
         assert!(view.group.members.contains(&hub.id(numbers[seed])));
         // The maximum group size bounds the number of reads, with ten issues in each query.

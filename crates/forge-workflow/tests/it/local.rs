@@ -81,6 +81,17 @@ impl Stage {
         self.flow.state_of(&issue).unwrap_or_default()
     }
 
+    /// Damages an issue, so that it cannot be read.
+    pub fn damage(&self, number: u64) {
+        let name = format!("refs/forge/issues/{number}");
+        let status = Command::new("git")
+            .current_dir(&self.path)
+            .args(["update-ref", &name, "refs/heads/main"])
+            .status()
+            .unwrap();
+        assert!(status.success(), "{name}");
+    }
+
     /// Returns the number of events of an issue, including the root.
     pub fn events(&self, number: u64) -> usize {
         let name = format!("refs/forge/issues/{number}");

@@ -3,7 +3,7 @@
 use forge_core::model::{EditIssue, IssueReason, IssueState, NewIssue, SetChange};
 use forge_workflow::{
     ClaimGuarantee, ClaimRequest, ConvergenceGate, Definition, LabelStore, MoveRequest,
-    PickRequest, Workflow, WorkflowValue,
+    PickRequest, Recommendation, Workflow, WorkflowValue,
 };
 
 use crate::local::{Stage, child, in_state};
@@ -400,6 +400,43 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
     }
 }
 
+/// The unreadable issue is a blocker, whose link the other issue has, or a sub-issue, which has the
+/// link itself.
+#[tokio::test]
+async fn group_with_an_unreadable_issue_has_not_converged() {
+    for is_blocker in [true, false] {
+        let mut definition = Definition::preset("ralph").unwrap();
+        definition.convergence_gate = ConvergenceGate::Block;
+        let stage = Stage::with(definition).await;
+        let lost = stage.issue("Research Needed").await;
+        let mut ready = in_state("Ready for Plan");
+        if is_blocker {
+            ready.blocked_by = vec![lost.clone()];
+        }
+        let ready = stage.open(ready).await;
+        if !is_blocker {
+            let mut edit = EditIssue::default();
+            edit.parent = Some(Some(ready.clone()));
+            stage.repo.edit_issue(&lost, &edit).await.unwrap();
+        }
+        stage.damage(1);
+        let found = stage.flow.convergence(&ready, "Ready for Plan").await;
+        let (found, view) = found.unwrap();
+        assert!(found.truncated && view.group.truncated);
+        assert_eq!((found.converged, found.ready, found.total), (false, 1, 1));
+        assert_eq!(found.recommendation, Recommendation::Wait);
+        let (position, _) = stage.flow.position(&ready).await.unwrap();
+        assert_eq!(position.recommendation, Recommendation::Wait);
+        assert!(!position.convergence.met);
+        let claim = stage.flow.claim(&ready, &ClaimRequest::new("plan")).await;
+        let e = claim.unwrap_err();
+        let why = "the group of #2 is not at Ready for Plan: not all of its issues could be read";
+        assert!(e.message().contains(why), "{e}");
+        assert!(e.message().contains("#1"), "{e}");
+        assert_eq!(stage.state(&ready).await, "Ready for Plan");
+    }
+}
+
 #[tokio::test]
 async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
     let stage = Stage::new().await;
@@ -735,6 +772,24 @@ async fn parent_advances_to_the_last_common_gate() {
         again.skipped[0].reason,
         "it is already at the gate, or past it"
     );
+}
+
+#[tokio::test]
+async fn parent_with_an_unreadable_child_stays() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let one = stage.open(child("In Review", &parent)).await;
+    stage.open(child("Research Needed", &parent)).await;
+    stage.damage(3);
+    let report = stage.flow.advance_parent(&one, false).await.unwrap();
+    assert!(report.advanced.is_empty(), "{report:?}");
+    assert_eq!(
+        report.skipped[0].reason,
+        "not all of its sub-issues could be read"
+    );
+    let warned = report.warnings.iter().any(|w| w.message.contains("#3"));
+    assert!(warned, "{:?}", report.warnings);
+    assert_eq!(stage.state(&parent).await, "Backlog");
 }
 
 #[tokio::test]

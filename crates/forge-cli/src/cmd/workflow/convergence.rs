@@ -5,8 +5,8 @@ use forge::workflow::Convergence;
 use forge_core::{Result, text};
 
 use super::shared::{
-    IssueArg, count, fields, issue_json, issue_name, json_or_null, selection, state_word, warn,
-    word,
+    IssueArg, NOT_ALL_READ, count, fields, issue_json, issue_name, json_or_null, selection,
+    state_word, warn, word,
 };
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
@@ -36,6 +36,7 @@ fields! {
         "recommendation", |c| Json::text(word(c.recommendation));
         "targetState", |c| Json::text(&c.target_state);
         "total", |c| count(c.total);
+        "truncated", |c| Json::Bool(c.truncated);
 }
 
 /// Prints the convergence of the issue's group.
@@ -73,6 +74,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) 
                 let name = issue_name(&blocker.id, &id.repo);
                 let line = format!("{name}: {state}, {behind}");
                 ctx.ui.line(&text::one_line(&line))?;
+            }
+            if found.truncated {
+                ctx.ui.line(NOT_ALL_READ)?;
             }
         }
     }

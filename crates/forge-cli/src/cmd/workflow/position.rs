@@ -5,8 +5,8 @@ use forge::workflow::{GroupView, Member, Position};
 use forge_core::{RepoId, Result, model::IssueId, text};
 
 use super::shared::{
-    IssueArg, fields, id_json, issue_json, issue_name, json_or_null, member_json, selection,
-    state_word, warn, word,
+    IssueArg, NOT_ALL_READ, fields, id_json, issue_json, issue_name, json_or_null, member_json,
+    selection, state_word, warn, word,
 };
 use crate::{
     args::output::JsonArgs,
@@ -134,6 +134,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         "recommendation",
         vec![word(position.recommendation).to_owned()],
     );
+    if group.group.truncated {
+        page.push_str(NOT_ALL_READ);
+        page.push('\n');
+    }
     ctx.ui.page(&format!(
         "{page}\n{}",
         member_table(ctx, &group.issues, &id.repo)
