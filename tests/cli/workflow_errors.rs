@@ -231,7 +231,8 @@ fn advance_without_a_goal_is_refused() {
 
 #[test]
 fn labels_store_without_init_suggests_init() {
-    let world = World::with_issues(1);
+    let world = World::with_issues(2);
+    world.edit("2", &["--parent", "1"]);
     world.set("workflow.store", "labels");
     for args in [
         &[
@@ -242,12 +243,16 @@ fn labels_store_without_init_suggests_init() {
             "-c",
             "triage",
         ][..],
+        &["workflow", "claim", "1", "-c", "research"],
+        &["workflow", "advance", "1", "--to", "In Review"],
         &["issue", "edit", "1", "--estimate", "M"],
         &["issue", "create", "-t", "One", "-b", "", "--estimate", "M"],
     ] {
         let out = world.now(args).output().exits(1);
         let _ = out.says("make what the workflow needs: forge workflow init");
     }
+    let out = world.workflow_fails(&["advance", "1", "--to", "In Review"], 1);
+    let _ = out.says("#2: Failed to update: no label is called '");
 }
 
 #[test]

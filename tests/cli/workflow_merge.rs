@@ -205,6 +205,20 @@ fn r_000_24_reconcile_twice_equals_once() {
 }
 
 #[test]
+fn merge_without_the_label_suggests_init() {
+    let world = World::with_issues(1);
+    open(&world, "one", &["1"]);
+    world.set("workflow.store", "labels");
+    let init = "make what the workflow needs: forge workflow init";
+    let _ = merge(&world, "1").says(init);
+    let _ = world.workflow_fails(&["reconcile", "1"], 1).says(init);
+    let failed = world.now(&["workflow", "reconcile", "1", "--json"]);
+    let failed = failed.output().exits(1).json();
+    let reason = failed["failed"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains(init), "{reason}");
+}
+
+#[test]
 fn reconcile_without_a_store_only_closes_issues() {
     let world = World::with_issues(1);
     open(&world, "one", &["1"]);

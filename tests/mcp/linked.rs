@@ -333,6 +333,16 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
 }
 
 #[test]
+fn move_without_the_label_suggests_init() {
+    let world = world("main", "Fixes #1.");
+    keep_states(&world.scratch, "");
+    let merged = merge(&mut world.server(MODERN, &["--write"]));
+    let reason = merged["linked_issues_failed"][0]["reason"].as_str();
+    let init = "; make what the workflow needs; in a terminal: forge workflow init";
+    assert!(reason.unwrap().ends_with(init), "{merged}");
+}
+
+#[test]
 fn repeated_merge_moves_no_issue_further() {
     let world = staged("main");
     keep_states(

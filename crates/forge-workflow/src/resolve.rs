@@ -261,10 +261,18 @@ pub(crate) fn check_strict_transition(
     if from == to.state || follows || is_free {
         return Ok(());
     }
-    let next = match from.next.is_empty() {
-        true => "none".to_owned(),
-        false => from.next.join(", "),
-    };
+    if from.next.is_empty() {
+        let message = format!(
+            "{} does not follow {}: no state does",
+            to.state.name, from.name
+        );
+        let hint = match definition.strict_transitions {
+            true => Hint::new("reopen the issue, and clear its state first"),
+            false => Hint::new("set the state without a handoff, which also reopens the issue"),
+        };
+        return Err(Error::precondition(Precondition::Rule, message).with_hint(hint));
+    }
+    let next = from.next.join(", ");
     let message = format!(
         "{} does not follow {}: the next states are {next}",
         to.state.name, from.name
@@ -576,6 +584,8 @@ mod tests {
         check(&ralph, "In Progress", "__COMPLETE__", "impl").unwrap();
         check(&ralph, "Backlog", "__ESCALATE__", "impl").unwrap();
         check(&ralph, "In Review", "In Review", "impl").unwrap();
-        assert!(check(&ralph, "Done", "__ESCALATE__", "impl").is_err());
+        let e = check(&ralph, "Done", "__ESCALATE__", "impl").unwrap_err();
+        let hint = e.hint().unwrap().text();
+        assert_eq!(hint, "reopen the issue, and clear its state first");
     }
 }

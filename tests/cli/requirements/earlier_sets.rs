@@ -398,7 +398,10 @@ pub const CORRECTIONS: &[Row] = &[
     (
         "C-001-11",
         "a state past the target counts as reached",
-        None,
+        Some(
+            "There is no option `exact`: an issue past the target waits for nobody, so no decision \
+             differs with it.",
+        ),
     ),
     ("C-001-12", "when to proceed, to wait and to escalate", None),
     (
@@ -424,7 +427,8 @@ pub const CORRECTIONS: &[Row] = &[
     ),
     (
         "C-001-18",
-        "global intents are legal from every state; strict transitions are off by default",
+        "global intents are legal from every state that is not an end; strict transitions are off by \
+         default",
         None,
     ),
     (

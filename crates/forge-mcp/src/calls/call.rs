@@ -21,7 +21,7 @@ use super::{
     confirm::{self, ConfirmationRequest},
     route::{ToolError, ToolSpec},
 };
-use crate::content::{Cleaner, MAX_MESSAGE_CHARS};
+use crate::content::{Clean, Cleaner, MAX_MESSAGE_CHARS};
 
 /// Maximum number of pages that are searched for a comment.
 const MAX_COMMENT_PAGES: usize = 100;
@@ -116,6 +116,21 @@ impl CallContext {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
             None => e.message().to_owned(),
         }
+    }
+
+    /// Returns the reason why one of several objects stays as it is, with the recovery. Each is cut
+    /// to `most` characters.
+    pub fn reason(&self, why: &str, hint: Option<&Hint>, most: usize) -> Clean {
+        let why = self.cleaner.line(why).cut(most);
+        let Some(hint) = hint else {
+            return why;
+        };
+        let advice = Advice::of(hint, &self.about(), &self.cleaner, most);
+        let mut text = format!("{}; {}", why.as_data(), advice.line.as_data());
+        if let Some(call) = &advice.call {
+            text.push_str(&format!(": {call}"));
+        }
+        self.cleaner.line(&text)
     }
 
     fn note(&self, change: impl FnOnce(&mut HintContext)) {

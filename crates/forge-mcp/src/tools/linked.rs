@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::workflow_parts::state;
 use crate::{
     calls::{CallContext, PullTarget},
-    content::{Clean, Cleaner, issue_id},
+    content::{Clean, Cleaner, MAX_MESSAGE_CHARS, issue_id},
 };
 
 /// The plan for the linked issues of a pull request, with the workflow that moves them.
@@ -145,7 +145,7 @@ impl LinkedIssuesOut {
         let listed = |of: &[LeftIssue]| -> Vec<LeftIssueOut> {
             let left = of.iter().map(|left| LeftIssueOut {
                 issue: call.cleaner.line(&left.issue),
-                reason: call.cleaner.line(&left.reason),
+                reason: call.reason(&left.reason, left.hint.as_ref(), MAX_MESSAGE_CHARS),
             });
             left.collect()
         };

@@ -76,7 +76,7 @@ struct FailedOut {
 
 /// Maximum number of issues in a question; the others are counted.
 const MAX_NAMED: usize = 20;
-/// Maximum length of one issue's error, in characters.
+/// Maximum length of one issue's error, and of its recovery, in characters.
 const MAX_ERROR: usize = 400;
 
 impl Tool for WorkflowAdvance {
@@ -245,7 +245,7 @@ fn answer(
     });
     let errors = report.errors.iter().map(|failed| FailedOut {
         issue: issue_name(call, &failed.id, of),
-        error: call.cleaner.line(&failed.error).cut(MAX_ERROR),
+        error: call.reason(&failed.error, Some(&failed.hint), MAX_ERROR),
     });
     let (advanced, advanced_left_out) = first(advanced.collect());
     let (skipped, skipped_left_out) = first(skipped.collect());

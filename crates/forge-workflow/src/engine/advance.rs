@@ -2,7 +2,7 @@
 //! gate.
 
 use forge_core::{
-    Error, Precondition, Result, Warning,
+    Error, Hint, Precondition, Result, Warning,
     model::{Issue, IssueFields, IssueId},
     text::one_line,
 };
@@ -58,8 +58,10 @@ pub struct AdvancedIssue {
 pub struct FailedIssue {
     /// The issue.
     pub id: IssueId,
-    /// The error with its recovery.
+    /// The error.
     pub error: String,
+    /// The recovery.
+    pub hint: Hint,
 }
 
 impl Workflow {
@@ -152,7 +154,7 @@ impl Workflow {
         for (sheet, issue) in read {
             match sheet {
                 Ok(sheet) => sheets.push(sheet),
-                Err(e) => report.errors.push(failed(&issue.id, e.message())),
+                Err(e) => report.errors.push(failed_with(&issue.id, e)),
             }
         }
         sheets
@@ -383,7 +385,8 @@ impl Workflow {
             report.advanced = moves;
             return Ok(());
         }
-        let results = self.ledger.swap_all(&writes).await?;
+        let results = self.ledger.swap_all(&writes).await;
+        let results = results.map_err(super::with_setup)?;
         for ((moved, (sheet, _, entry)), result) in moves.into_iter().zip(&writes).zip(results) {
             match result {
                 Ok(TrailSwap::Written(outcome)) if took_effect(&outcome.ingestion) => {
@@ -392,7 +395,7 @@ impl Workflow {
                             report.advanced.push(moved);
                             report.warnings.extend(outcome.warnings);
                         }
-                        Err(e) => report.errors.push(failed(&moved.id, e.message())),
+                        Err(e) => report.errors.push(failed_with(&moved.id, e)),
                     }
                 }
                 Ok(TrailSwap::Written(_)) => {
@@ -403,7 +406,7 @@ impl Workflow {
                     let why = "somebody else changed it meanwhile";
                     report.errors.push(failed(&moved.id, why));
                 }
-                Err(e) => report.errors.push(failed(&moved.id, e.message())),
+                Err(e) => report.errors.push(failed_with(&moved.id, e)),
             }
         }
         Ok(())
@@ -417,11 +420,23 @@ fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
 }
 
 fn failed(id: &IssueId, why: &str) -> FailedIssue {
+    let retry = format!(
+        "retry advance, or move {} by itself with set-state",
+        short(id)
+    );
     FailedIssue {
         id: id.clone(),
-        error: format!(
-            "Failed to update: {why}. Recovery: retry advance, or move {} by itself with set-state",
-            short(id)
-        ),
+        error: format!("Failed to update: {why}"),
+        hint: retry.into(),
     }
+}
+
+/// Like [`failed`], with the recovery of the error if it has one.
+fn failed_with(id: &IssueId, e: Error) -> FailedIssue {
+    let e = super::with_setup(e);
+    let mut failed = failed(id, e.message());
+    if let Some(hint) = super::hint_of_one(&e) {
+        failed.hint = hint;
+    }
+    failed
 }

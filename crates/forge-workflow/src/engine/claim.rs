@@ -185,7 +185,10 @@ impl Workflow {
             };
             let entry = TrailEntry::new(event, req.reason);
             let written = match promise {
-                ClaimGuarantee::Exclusive => self.ledger.swap(&sheet, edit, &entry).await?,
+                ClaimGuarantee::Exclusive => {
+                    let written = self.ledger.swap(&sheet, edit, &entry).await;
+                    written.map_err(with_setup)?
+                }
                 promise => {
                     self.write_and_read_back(&sheet, edit, &entry, promise)
                         .await?
@@ -445,7 +448,8 @@ impl Workflow {
                 merge: None,
             };
             let entry = TrailEntry::new(event, Some(reason.unwrap_or("released")));
-            if let TrailSwap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
+            let written = self.ledger.swap(&sheet, edit, &entry).await;
+            if let TrailSwap::Written(outcome) = written.map_err(with_setup)? {
                 return Ok(finish_move(outcome, change));
             }
         }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use forge_core::{
-    Capability, Error, ErrorKind, PageReq, PrKey, Repo, Result, Support, Timestamp,
+    Capability, Error, ErrorKind, Hint, PageReq, PrKey, Repo, Result, Support, Timestamp,
     locator::Hosts,
     mentions::{MentionTarget, mentions},
     model::{
@@ -20,7 +20,7 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{MAX_ATTEMPTS, MAX_CONCURRENT_REQUESTS, Workflow, with_setup};
+use super::{MAX_ATTEMPTS, MAX_CONCURRENT_REQUESTS, Workflow, hint_of_one, with_setup};
 use crate::{
     ClaimGuarantee, CommentLedger, IssueTrail, Ledger, MergeRef, Terminal, TrailEntry, TrailEvent,
     TrailSwap,
@@ -89,6 +89,26 @@ pub struct LeftIssue {
     pub issue: String,
     /// The reason.
     pub reason: String,
+    /// The recovery of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Hint>,
+}
+
+impl LeftIssue {
+    fn new(issue: String, reason: impl Into<String>) -> Self {
+        Self {
+            issue,
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+
+    fn failed(issue: String, e: &Error) -> Self {
+        Self {
+            hint: hint_of_one(e),
+            ..Self::new(issue, e.message())
+        }
+    }
 }
 
 /// Plan for the issues that a pull request closes.
@@ -120,10 +140,8 @@ impl MergePlan {
     #[must_use]
     pub fn left_alone(mut self, why: &str) -> Self {
         let steps = std::mem::take(&mut self.steps);
-        self.skipped.extend(steps.into_iter().map(|step| LeftIssue {
-            issue: step.name,
-            reason: why.to_owned(),
-        }));
+        let skipped = steps.into_iter().map(|step| LeftIssue::new(step.name, why));
+        self.skipped.extend(skipped);
         self
     }
 }
@@ -192,10 +210,8 @@ impl<'w> MergeEffects<'w> {
         // A late plan is limited below, so that repeating it reaches every issue.
         if !plan.is_late && linked.len() > MAX_LINKED_ISSUES {
             let others = linked.split_off(MAX_LINKED_ISSUES);
-            plan.skipped.extend(others.iter().map(|issue| LeftIssue {
-                issue: name_of(&issue.id, pull),
-                reason: NOT_NAMED.to_owned(),
-            }));
+            let left = |issue: &ClosingIssue| LeftIssue::new(name_of(&issue.id, pull), NOT_NAMED);
+            plan.skipped.extend(others.iter().map(left));
         }
         let foreign =
             |issue: &ClosingIssue| issue.id.repo.comparison_key() != pull.id.repo.comparison_key();
@@ -208,16 +224,13 @@ impl<'w> MergeEffects<'w> {
             let name = name_of(&issue.id, pull);
             match &info {
                 Some(Err(e)) => plan.failed.push(LeftIssue {
-                    issue: name,
-                    reason: format!("the repository could not be read: {}", message_with_hint(e)),
+                    reason: format!("the repository could not be read: {}", e.message()),
+                    ..LeftIssue::failed(name, e)
                 }),
                 // The forge decides about issues of other repositories.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.why_not(&issue.id, pull, info) {
-                    Some(reason) => plan.skipped.push(LeftIssue {
-                        issue: name,
-                        reason,
-                    }),
+                    Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
                     None => wanted.push((issue, name)),
                 },
                 None => wanted.push((issue, name)),
@@ -242,23 +255,14 @@ impl<'w> MergeEffects<'w> {
         for (step, name) in found {
             match step {
                 Ok(Ok(step)) => plan.steps.push(step),
-                Ok(Err(reason)) => plan.skipped.push(LeftIssue {
-                    issue: name,
-                    reason,
-                }),
-                Err(e) => plan.failed.push(LeftIssue {
-                    issue: name,
-                    reason: message_with_hint(&e),
-                }),
+                Ok(Err(reason)) => plan.skipped.push(LeftIssue::new(name, reason)),
+                Err(e) => plan.failed.push(LeftIssue::failed(name, &e)),
             }
         }
         if plan.steps.len() > MAX_LINKED_ISSUES {
             let others = plan.steps.split_off(MAX_LINKED_ISSUES);
-            plan.skipped
-                .extend(others.into_iter().map(|step| LeftIssue {
-                    issue: step.name,
-                    reason: NOT_NAMED.to_owned(),
-                }));
+            let left = |step: MergeStep| LeftIssue::new(step.name, NOT_NAMED);
+            plan.skipped.extend(others.into_iter().map(left));
         }
         Ok(plan)
     }
@@ -279,17 +283,16 @@ impl<'w> MergeEffects<'w> {
             let PrKey::Record(uri) = &issue.id.key else {
                 return true;
             };
-            let left = |reason: String| LeftIssue {
-                issue: name.clone(),
-                reason,
-            };
             match &listed {
                 Ok(listed) if listed.contains(uri) => return true,
-                Ok(_) => plan.skipped.push(left(UNLISTED.to_owned())),
-                Err(e) => plan.failed.push(left(format!(
-                    "the issues of the repository could not be listed: {}",
-                    message_with_hint(e)
-                ))),
+                Ok(_) => plan.skipped.push(LeftIssue::new(name.clone(), UNLISTED)),
+                Err(e) => plan.failed.push(LeftIssue {
+                    reason: format!(
+                        "the issues of the repository could not be listed: {}",
+                        e.message()
+                    ),
+                    ..LeftIssue::failed(name.clone(), e)
+                }),
             }
             false
         });
@@ -316,14 +319,10 @@ impl<'w> MergeEffects<'w> {
             .collect::<Vec<_>>()
             .await;
         for (result, step) in done {
-            let left = |reason: String| LeftIssue {
-                issue: step.name.clone(),
-                reason,
-            };
             match result {
                 Ok(None) => report.transitioned.push(step),
-                Ok(Some(reason)) => report.skipped.push(left(reason)),
-                Err(e) => report.failed.push(left(message_with_hint(&e))),
+                Ok(Some(reason)) => report.skipped.push(LeftIssue::new(step.name, reason)),
+                Err(e) => report.failed.push(LeftIssue::failed(step.name, &e)),
             }
         }
         report
@@ -729,12 +728,4 @@ fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
 fn too_slow() -> Error {
     let message = "it was not read, because reading the linked issues took too long";
     Error::new(ErrorKind::Protocol, message).with_hint("close the issue by hand if it is done")
-}
-
-/// Returns the error message with its recovery.
-fn message_with_hint(error: &Error) -> String {
-    match error.hint() {
-        Some(hint) => format!("{}; {hint}", error.message()),
-        None => error.message().to_owned(),
-    }
 }

@@ -196,6 +196,16 @@ pub fn with_setup(e: Error) -> Error {
     e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
+/// Returns the hint of an error about one of several issues. An action that repeats the call or is
+/// an operation on an issue is left out, because the call is about another object.
+fn hint_of_one(e: &Error) -> Option<Hint> {
+    let hint = e.hint()?;
+    Some(match hint.action().map(Action::call) {
+        Some(Call::Again | Call::Op(_)) => Hint::from(hint.text()),
+        _ => hint.clone(),
+    })
+}
+
 /// Returns the error after too many conflicting writes.
 fn crowded(id: &IssueId) -> Error {
     let kind = ErrorKind::Conflict {

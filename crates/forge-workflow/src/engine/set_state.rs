@@ -306,11 +306,14 @@ impl Workflow {
     }
 }
 
-/// Adds to the hint that the state is the argument to change.
+/// Adds to the hint that the state is the argument to change. A constant hint names no states,
+/// because none follows.
 pub(super) fn name_state(error: Error) -> Error {
     match error.hint().cloned() {
-        Some(hint) => error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State))),
-        None => error,
+        Some(hint) if !hint.is_constant() => {
+            error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State)))
+        }
+        _ => error,
     }
 }
 

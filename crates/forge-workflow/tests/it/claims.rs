@@ -350,8 +350,10 @@ async fn unindexed_moves_and_renewals_report_no_change() {
     let report = report.unwrap();
     assert!(report.advanced.is_empty(), "{report:?}");
     assert_eq!(report.errors[0].id, part);
-    let why = "Failed to update: its record is stored, but no index shows it. Recovery: ";
-    assert!(report.errors[0].error.starts_with(why), "{report:?}");
+    let why = "Failed to update: its record is stored, but no index shows it";
+    assert_eq!(report.errors[0].error, why);
+    let hint = report.errors[0].hint.text();
+    assert!(hint.starts_with("retry advance, or move #2"), "{hint}");
     let mine = claim(&flow, &part, "holder").await.unwrap();
     ledger.fail(&[Fault::Unseen]);
     let renewed = flow.heartbeat(&part, &mine).await.unwrap();

@@ -55,10 +55,11 @@ pub(super) async fn apply(
     if !merge.already_merged {
         judged.state = PrState::Open;
     }
-    let report = match effects.plan(&judged).await {
+    let mut report = match effects.plan(&judged).await {
         Ok(plan) => effects.apply(&pull, plan).await,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
+    tell_recovery(ctx, &mut report);
     for line in lines(&report) {
         ctx.ui.note(&line);
     }
@@ -154,6 +155,16 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     let line = |step: &MergeStep| format!("{did}: {}", step.in_words());
     let lines = report.transitioned.iter().map(line);
     lines.map(|l| text::one_line(&l).into_owned()).collect()
+}
+
+/// Adds the recovery to the reason of each failed issue.
+pub(crate) fn tell_recovery(ctx: &Ctx, report: &mut MergeReport) {
+    for left in &mut report.failed {
+        if let Some(hint) = left.hint.take() {
+            let advice = ctx.ui.advice(&hint);
+            left.reason.push_str(&format!("; {advice}"));
+        }
+    }
 }
 
 /// Prints the issues that stayed unchanged, with the reasons. Failures are warnings.

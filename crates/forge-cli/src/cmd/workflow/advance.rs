@@ -84,7 +84,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> R
         confirmed = Some(plan.advanced.into_iter().map(|moved| moved.id).collect());
     }
     let confirmed = confirmed.as_deref();
-    let report = advance(&workflow, &id, args, args.dry_run, confirmed).await?;
+    let mut report = advance(&workflow, &id, args, args.dry_run, confirmed).await?;
+    for failed in &mut report.errors {
+        let advice = ctx.ui.advice(&failed.hint);
+        failed.error.push_str(&format!(". Recovery: {advice}"));
+    }
     warn(ctx, &report.warnings);
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,

@@ -63,10 +63,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     let effects = MergeEffects::new(selected.repo.clone(), workflow.as_ref(), hosts);
     let effects = effects.closing_left_open();
     let plan = effects.plan(&pull).await?;
-    let report = match args.dry_run {
+    let mut report = match args.dry_run {
         true => as_report(plan),
         false => effects.apply(&pull, plan).await,
     };
+    merged_issues::tell_recovery(ctx, &mut report);
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
         None => {
