@@ -60,7 +60,7 @@ pub enum Quote<'a> {
         /// The prefix, such as `> `.
         prefix: &'a str,
     },
-    /// One line between double quotes. Tabs and line ends become spaces, double quotes single ones.
+    /// A line between double quotes. Tabs and line ends become spaces, double quotes single ones.
     Inline,
     /// Text for an HTML element, or for an attribute between double quotes.
     Html,

@@ -209,7 +209,7 @@ impl GitHub {
             .query_as(TokenChoice::Board, &text, &variables)
             .await;
         let data = answer.ok().and_then(|answer| answer.data);
-        // One of the two owners does not exist.
+        // No user or no organisation has that name.
         let listed = ["user", "organization"].iter().find_map(|owner| {
             let boards = data.as_ref()?.get(*owner)?.get("projectsV2")?;
             wire::Nodes::<wire::ListedBoard>::deserialize(boards).ok()

@@ -308,7 +308,7 @@ impl Definitions {
         applied(operations, subject, writers, fields, many)
     }
 
-    /// Whether a definition could not be read, and perhaps can be later.
+    /// Returns true if a definition could not be read, but a later read may succeed.
     pub fn has_failed(&self) -> bool {
         self.unread.iter().any(|it| !it.is_beyond_limit)
     }

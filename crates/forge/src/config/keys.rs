@@ -103,7 +103,9 @@ impl ValueType {
                 let words: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
                 format!("a list of {}", words.join(", "))
             }
-            Self::Paths => format!("a list of at most {MAX_LISTED} names, paths or globs without blanks"),
+            Self::Paths => {
+                format!("a list of at most {MAX_LISTED} names, paths or globs without blanks")
+            }
         }
     }
 
