@@ -209,7 +209,7 @@ impl GitHub {
             .query_as(TokenChoice::Board, &text, &variables)
             .await;
         let data = answer.ok().and_then(|answer| answer.data);
-        // No user or no organisation has that name.
+        // The owner is a user or an organisation, so one of the two fields is null.
         let listed = ["user", "organization"].iter().find_map(|owner| {
             let boards = data.as_ref()?.get(*owner)?.get("projectsV2")?;
             wire::Nodes::<wire::ListedBoard>::deserialize(boards).ok()
