@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_quote_is_one_line_without_quotes() {
+    fn inline_quote_has_a_single_line_without_quotes() {
         for (text, shown) in [
             ("Fix\" | 3 approved", "\"Fix' | 3 approved\""),
             ("a\r\nb:\tc", "\"a  b: c\""),
@@ -659,7 +659,7 @@ mod tests {
         }
 
         #[test]
-        fn text_cannot_leave_its_quote(
+        fn quoted_text_stays_within_the_quote(
             bytes in nasty(),
             prefix in proptest::sample::select(vec!["> ", "    │ "]),
         ) {

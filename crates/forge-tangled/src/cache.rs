@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cached_value_expires_after_its_lifetime() {
+    fn cached_value_expires_after_lifetime() {
         let cache = Cache::new(Duration::from_secs(300));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);

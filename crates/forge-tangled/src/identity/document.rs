@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn did_document_has_only_its_first_handle() {
+    fn did_document_has_first_handle_only() {
         for (aliases, handle) in [
             (
                 json!(["at://alice.test", "at://bob.test"]),

@@ -405,7 +405,7 @@ fn record_with_wrong_or_unknown_type_is_refused() {
 }
 
 #[test]
-fn record_is_checked_by_lexicons_of_its_protocol() {
+fn record_is_checked_by_lexicons_of_the_protocol() {
     let old = json!({
         "$type": "sh.tangled.repo.pull",
         "target": { "repo": "at://did:plc:a/sh.tangled.repo/3mkuuamwfj322", "branch": "main" },

@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_pattern_matches_only_its_path() {
+    fn sparse_pattern_matches_a_single_path() {
         assert_eq!(pattern("a b/c"), "/a b/c");
         assert_eq!(pattern("[x]*"), r"/\\[x\\]\\*");
         assert_eq!(pattern("a\"b\\c"), r#"/a\"b\\\\c"#);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn page_continues_after_its_last_row_was_deleted() {
+    fn page_continues_after_deleted_last_row() {
         let rows = [Row(3, "c"), Row(2, "b"), Row(2, "a"), Row(1, "d")];
         let (first, end) = page(&rows, None, 2, false);
         assert_eq!(first, rows[..2]);
