@@ -257,10 +257,9 @@ fn summary(out: &mut String) {
     );
     out.push_str(
         "\n`changeType` comes from the prefix of the title, else from a label, else from the files if \
-         all are of the same class, else from the prefix of the branch. If none applies, the type is \
-         `feature`. If the title begins with `Revert \"`, the type is `revert`. The labels of \
-         linked issues do not count, because only some sections read linked issues, and the summary \
-         does not depend on the sections that are shown.\n\n\
+         all are of the same class, else from the prefix of the branch, else from a label of an issue \
+         that the forge closes with the merge. If none applies, the type is `feature`. If the title \
+         begins with `Revert \"`, the type is `revert`.\n\n\
          | Type | Prefixes | Labels | All files are |\n|---|---|---|---|\n",
     );
     let mut seen = Vec::new();

@@ -37,8 +37,11 @@ use crate::{
     ticket::ReadTicket,
 };
 
-/// Fields that are read for every pull request.
-const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
+/// Fields that are read for every pull request: those of the verdict and of the summary.
+const ALWAYS: PrFields = VERDICT_FIELDS
+    .with(PrFields::STATS)
+    .with(PrFields::FILES)
+    .with(PrFields::LINKED_LABELS);
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
 /// Maximum number of issues that are read in full.
@@ -253,10 +256,7 @@ impl Gather<'_> {
                 self.wants(ContextSection::Reviews) || self.req.since.is_some(),
                 PrFields::REVIEWS,
             ),
-            (
-                self.wants_links(),
-                PrFields::LINKED_ISSUES | PrFields::COMMITS,
-            ),
+            (self.wants_links(), PrFields::COMMITS),
         ]
         .into_iter()
         .filter(|(wanted, _)| *wanted)
@@ -617,7 +617,13 @@ impl Gather<'_> {
             mut warnings,
         } = core;
         let mut errors = SectionErrors(errors);
-        for warning in std::mem::take(&mut pull.warnings) {
+        let is_shown = |warning: &Warning| {
+            self.wants_links() || warning.section != Some(ContextSection::LinkedIssues.name())
+        };
+        for warning in std::mem::take(&mut pull.warnings)
+            .into_iter()
+            .filter(is_shown)
+        {
             match warning.section {
                 Some(section) => {
                     errors.0.push(SectionError {
@@ -695,6 +701,7 @@ impl Gather<'_> {
         };
         pull.files = None;
         pull.commits = None;
+        pull.linked_issues.take_if(|_| !self.wants_links());
         let wants = |section| self.wants(section);
         let mut seen = Vec::new();
         warnings.retain(|w| {

@@ -118,14 +118,16 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
 const MAX_KEY_CHANGES: usize = 5;
 
 /// Returns the type of a change. The first of these decides: the prefix of the title, a label, the
-/// files, the prefix of the branch. The default is `feature`. The labels of linked issues do
-/// not count: only some sections read them, and the result must be the same for all sections.
+/// files, the prefix of the branch, a label of an issue that the forge closes with the merge. The
+/// default is `feature`.
 #[must_use]
 pub fn change_type(pull: &PullRequest) -> ChangeType {
+    let issues = pull.linked_issues.iter().flatten();
     by_title(&pull.title)
-        .or_else(|| by_labels(pull))
+        .or_else(|| by_labels(pull.labels.iter().map(|label| &label.name)))
         .or_else(|| by_files(pull.files.as_deref()?))
         .or_else(|| by_branch(&pull.head_branch))
+        .or_else(|| by_labels(issues.filter_map(|issue| issue.labels.as_ref()).flatten()))
         .unwrap_or(Feature)
 }
 
@@ -156,9 +158,9 @@ fn conventional(title: &str) -> Option<(&str, &str)> {
     Some((word, rest))
 }
 
-fn by_labels(pull: &PullRequest) -> Option<ChangeType> {
-    pull.labels.iter().find_map(|label| {
-        let name = label.name.to_lowercase();
+fn by_labels<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<ChangeType> {
+    names.find_map(|name| {
+        let name = name.to_lowercase();
         let name = ["kind", "type"]
             .iter()
             .find_map(|group| name.strip_prefix(group)?.strip_prefix(['/', ':']))
@@ -264,7 +266,7 @@ fn fact(file: &FileChange) -> String {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::model::Label;
+    use forge_core::model::{Label, LinkedIssue};
     use proptest::prelude::*;
 
     use super::*;
@@ -276,6 +278,9 @@ mod tests {
         pull.head_branch = branch.to_owned();
         pull.labels = labels.iter().map(|name| Label::new(*name, "")).collect();
         pull.files = Some(paths.iter().map(|path| file(path, 1, 1)).collect());
+        let mut issue = LinkedIssue::new(pull.id.repo.clone(), 7, "Slow start", "u");
+        issue.labels = Some(vec!["area/api".to_owned(), "type: performance".to_owned()]);
+        pull.linked_issues = Some(vec![issue]);
         change_type(&pull)
     }
 
@@ -298,8 +303,11 @@ mod tests {
         assert_eq!(kind("Add x", &[], &["Cargo.lock"], "fix/x"), Deps);
         let mixed = &["README.md", "src/a.rs"];
         assert_eq!(kind("Add x", &[], mixed, "fix/x"), Bugfix);
-        assert_eq!(kind("Add x", &[], mixed, "work"), Feature);
-        assert_eq!(kind("Add x", &[], &[], "fixture"), Feature);
+        assert_eq!(kind("Add x", &[], mixed, "work"), Perf);
+        assert_eq!(kind("Add x", &[], &[], "fixture"), Perf);
+        let mut bare = pull();
+        bare.title = "Add x".to_owned();
+        assert_eq!(change_type(&bare), Feature);
     }
 
     #[test]

@@ -496,7 +496,13 @@ pub(crate) fn pull(
     pull.linked_issues = list(
         p.closing_issues_references,
         wants(PrFields::LINKED_ISSUES),
-        |i| linked_issue(host, i),
+        |mut i| {
+            let labels = std::mem::take(&mut i.labels).into_vec();
+            let mut linked = linked_issue(host, i);
+            let names = labels.into_iter().map(|label| label.name);
+            linked.labels = wants(PrFields::LINKED_LABELS).then(|| names.collect());
+            linked
+        },
     );
     pull.auto_merge = p.auto_merge_request.map(auto_merge);
     pull.maintainer_can_modify = p.maintainer_can_modify;

@@ -600,7 +600,9 @@ fn low_rate_limit_leaves_optional_sections_out() {
 
 fn linked(number: u64) -> LinkedIssue {
     let (title, url) = (format!("Issue {number}"), format!("file:///r#{number}"));
-    LinkedIssue::new(crate::sample::pull().id.repo, number, title, url)
+    let mut issue = LinkedIssue::new(crate::sample::pull().id.repo, number, title, url);
+    issue.labels = Some(vec!["bug".to_owned()]);
+    issue
 }
 
 const OPERATIONS: [&str; 9] = [

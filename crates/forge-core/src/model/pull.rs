@@ -284,6 +284,9 @@ pub struct LinkedIssue {
     pub open: bool,
     /// URL of the issue's page.
     pub url: String,
+    /// The names of the labels. ([`PrFields::LINKED_LABELS`]; `None` if not read)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
 }
 
 impl LinkedIssue {
@@ -302,6 +305,7 @@ impl LinkedIssue {
             title: title.into(),
             open: true,
             url: url.into(),
+            labels: None,
         }
     }
 }
@@ -410,6 +414,9 @@ impl PrFields {
     /// Only the newest hundred comments, reviews and commits, on forges where reading all of them
     /// takes more requests.
     pub const NEWEST: Self = Self(1 << 26);
+    /// The issues that the merge closes, with the names of their labels. On GitHub, only the first
+    /// hundred issues have labels.
+    pub const LINKED_LABELS: Self = Self(1 << 8 | 1 << 27);
     /// Facts that a change needs. If a caller selects these when it finds the pull request, the
     /// change does not have to read the pull request again.
     pub const TO_CHANGE: Self = Self(1 << 28);

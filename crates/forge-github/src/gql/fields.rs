@@ -150,6 +150,9 @@ impl Section {
             Self::Threads => "ThreadNode",
             Self::Commits => "CommitNode",
             Self::Files => "FileNode",
+            Self::LinkedIssues if fields.contains(PrFields::LINKED_LABELS) => {
+                "IssueLink labels(first: 20) { nodes { name } }"
+            }
             Self::LinkedIssues => "IssueLink",
             Self::Projects => "ProjectItemNode",
             Self::LatestReviews => "ReviewNode",

@@ -10,7 +10,7 @@ use forge_core::{
 };
 use forge_git::CatFile;
 
-use super::warning_of;
+use super::{label_names, warning_of};
 use crate::{
     Local,
     store::{Pull, PullRead},
@@ -49,6 +49,11 @@ impl Local {
         }
         let mut missing = Vec::new();
         let read = self.store.read_issues(cat, &numbers).await?;
+        let mut issues = read.iter().flatten().flatten();
+        let book = match issues.any(|issue| !issue.snapshot.labels.is_empty()) {
+            true => self.store.labels(cat).await.map(|l| Some(l.book)),
+            false => Ok(None),
+        };
         for (number, read) in numbers.iter().zip(read) {
             match read {
                 Some(Ok(issue)) => {
@@ -56,6 +61,7 @@ impl Local {
                     let url = IssueId::number(repo.clone(), number).to_string();
                     let mut found = LinkedIssue::new(repo, number, &issue.snapshot.title, url);
                     found.open = issue.snapshot.state == IssueState::Open;
+                    found.labels = Some(label_names(&issue.snapshot.labels, &book));
                     linked.push(found);
                 }
                 Some(Err(e)) => warnings.push(warning_of(&e).of_section("linked_issues")),

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use forge_core::{
     Issues, PageReq, PullRequests, Warning,
     model::{
-        CreatePull, EditPull, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
-        NewIssue, PrFields, SetIssueState,
+        CreatePull, EditIssue, EditPull, Issue, IssueFields, IssueFilter, IssueId, IssueQuery,
+        IssueState, NewIssue, PrFields, SetIssueState,
     },
 };
 use forge_local::Local;
@@ -124,6 +124,9 @@ async fn closing_words_link_issues() {
     }
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 3), &close).await.unwrap();
+    let mut label = EditIssue::default();
+    label.labels.add = vec!["bug".to_owned()];
+    local.edit_issue(&id(&local, 4), &label).await.unwrap();
     repo.branch("topic", "new.txt", "new\n");
     let mut req = CreatePull::new("topic", "T");
     req.description = format!(
@@ -133,6 +136,8 @@ async fn closing_words_link_issues() {
     let made = local.create(local.id(), &req).await.unwrap().value;
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let linked: Vec<_> = view.linked_issues.unwrap();
+    let labels = linked.iter().flat_map(|i| i.labels.iter().flatten());
+    assert_eq!(labels.collect::<Vec<_>>(), ["bug"]);
     let linked: Vec<_> = linked.iter().map(|i| (i.number, i.open)).collect();
     assert_eq!(linked, [(3, false), (1, true), (4, true), (5, true)]);
     let said = |warnings: &[Warning]| -> Vec<String> {
