@@ -209,7 +209,7 @@ const CONFIG_KEYS: &[(&str, &str, Option<&str>)] = &[
     (
         "summary.critical_paths",
         "context.summary.critical_paths",
-        Some("migrations migration auth security payment payments secrets"),
+        Some("migrations migration auth security payment payments **/secrets**"),
     ),
 ];
 
@@ -876,6 +876,38 @@ fn c_002_10_strongest_relationship_wins() {
     let linked: Vec<String> = linked.map(|l| of(l).replace('"', "")).collect();
     // #1 is a pull request, #7 does not exist, and #2 is the pull request itself.
     assert_eq!(linked, ["closes #7 null", "related #1 pull_request"]);
+}
+
+#[test]
+fn c_002_10_pull_in_title_or_commit_is_no_issue() {
+    let world = World::with_pull();
+    let hub = Hub::with_pull();
+    for (number, title, message) in [("2", "Follow-up to #1", "a"), ("3", "b", "Undo #1")] {
+        let head = format!("topic-{number}");
+        let files = [("src/a.rs", Some(title))];
+        world.git.commit(&head, message, &files);
+        world
+            .forge(&["pr", "create", "-H", &head, "-t", title, "-b", ""])
+            .ok();
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, &head, &files, message);
+        let pull = PullSeed {
+            author: "grace",
+            title,
+            head: &head,
+            ..PullSeed::default()
+        };
+        assert_eq!(seed.open_pull(REPO, &pull).to_string(), number);
+        drop(seed);
+        let asked = [number, "--json", "linkedIssues"];
+        for found in [world.context(&asked), hub.context(&asked)] {
+            let item = &found["linkedIssues"][0];
+            assert_eq!(
+                (&item["key"], &item["type"]),
+                (&json!("#1"), &json!("pull_request"))
+            );
+        }
+    }
 }
 
 #[test]

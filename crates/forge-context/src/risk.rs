@@ -66,9 +66,9 @@ pub const MEDIUM_CHANGE_LINES: u64 = 200;
 /// Number of files above which a change touches many files.
 pub const MANY_FILES: u64 = 20;
 
-/// Directories and file names (without extension) in which a mistake is costly. Only whole segments
-/// of a path match, regardless of case: `auth/login.rs` and `src/auth.rs` match, `author.rs` does
-/// not.
+/// Directories and file names (without extension) in which a mistake is costly, and one glob. Only
+/// whole segments of a path match, regardless of case: `auth/login.rs` and `src/auth.rs` match,
+/// `author.rs` does not.
 pub const CRITICAL_SEGMENTS: &[&str] = &[
     "migrations",
     "migration",
@@ -76,7 +76,7 @@ pub const CRITICAL_SEGMENTS: &[&str] = &[
     "security",
     "payment",
     "payments",
-    "secrets",
+    "**/secrets**",
 ];
 
 /// The rules: name, points and condition. Only the larger one of the first two rules counts.
@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn c_002_6_critical_paths_match_whole_segments() {
-        for path in ["src/auth.rs", "Security/x", "a/payments/b", "x/secrets.yml"] {
+        let named = ["src/auth.rs", "Security/x", "a/payments/b", "x/secrets.yml"];
+        for path in named.into_iter().chain(["deploy/secrets-prod.yaml"]) {
             assert!(RiskLimits::default().is_critical(path), "{path}");
         }
         for path in ["src/author.rs", "config/Config.toml", "insecurity/x", ""] {

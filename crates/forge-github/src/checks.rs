@@ -173,17 +173,40 @@ fn job_of(url: &str) -> Option<u64> {
 
 /// Reads the whole body and keeps the last `most` bytes.
 async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
+    // The times are a third of a typical log.
+    let room = most.saturating_mul(2);
     let mut kept: Vec<u8> = Vec::new();
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // The byte before the last `most` shows whether the cut is at the start of a line.
-        if kept.len() > most.saturating_mul(2).max(64 * 1024) {
-            kept.drain(..kept.len() - most - 1);
+        // The byte before the last `room` shows whether the cut is at the start of a line.
+        if kept.len() > room.saturating_mul(2).max(64 * 1024) {
+            kept.drain(..kept.len() - room - 1);
             cut = true;
         }
     }
-    Ok(CheckLog::end_of(&kept, most, cut))
+    let lines = kept.split_inclusive(|b| *b == b'\n');
+    let text: Vec<u8> = lines.flat_map(without_time).copied().collect();
+    Ok(CheckLog::end_of(&text, most, cut))
+}
+
+/// Removes the time that GitHub Actions writes before a line of a log, and the byte order mark
+/// before the first line: `2026-01-02T03:04:05.1234567Z `.
+fn without_time(line: &[u8]) -> &[u8] {
+    const TIME: &[u8] = b"0000-00-00T00:00:00.0000000Z ";
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+    let Some((time, rest)) = line.split_at_checked(TIME.len()) else {
+        return line;
+    };
+    let fits = |(found, wanted): (&u8, &u8)| match wanted {
+        b'0' => found.is_ascii_digit(),
+        _ => found == wanted,
+    };
+    if time.iter().zip(TIME).all(fits) {
+        rest
+    } else {
+        line
+    }
 }
 
 /// Builds the checks section from the last commit. `unread` reports an error in the checks' part of

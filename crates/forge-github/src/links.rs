@@ -19,7 +19,7 @@ use crate::{
     GitHub, error,
     gql::{
         Document,
-        types::{LinkEnd, LinkSubject, Nodes},
+        types::{LinkEnd, LinkSubject, Nodes, PullCommit},
     },
     issues, map, pr_variables, repo_variables,
 };
@@ -80,12 +80,15 @@ impl GitHub {
         let warnings = &mut links.warnings;
         let comments = newest(found.comments, "comments", warnings);
         let reviews = newest(found.reviews, "reviews", warnings);
-        let mut texts = vec![found.body];
+        let mut texts = vec![found.title, found.body];
         texts.extend(comments.into_iter().map(|c| c.body));
         for review in reviews {
             texts.push(review.body);
             let comments = newest(review.comments, "comments of a review", warnings);
             texts.extend(comments.into_iter().map(|c| c.body));
+        }
+        for PullCommit { commit } in found.commits.into_vec() {
+            texts.extend([commit.message_headline, commit.message_body]);
         }
         let ends = |ends: Nodes<LinkEnd>, what: &str, warnings: &mut Vec<Warning>| -> Vec<Link> {
             let ends = cut(ends, what, warnings);

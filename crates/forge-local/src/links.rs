@@ -35,6 +35,10 @@ impl LinkSource {
     }
 }
 
+fn with_title(title: &str, text: &str) -> String {
+    format!("{title}\n\n{text}")
+}
+
 impl Local {
     /// Implements [`forge_core::Issues::links`].
     pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
@@ -45,9 +49,16 @@ impl Local {
         let kind = subject.kind();
         let mut cat = self.store.cat();
         let mut links = Links::default();
-        let own = self
+        let mut own = self
             .written(&mut cat, kind, number, &mut links.warnings)
             .await?;
+        if let Some(pull) = &own.pull {
+            // Commits that are gone have an error of their own in the view.
+            let commits = self.all_commits(&mut cat, pull).await.unwrap_or_default();
+            let messages = commits.into_iter();
+            own.said
+                .extend(messages.map(|c| with_title(&c.message_headline, &c.message_body)));
+        }
         links.mentions = self.named_in(&mut cat, &own, &mut links.warnings).await?;
         if let Some(pull) = &own.pull {
             let (closes, warnings) = self.linked_issues(&mut cat, pull).await?;
@@ -97,7 +108,7 @@ impl Local {
             SubjectKind::PullRequest => {
                 let pull = self.store.read(cat, number).await?;
                 let said = self.said_on(cat, &pull).await;
-                let text = pull.snapshot.description.clone();
+                let text = with_title(&pull.snapshot.title, &pull.snapshot.description);
                 (self.pull_link(&pull), text, said, Some(pull))
             }
             SubjectKind::Issue => {
@@ -111,7 +122,7 @@ impl Local {
                     let comments = fold_issue_comments(&log, &unseen);
                     comments.into_iter().map(|c| c.body).collect()
                 });
-                let text = issue.snapshot.body.clone();
+                let text = with_title(&issue.snapshot.title, &issue.snapshot.body);
                 (self.issue_link(&issue), text, said, None)
             }
         };

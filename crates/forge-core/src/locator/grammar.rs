@@ -121,6 +121,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
 /// Parses an argument that names one pull request of a known repository.
 ///
 /// `owner/repo#7` is read as a locator. Write `branch:owner/repo#7` for a branch of that name.
+/// `refs/heads/x` is the branch `x`.
 ///
 /// # Errors
 ///
@@ -135,7 +136,11 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if matches!(text, "." | "current") {
         return Ok(PrSelector::Current);
     }
-    if let Some(branch) = text.strip_prefix("branch:") {
+    // Programs in CI name a branch by its ref.
+    if let Some(branch) = text
+        .strip_prefix("branch:")
+        .or(text.strip_prefix("refs/heads/"))
+    {
         return Ok(PrSelector::Branch {
             owner: None,
             branch: branch_name(branch)?,

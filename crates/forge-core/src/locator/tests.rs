@@ -913,6 +913,8 @@ fn selectors_are_parsed() {
         ("#7", PrSelector::Number(7)),
         ("!7", PrSelector::Number(7)),
         (" 7 ", PrSelector::Number(7)),
+        ("refs/heads/feature/x", branch(None, "feature/x")),
+        ("branch:refs/heads/x", branch(None, "refs/heads/x")),
         (".", PrSelector::Current),
         ("current", PrSelector::Current),
         ("o/r#7", locator("o/r#7")),

@@ -345,9 +345,10 @@ wire! {
     RulesetName { database_id: Option<u64>, name: String, }
     /// An issue or a pull request whose links are read.
     LinkSubject {
-        state: String, body: String, base_ref_name: String, base_ref: Option<BaseRef>,
-        comments: Nodes<Comment>, reviews: Nodes<Review>, closes: Nodes<LinkEnd>,
-        closed_by: Nodes<LinkEnd>, timeline_items: Nodes<CrossReference>,
+        state: String, title: String, body: String, base_ref_name: String,
+        base_ref: Option<BaseRef>, commits: Nodes<PullCommit>, comments: Nodes<Comment>,
+        reviews: Nodes<Review>, closes: Nodes<LinkEnd>, closed_by: Nodes<LinkEnd>,
+        timeline_items: Nodes<CrossReference>,
     }
     Repo {
         name: String, owner: Login, url: String, description: Option<String>,

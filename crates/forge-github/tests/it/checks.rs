@@ -25,8 +25,14 @@ fn run() -> Check {
 
 #[tokio::test]
 async fn log_end_has_whole_lines() {
-    let text = "first line\nsecond line\nerror: it fails\n";
-    let answer = || rest(LOG, ResponseTemplate::new(200).set_body_string(text));
+    let time = "2026-01-02T03:04:05.1234567Z";
+    let text = format!("\u{feff}{time} first line\n{time} second line\n{time} error: it fails\n");
+    let answer = || {
+        rest(
+            LOG,
+            ResponseTemplate::new(200).set_body_string(text.clone()),
+        )
+    };
     let script = Script::play(vec![answer(), answer()]).await;
     let all = script.repo.check_log(&script.pr(), &run(), 1000).await;
     let end = script.repo.check_log(&script.pr(), &run(), 20).await;

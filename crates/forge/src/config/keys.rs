@@ -659,7 +659,7 @@ pub const KEYS: &[ConfigKey] = &[
         name: "context.summary.critical_paths",
         scope: BUNDLES,
         ty: ValueType::Paths,
-        default: Some("migrations migration auth security payment payments secrets"),
+        default: Some("migrations migration auth security payment payments **/secrets**"),
         expands: true,
         doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`. A glob such as `**/secrets**` or `*.sql` is compared with the whole path and with the file name.",
         ..DEFAULTS

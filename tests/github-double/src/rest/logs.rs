@@ -27,8 +27,8 @@ pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
     }
 }
 
-/// Answers a request to the log storage, or returns `None` for another path. As Azure does, the
-/// storage refuses a request with credentials other than the URL's signature.
+/// Answers a request to the log storage, or returns `None` for another path. Each line begins with
+/// a time, as in the logs of GitHub Actions. As Azure does, the storage refuses a request with credentials other than the URL's signature.
 pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
     let id: Id = request.path.strip_prefix(STORAGE)?.parse().ok()?;
     if request.token.is_some() || !request.query.contains("sig=") {
@@ -37,10 +37,11 @@ pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
             "Server failed to authenticate the request.",
         ));
     }
-    let text = state.logs.get(&id)?;
+    let lines = state.logs.get(&id)?.split_inclusive('\n');
+    let timed = lines.map(|line| format!("2026-01-02T03:04:05.1234567Z {line}"));
     Some(Reply {
         status: 200,
         headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
-        body: text.clone().into_bytes(),
+        body: timed.collect::<String>().into_bytes(),
     })
 }
