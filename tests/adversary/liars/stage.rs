@@ -110,10 +110,12 @@ impl Stage {
         self.tap().begin(Plan {
             seed: random.bits(),
             liars: liars.clone(),
+            roles: all,
             rate,
             steer: match random.below(8) {
                 0 | 1 => Some(Steer::Addresses),
                 2 => Some(Steer::Names),
+                3 => Some(Steer::Texts),
                 _ => None,
             },
         });
