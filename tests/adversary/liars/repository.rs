@@ -259,7 +259,14 @@ fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
         program: scratch.path("canaries/of-an-answer").display().to_string(),
         blobs: Vec::new(),
     };
-    let records = change_records(random, git, &honest, &stock);
+    let mut records = change_records(random, git, &honest, &stock);
+    records.insert("refs/forge/index".to_owned(), change_index(git));
+    for name in honest.keys().filter(|it| it.starts_with("refs/forge/")) {
+        assert!(
+            records.contains_key(name),
+            "no lie is about a field of {name}"
+        );
+    }
     let mut others = odd_objects(random, git, &stock);
     for text in ["ref: refs/heads/work-1", "garbage", ""] {
         others.push((text.to_owned(), format!("has the text {text:?}")));
@@ -291,6 +298,10 @@ fn change_records(
         } else {
             continue;
         };
+        let files = git
+            .run(["ls-tree", "-r", "--name-only", tip.as_str()])
+            .text();
+        assert_eq!(files.trim(), file, "no lie is about another file of {name}");
         let state: Value = serde_json::from_str(&git.show(tip, file)).unwrap();
         let commit = git.run(["cat-file", "commit", tip.as_str()]).text();
         let (header, message) = commit.split_once("\n\n").unwrap();
@@ -343,6 +354,25 @@ fn change_records(
         records.entry(record).or_default().push(value);
     }
     records
+}
+
+/// Makes versions of the index of pull requests that hide some of them, or name missing ones.
+fn change_index(git: &GitDir) -> Vec<(String, String)> {
+    let numbers = [
+        "highest 0\nopen ",
+        "highest 1\nopen 1",
+        "highest 9\nopen 1-9",
+        "highest 9\nopen 9,2,1",
+        "highest 281474976710656\nopen 1-281474976710656",
+        "highest 18446744073709551615\nopen 18446744073709551615",
+    ];
+    let blob = |numbers: &&str| {
+        let run = git.run(["hash-object", "-w", "-t", "blob", "--stdin"]);
+        let text = format!("forge index 1\n{numbers}\n");
+        let value = run.stdin(text).text().trim().to_owned();
+        (value, format!("is the index {numbers:?}"))
+    };
+    numbers.iter().map(blob).collect()
 }
 
 /// Creates commits that git itself would not create: their trees have odd, many or deep entries.
