@@ -19,6 +19,8 @@ mod liars;
 mod local_world;
 mod places;
 mod plant;
+#[path = "../mcp/quoting.rs"]
+mod quoting;
 mod runs;
 #[path = "../mcp/schema.rs"]
 mod schema;

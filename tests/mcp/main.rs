@@ -37,6 +37,7 @@ mod merging;
 mod missing;
 mod paths;
 mod protocol;
+mod quoting;
 mod reading;
 mod resources;
 mod schema;

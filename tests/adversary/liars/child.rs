@@ -288,6 +288,8 @@ fn foreign_sequence_on_terminal_is_found() {
 /// A client of `forge mcp` over stdio.
 pub struct Client {
     pub running: Running,
+    /// Questions that the server asked the user so far.
+    pub asked: Vec<String>,
     last_id: u64,
 }
 
@@ -295,6 +297,7 @@ impl Client {
     pub fn new(running: Running) -> Self {
         Self {
             running,
+            asked: Vec::new(),
             last_id: 0,
         }
     }
@@ -327,6 +330,8 @@ impl Client {
                 format!("a line of standard output is no JSON: {e}: {line}")
             })?;
             if message["method"] == "elicitation/create" {
+                let question = message["params"]["message"].as_str();
+                self.asked.push(question.unwrap_or_default().to_owned());
                 let agreed = serde_json::json!({
                     "jsonrpc": "2.0", "id": message["id"],
                     "result": { "action": "accept", "content": { "confirm": true } },

@@ -1,4 +1,4 @@
-//! Clients of `forge mcp`: one sends correct messages, the other sends lies.
+//! Clients of `forge mcp`: one sends correct messages and checks the results, the other sends lies.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::{
     child::{Client, Ended, Running},
-    fields,
+    fields::{self, FORGED},
     lies::Stock,
-    lines::Subjects,
+    lines::{Line, SECTIONS, Subjects},
 };
 use crate::{
+    quoting::{facts, own_lines, unmarked},
     schema,
     world::{LEGACY, MODERN},
 };
@@ -21,21 +22,38 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// Time for which a lying client waits for a response, because the server need not send one.
 const PATIENCE: Duration = Duration::from_millis(150);
 
+/// What the server claims about a call.
+pub struct Claim {
+    /// The command line that does the same.
+    pub line: Line,
+    /// True if the call succeeded, and wrote unless it only reads.
+    pub succeeded: bool,
+    pub text: String,
+    pub data: Value,
+    /// The heads in the questions that the server asked the user.
+    pub heads: Vec<String>,
+}
+
+/// Compares a claim with what the call did.
+pub type Check<'a> = &'a mut dyn FnMut(&Claim) -> Result<(), String>;
+
 /// Runs a client until the server ends. Returns the server's result and the calls that the client
-/// made.
+/// made. After each call of the correct client, runs `check`.
 ///
 /// # Errors
 ///
-/// Fails if a call gets no response, or if a response does not match the tool's schema.
+/// Fails if a call gets no response, or if a response does not match the tool's schema or claims
+/// something false.
 pub fn talk(
     running: Running,
     random: &mut Random,
     subjects: &Subjects,
+    check: Check<'_>,
 ) -> Result<(Ended, String), String> {
     let mut client = Client::new(running);
     let calls = match random.below(3) {
         0 => lie(&mut client, random, subjects)?,
-        _ => call(&mut client, random, subjects)?,
+        _ => call(&mut client, random, subjects, check)?,
     };
     let ended = client
         .running
@@ -61,7 +79,12 @@ fn hello() -> Value {
     })
 }
 
-fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<String, String> {
+fn call(
+    client: &mut Client,
+    random: &mut Random,
+    subjects: &Subjects,
+    check: Check<'_>,
+) -> Result<String, String> {
     let answered = |client: &mut Client, method: &str, params: &Value| {
         let id = client.send(method, params);
         let answer = client.answer(id, ANSWER)?;
@@ -86,9 +109,112 @@ fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result
         // The response to a protocol error has no result.
         if let Some(tool) = tool.filter(|_| !result.is_null()) {
             schema::check(&tool["outputSchema"], &result["structuredContent"], name)?;
+            check_result(name, &tools, &result)
+                .map_err(|why| format!("{name}: {why}\n{result}"))?;
         }
+        let asked = std::mem::take(&mut client.asked);
+        asked.iter().try_for_each(|text| check_quotes(text))?;
+        let data = result["structuredContent"].clone();
+        let writes = tool.is_some_and(|it| it["annotations"]["readOnlyHint"] == false);
+        let failed = result.is_null() || result["isError"] == true;
+        let flags = ["unchanged", "already_merged", "queued"];
+        let is_idle = flags.iter().any(|flag| data[*flag] == true);
+        check(&Claim {
+            line: Line::of_call(name, &arguments, writes),
+            succeeded: !failed && !is_idle,
+            text: text_of(&result).to_owned(),
+            data,
+            heads: asked.iter().filter_map(|text| head_of(text)).collect(),
+        })
+        .map_err(|why| format!("{name}: {why}\nasked: {asked:?}"))?;
     }
     Ok(calls.join(", "))
+}
+
+fn text_of(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// Returns the head that a question names.
+fn head_of(question: &str) -> Option<String> {
+    let (_, rest) = question.split_once("? Head ")?;
+    rest.split([' ', '.']).next().map(str::to_owned)
+}
+
+/// Fails if a text shows other people's text as its own.
+fn check_quotes(text: &str) -> Result<(), String> {
+    let shown = FORGED.iter().find_map(|forged| unmarked(text, forged));
+    shown.map_or(Ok(()), |line| Err(format!("not quoted: {line}")))
+}
+
+/// Checks what the text of a result claims: other people's text is quoted, the next call exists,
+/// and counts, states and heads are those of the data.
+fn check_result(name: &str, tools: &Value, result: &Value) -> Result<(), String> {
+    let (text, data) = (text_of(result), &result["structuredContent"]);
+    check_quotes(text)?;
+    let own = own_lines(text);
+    let has = |start: &str| match own.iter().any(|line| line.starts_with(start)) {
+        true => Ok(()),
+        false => Err(format!("no line begins with {start:?}")),
+    };
+    let mut calls = own.iter().filter_map(|line| line.strip_prefix("Next: "));
+    let is_tool = |call: &str| {
+        let mut tools = tools.as_array().into_iter().flatten();
+        tools.any(|it| it["name"] == facts(call))
+    };
+    if let Some(call) = calls.find(|call| !is_tool(call)) {
+        return Err(format!("this is no call of a tool: {call}"));
+    }
+    if let Some(code) = data["error"]["code"].as_str() {
+        has(&format!("{name} failed [{code}]: "))?;
+        let next = data["error"]["next"]["tool"].as_str();
+        return next.map_or(Ok(()), |tool| has(&format!("Next: {tool} ")));
+    }
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (repo, number) = (word(&data["repo"]), word(&data["number"]));
+    if let Some(did) = data["did"].as_str() {
+        has(&format!("{repo}#{number}: {did}"))?;
+    }
+    let begins = |of: &Value| format!("#{} {} ", word(&of["number"]), word(&of["state"]));
+    let rows = match name {
+        "pr_list" => data["pull_requests"].as_array(),
+        "issue_list" => data["issues"].as_array(),
+        _ => None,
+    };
+    if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
+        let shown: Vec<&String> = own.iter().filter(|line| line.starts_with('#')).collect();
+        let mut pairs = shown.iter().zip(rows);
+        if shown.len() != rows.len() || !pairs.all(|(line, row)| line.starts_with(&begins(row))) {
+            return Err("the rows of the text are not those of the data".to_owned());
+        }
+        let total = data["total"].as_u64();
+        let total = total.map_or(String::new(), |n| format!(" of {n}"));
+        has(&format!("{}{total} shown", rows.len()))?;
+    }
+    // A page may end before a section or within a line.
+    if !data["next_cursor"].is_null() {
+        return Ok(());
+    }
+    let pull = &data["pull_request"];
+    if name == "pr_view" {
+        has(&begins(pull))?;
+        for section in SECTIONS {
+            if let Some(items) = data[section].as_array() {
+                has(&format!("{section} ({})", items.len()))?;
+            }
+        }
+    }
+    let head = word(match name {
+        "pr_view" => &pull["head_oid"],
+        "pr_checks" => &data["commit"],
+        _ => &data["head_oid"],
+    });
+    // A head of another form is quoted.
+    let is_plain = head.len() < 80 && head.bytes().all(|it| it.is_ascii_alphanumeric());
+    match is_plain && !text.contains(&head) {
+        true => Err(format!("the head of the data is {head}")),
+        false => Ok(()),
+    }
 }
 
 /// Sends invalid messages, which the server need not answer but has to survive.

@@ -1,13 +1,15 @@
 //! Doubles of GitHub and JIRA, each of which may lie.
 
 use forge_github_double::{
-    ALL_SCOPES, GitHubDouble, Options, PullSeed,
+    ALL_SCOPES, GitHubDouble, Options, PullSeed, Recorded,
     state::{Permission, PullState, ReviewState},
 };
 use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 use forge_testkit::{CANARY, Random, Run};
+use serde_json::{Map, Value};
 
 use super::{
+    client::Claim,
     ground::Ground,
     lies::Stock,
     lines::{Line, Subjects},
@@ -126,6 +128,25 @@ impl HubStage {
 
     pub fn begin(&self) {
         self.double.reset_record();
+    }
+
+    /// Fails if a tool call sent a merge of a head that it did not ask about.
+    pub fn check_call(&self, claim: &Claim) -> Result<(), String> {
+        let requests = self.double.requests();
+        self.double.reset_record();
+        let is_merge = |it: &&Recorded| it.fields.iter().any(|f| f == "mergePullRequest");
+        for variables in requests.iter().filter(is_merge).map(|it| &it.variables) {
+            let variables = variables.as_deref().unwrap_or_default();
+            let variables: Value = serde_json::from_str(variables).unwrap_or_default();
+            let mut inputs = variables.as_object().into_iter().flat_map(Map::values);
+            let head = inputs.find_map(|it| it["expectedHeadOid"].as_str());
+            let head = head.unwrap_or_default();
+            // A question quotes a head of another form, and GitHub has no such commit.
+            if head.len() == 40 && !claim.heads.iter().any(|it| it == head) {
+                return Err(format!("a merge of {head}, which no question names"));
+            }
+        }
+        Ok(())
     }
 
     /// Compares what the command did with what it printed.

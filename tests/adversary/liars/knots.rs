@@ -1,7 +1,8 @@
 //! Doubles of tangled's servers, each of which may lie.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, io::Read as _, sync::Arc};
 
+use flate2::read::MultiGzDecoder;
 use forge_tangled_world::{
     Account, DnsDouble, DnsMood, HandleHosts, Host, Page, PdsDouble, PdsOptions, Repository, World,
 };
@@ -9,6 +10,7 @@ use forge_testkit::{CANARY, Random, Run};
 use serde_json::{Value, json};
 
 use super::{
+    client::Claim,
     fields::odd_text,
     ground::Ground,
     lies::{Stock, gzip},
@@ -359,6 +361,31 @@ impl KnotStage {
         let added = diff.lines().filter(|line| !line.starts_with("+++ "));
         let added = added.filter_map(|line| line.strip_prefix('+'));
         added.map(str::to_owned).collect()
+    }
+
+    /// Fails if a tool call merged a file or a line that is in no patch that a question named.
+    pub fn check_call(&mut self, claim: &Claim) -> Result<(), String> {
+        let mut named = Vec::new();
+        for head in &claim.heads {
+            for did in self.stock.others.iter().chain([&self.alice.did]) {
+                for pds in [self.world.pds(), &self._strangers] {
+                    let blob = pds.blob_bytes(did, head).unwrap_or_default();
+                    // Merging a patch that cannot be unpacked adds no line.
+                    let _ = MultiGzDecoder::new(&*blob).read_to_end(&mut named);
+                }
+            }
+        }
+        let named = String::from_utf8_lossy(&named);
+        let (files, lines) = (self.merged_files(), self.merged_lines());
+        let mut merged = files.iter().chain(&lines);
+        let unseen = merged.find(|text| !named.contains(text.as_str()));
+        self.before = self.honest();
+        match unseen {
+            Some(text) => Err(format!(
+                "{text} is merged, and the question named another patch"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Compares what a command printed with the state of the honest servers.

@@ -1,12 +1,16 @@
 //! Turns an honest response into a lie: changes the body, or changes how the body is delivered.
 
-use std::{collections::BTreeMap, io::Write as _, sync::OnceLock, time::Duration};
+use std::{io::Write as _, sync::OnceLock, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use forge_testkit::Random;
 use serde_json::{Value, json};
 
-use super::{answers::Answer, fields, tap::Seen};
+use super::{
+    answers::Answer,
+    fields::{self, Coverage},
+    tap::Seen,
+};
 
 /// Values that lies may insert into a response.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +56,7 @@ pub fn lie(
     stock: &Stock,
     seen: &Seen,
     kind: &str,
-    coverage: &mut BTreeMap<String, (u64, u64)>,
+    coverage: &mut Coverage,
 ) -> (String, Answer, Delivery) {
     let json = serde_json::from_slice::<Value>(&answer.body).ok();
     let by_field = random.below(100) < 72;

@@ -92,6 +92,11 @@ const WRITES: &[&str] = &[
     "workflow reconcile P",
 ];
 
+/// Sections of `pr_view`.
+pub const SECTIONS: [&str; 7] = [
+    "checks", "threads", "comments", "reviews", "files", "commits", "history",
+];
+
 /// A random command line of `forge`.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -102,6 +107,19 @@ pub struct Line {
 }
 
 impl Line {
+    /// Returns the command line that does the same as a tool call.
+    pub fn of_call(name: &str, arguments: &Value, writes: bool) -> Self {
+        let command = name.replace("set_state", "close");
+        let number = &arguments["number"];
+        Self {
+            args: command.split('_').map(str::to_owned).collect(),
+            writes,
+            subject: number
+                .as_str()
+                .map_or_else(|| number.to_string(), str::to_owned),
+        }
+    }
+
     pub fn is(&self, group: &str, command: &str) -> bool {
         self.args[0] == group && self.args.get(1).is_some_and(|it| it == command)
     }
@@ -158,15 +176,12 @@ impl Subjects {
         let (pull, issue): (&String, &String) =
             (random.pick(&self.pulls), random.pick(&self.issues));
         let (pull, issue) = (number(pull), number(issue));
-        let sections = [
-            "checks", "threads", "comments", "reviews", "files", "commits", "history",
-        ];
         let (name, mut args) = match random.below(16) {
             0 => ("pr_list", json!({ "state": "all", "format": "detailed" })),
             1 => ("pr_view", json!({ "number": pull })),
             2 | 3 => (
                 "pr_view",
-                json!({ "number": pull, "include": sections, "format": "detailed" }),
+                json!({ "number": pull, "include": SECTIONS, "format": "detailed" }),
             ),
             4 => ("pr_diff", json!({ "number": pull })),
             5 => ("pr_checks", json!({ "number": pull, "logs": true })),
@@ -178,6 +193,10 @@ impl Subjects {
                 json!({ "number": pull, "verdict": "comment", "body": "Text." }),
             ),
             11 => ("pr_edit", json!({ "number": pull, "title": "Other" })),
+            // A merge commit names the head that it merged.
+            12 if self.repo.starts_with('/') => {
+                ("pr_merge", json!({ "number": pull, "method": "merge" }))
+            }
             12 => ("pr_merge", json!({ "number": pull })),
             13 => ("pr_set_state", json!({ "number": pull, "state": "closed" })),
             14 => ("issue_view", json!({ "number": issue })),

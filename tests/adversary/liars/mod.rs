@@ -20,7 +20,7 @@ mod stories;
 mod tap;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     sync::{
         Mutex,
@@ -32,7 +32,7 @@ use std::{
 
 use forge_testkit::Random;
 
-use self::stage::Stage;
+use self::{fields::Coverage, stage::Stage};
 
 /// Default number of cases; `FORGE_ADVERSARY_CASES` sets another. `cargo xtask test --adversary`
 /// runs 10,000.
@@ -43,6 +43,9 @@ const CASES_OF_A_CHAPTER: u64 = 10;
 const WORKERS: usize = 6;
 /// Number of failures that the report lists.
 const MAX_FAILURES: usize = 40;
+/// Expected number of lies about a field, above which at least one must have happened. A lie fails
+/// if another one in the same response has removed the field.
+const CERTAIN: f64 = 50.0;
 
 /// Totals over all cases.
 #[derive(Default)]
@@ -52,7 +55,8 @@ struct Tally {
     codes: BTreeMap<i64, u64>,
     slowest: (Duration, String),
     largest: (u64, String),
-    coverage: BTreeMap<String, (u64, u64)>,
+    coverage: Coverage,
+    out_of_reach: BTreeSet<String>,
     failures: Vec<String>,
 }
 
@@ -69,11 +73,12 @@ impl Tally {
         if other.largest.0 > self.largest.0 {
             self.largest = other.largest;
         }
-        for (field, (served, lied)) in other.coverage {
+        for (field, (expected, lied)) in other.coverage {
             let entry = self.coverage.entry(field).or_default();
-            entry.0 += served;
+            entry.0 += expected;
             entry.1 += lied;
         }
+        self.out_of_reach.extend(other.out_of_reach);
         self.failures.extend(other.failures);
     }
 }
@@ -111,7 +116,7 @@ fn chapter(seed: u64) -> Tally {
             tally.failures.push(text);
         }
     }
-    tally.coverage = stage.tap().coverage();
+    (tally.coverage, tally.out_of_reach) = stage.tap().coverage();
     tally
 }
 
@@ -173,4 +178,10 @@ fn lying_servers_cause_no_leak_execution_or_wrong_merge() {
         "{} lies were told",
         tally.lies
     );
+    let missed = &tally.out_of_reach;
+    assert!(missed.is_empty(), "no lie can be about {missed:#?}");
+    let coverage = tally.coverage.iter();
+    let missed = coverage.filter(|(_, (expected, lied))| *expected > CERTAIN && *lied == 0);
+    let missed: Vec<_> = missed.collect();
+    assert!(missed.is_empty(), "no lie was about {missed:#?}");
 }

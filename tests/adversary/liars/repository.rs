@@ -9,6 +9,7 @@ use forge_testkit::{CANARY, GitDir, Identity, Random, Run, Scratch};
 use serde_json::Value;
 
 use super::{
+    client::Claim,
     fields::{self, odd_text},
     ground::Ground,
     lies::Stock,
@@ -70,6 +71,8 @@ pub struct RepositoryStage {
     objects: Objects,
     /// Commit of the target branch before a command.
     before: Option<String>,
+    /// Every ref with its value before a command.
+    refs: String,
 }
 
 /// Objects to which a ref may point.
@@ -97,6 +100,7 @@ impl RepositoryStage {
             tap: Tap::default(),
             objects,
             before: None,
+            refs: String::new(),
         }
     }
 
@@ -135,7 +139,18 @@ impl RepositoryStage {
             self.set(name, value);
             self.tap.tell(format!("{name} {lie}"));
         }
+        self.remember();
+    }
+
+    fn remember(&mut self) {
         self.before = self.git.oid("refs/heads/main");
+        self.refs = self.all_refs();
+    }
+
+    /// Returns every ref with its value, except those that git cannot read.
+    fn all_refs(&self) -> String {
+        let list = ["for-each-ref", "--format=%(refname) %(objectname)"];
+        self.git.run(list).output().stdout_text()
     }
 
     /// Writes the file of a ref directly, because git refuses some of the values.
@@ -145,11 +160,57 @@ impl RepositoryStage {
         fs::write(path, format!("{value}\n")).unwrap();
     }
 
-    /// Fails if a command that only reads has moved the target branch.
-    pub fn check(&self, line: &Line) -> Result<(), String> {
-        match line.writes || self.git.oid("refs/heads/main") == self.before {
-            true => Ok(()),
-            false => Err("a command that reads moved main".to_owned()),
+    /// Compares the refs with what a command printed.
+    pub fn check(&self, line: &Line, succeeded: bool, said: &str) -> Result<(), String> {
+        if !line.writes {
+            return match self.git.oid("refs/heads/main") == self.before {
+                true => Ok(()),
+                false => Err("a command that reads moved main".to_owned()),
+            };
+        }
+        let claims = [
+            ("pr", "comment"),
+            ("pr", "create"),
+            ("pr", "close"),
+            ("pr", "reopen"),
+            ("pr", "review"),
+            ("pr", "merge"),
+            ("issue", "create"),
+            ("issue", "comment"),
+            ("issue", "close"),
+            ("issue", "reopen"),
+        ];
+        let is_claimed = claims
+            .iter()
+            .any(|(group, command)| line.is(group, command));
+        let is_idle = ["already", "nothing"].iter().any(|it| said.contains(it));
+        match succeeded && is_claimed && !is_idle && self.all_refs() == self.refs {
+            true => Err("it says that it wrote, and no ref has changed".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Fails if a tool call showed or merged another head than the one of the branch or of its
+    /// question.
+    pub fn check_call(&mut self, claim: &Claim) -> Result<(), String> {
+        let main = self.git.oid("refs/heads/main");
+        let moved = main != self.before;
+        let merged = [main, self.git.oid("refs/heads/main^2")];
+        let is_named = merged.iter().flatten().any(|oid| claim.heads.contains(oid));
+        self.remember();
+        if moved && !is_named {
+            return Err(format!("{merged:?} is merged, which no question names"));
+        }
+        let pull = &claim.data["pull_request"];
+        let branch = pull["head"].as_str().filter(|it| HEADS.contains(it));
+        // The head of an open pull request is the tip of its branch.
+        let branch = branch.filter(|_| pull["state"] == "open" || pull["state"] == "draft");
+        let tip = branch.and_then(|it| self.git.oid(&format!("refs/heads/{it}^{{commit}}")));
+        match (tip, pull["head_oid"].as_str()) {
+            (Some(tip), Some(head)) if tip != head => {
+                Err(format!("the head is {tip}, and not {head}"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -198,7 +259,14 @@ fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
         program: scratch.path("canaries/of-an-answer").display().to_string(),
         blobs: Vec::new(),
     };
-    let records = change_records(random, git, &honest, &stock);
+    let mut records = change_records(random, git, &honest, &stock);
+    records.insert("refs/forge/index".to_owned(), change_index(git));
+    for name in honest.keys().filter(|it| it.starts_with("refs/forge/")) {
+        assert!(
+            records.contains_key(name),
+            "no lie is about a field of {name}"
+        );
+    }
     let mut others = odd_objects(random, git, &stock);
     for text in ["ref: refs/heads/work-1", "garbage", ""] {
         others.push((text.to_owned(), format!("has the text {text:?}")));
@@ -230,6 +298,10 @@ fn change_records(
         } else {
             continue;
         };
+        let files = git
+            .run(["ls-tree", "-r", "--name-only", tip.as_str()])
+            .text();
+        assert_eq!(files.trim(), file, "no lie is about another file of {name}");
         let state: Value = serde_json::from_str(&git.show(tip, file)).unwrap();
         let commit = git.run(["cat-file", "commit", tip.as_str()]).text();
         let (header, message) = commit.split_once("\n\n").unwrap();
@@ -282,6 +354,25 @@ fn change_records(
         records.entry(record).or_default().push(value);
     }
     records
+}
+
+/// Makes versions of the index of pull requests that hide some of them, or name missing ones.
+fn change_index(git: &GitDir) -> Vec<(String, String)> {
+    let numbers = [
+        "highest 0\nopen ",
+        "highest 1\nopen 1",
+        "highest 9\nopen 1-9",
+        "highest 9\nopen 9,2,1",
+        "highest 281474976710656\nopen 1-281474976710656",
+        "highest 18446744073709551615\nopen 18446744073709551615",
+    ];
+    let blob = |numbers: &&str| {
+        let run = git.run(["hash-object", "-w", "-t", "blob", "--stdin"]);
+        let text = format!("forge index 1\n{numbers}\n");
+        let value = run.stdin(text).text().trim().to_owned();
+        (value, format!("is the index {numbers:?}"))
+    };
+    numbers.iter().map(blob).collect()
 }
 
 /// Creates commits that git itself would not create: their trees have odd, many or deep entries.

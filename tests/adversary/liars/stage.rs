@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     child::{Ended, Running, check_end, check_screen},
-    client,
+    client::{self, Claim},
     fields::Steer,
     ground::Ground,
     hub::HubStage,
@@ -110,10 +110,12 @@ impl Stage {
         self.tap().begin(Plan {
             seed: random.bits(),
             liars: liars.clone(),
+            roles: all,
             rate,
             steer: match random.below(8) {
                 0 | 1 => Some(Steer::Addresses),
                 2 => Some(Steer::Names),
+                3 => Some(Steer::Texts),
                 _ => None,
             },
         });
@@ -133,7 +135,7 @@ impl Stage {
         let liars = self.begin(&mut random);
         let kind = random.below(10);
         let result = match kind {
-            0 | 1 => self.agent(&mut random, told),
+            0 | 1 => self.agent(&mut random, &liars, told),
             2 | 3 => self.merge(&mut random, told),
             _ => self.command(&mut random, &liars, told),
         };
@@ -170,7 +172,7 @@ impl Stage {
         let checked = match self {
             Self::Hub(hub) => hub.check(line, succeeded, said),
             Self::Knots(knots) => knots.check(line, liars, succeeded, said),
-            Self::Repository(it) => it.check(line),
+            Self::Repository(it) => it.check(line, succeeded, said),
         };
         checked.map_err(|why| format!("{why}\n{said}"))
     }
@@ -232,7 +234,12 @@ impl Stage {
     }
 
     /// Runs an MCP server with an honest or a lying client.
-    fn agent(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
+    fn agent(
+        &mut self,
+        random: &mut Random,
+        liars: &[Role],
+        told: &mut Told,
+    ) -> Result<(), String> {
         let writes = random.below(2) == 0;
         let mut args = vec!["mcp", "--toolsets", "issues", "--toolsets", "workflow"];
         if writes {
@@ -242,7 +249,8 @@ impl Stage {
         let result = self.ground().scratch.path("probe.result");
         let running = Running::start(&run, result, SERVER_DEADLINE);
         let subjects = self.subjects();
-        let (ended, calls) = client::talk(running, random, &subjects)?;
+        let check = &mut |claim: &Claim| self.check_call(liars, claim);
+        let (ended, calls) = client::talk(running, random, &subjects, check)?;
         let line = Line {
             args: vec!["mcp".to_owned()],
             writes,
@@ -251,6 +259,16 @@ impl Stage {
         self.note(&format!("{} # {calls}", args.join(" ")), &ended, told);
         self.judge(&ended)?;
         self.check_claims(&line, &[], false, "")
+    }
+
+    /// Compares what a tool call did with what it claims and with what the user was asked.
+    fn check_call(&mut self, liars: &[Role], claim: &Claim) -> Result<(), String> {
+        self.check_claims(&claim.line, liars, claim.succeeded, &claim.text)?;
+        match self {
+            Self::Hub(hub) => hub.check_call(claim),
+            Self::Knots(knots) => knots.check_call(claim),
+            Self::Repository(it) => it.check_call(claim),
+        }
     }
 
     fn run(&mut self, line: &Line, told: &mut Told) -> Result<Ended, String> {

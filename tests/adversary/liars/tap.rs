@@ -1,7 +1,7 @@
 //! Servers in front of the honest doubles. They record each request, and lie in some responses.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     answers::Answer,
-    fields::{Steer, steer},
+    fields::{Coverage, Steer, out_of_reach, steer},
     lies::{Delivery, Stock, lie},
 };
 
@@ -77,6 +77,8 @@ pub struct Secret {
 pub struct Plan {
     pub seed: u64,
     pub liars: Vec<Role>,
+    /// The roles that lie in some cases of the stage, besides the thief.
+    pub roles: &'static [Role],
     /// Average number of requests per lie; 0 stands for no lies.
     pub rate: u64,
     /// Kind of every lie, if the lies of the case have to be consistent.
@@ -96,8 +98,9 @@ struct State {
     stock: Stock,
     /// Address of each honest server.
     backs: BTreeMap<Role, SocketAddr>,
-    /// For each response field: how often it was sent, and how often with a lie.
-    coverage: BTreeMap<String, (u64, u64)>,
+    coverage: Coverage,
+    /// Fields of the honest responses that no lie can be about.
+    out_of_reach: BTreeSet<String>,
 }
 
 /// State that all lying servers of a stage share.
@@ -164,8 +167,10 @@ impl Tap {
         self.state().told.push(lie);
     }
 
-    pub fn coverage(&self) -> BTreeMap<String, (u64, u64)> {
-        self.state().coverage.clone()
+    /// Returns the coverage of the fields, and the fields that no lie can be about.
+    pub fn coverage(&self) -> (Coverage, BTreeSet<String>) {
+        let state = self.state();
+        (state.coverage.clone(), state.out_of_reach.clone())
     }
 
     /// Serves a connection for `role` on a new thread.
@@ -277,6 +282,17 @@ impl Tap {
         let nth = state.nth.entry((role, kind.clone())).or_default();
         *nth += 1;
         let nth = *nth;
+        // Other responses of this kind in the case have much the same fields. The login, before the
+        // first case, has no liars.
+        if nth == 1 && state.plan.rate > 0 {
+            let fields = match role == Role::Thief || state.plan.roles.contains(&role) {
+                true => serde_json::from_slice(&honest.body).map(|body: Value| out_of_reach(&body)),
+                false => Ok(vec!["(all)".to_owned()]),
+            };
+            let fields = fields.unwrap_or_default().into_iter();
+            let fields = fields.map(|field| format!("{role:?} {kind} {field}"));
+            state.out_of_reach.extend(fields);
+        }
         let lies = state.plan.liars.contains(&role) && state.plan.rate > 0;
         // The request's kind and number seed the choice, because concurrent requests have no fixed
         // order.

@@ -54,6 +54,11 @@ pub(super) async fn require_confirmation(
     call.confirm(ask).await
 }
 
+/// Returns a commit in a question. A host may send any text as a commit.
+pub(super) fn commit_text(id: Option<&str>) -> String {
+    id.map_or_else(|| "unknown".to_owned(), named)
+}
+
 /// Returns the head in a question. The commit of a patch is its author's claim and may be wrong.
 pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
@@ -61,7 +66,7 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
             let commit = named(commit);
             format!("{patch} (commit {commit}, as its author claims)")
         }
-        (_, _) => pull.head_id().unwrap_or("unknown").to_owned(),
+        (_, _) => commit_text(pull.head_id()),
     }
 }
 
@@ -213,7 +218,12 @@ pub(super) fn changed(expected: String, actual: String, message: String) -> Erro
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TITLE_CHARS, is_plain, named, short};
+    use forge_core::{
+        PrId, RepoId, Timestamp,
+        model::{Actor, PullRequest},
+    };
+
+    use super::{MAX_TITLE_CHARS, head_text, is_plain, named, short};
 
     #[test]
     fn long_title_in_question_is_cut() {
@@ -221,6 +231,24 @@ mod tests {
         let whole = "é".repeat(MAX_TITLE_CHARS);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(&"é".repeat(50_000)), format!("{whole}…"));
+    }
+
+    #[test]
+    fn head_of_another_form_is_quoted() {
+        let id = PrId::number(RepoId::local("/r"), 7);
+        let at = Timestamp::from_unix(1_700_000_000);
+        let mut pull = PullRequest::new(id, "Work", Actor::new("ada"), at);
+        assert_eq!(head_text(&pull), "unknown");
+        for (head, shown) in [
+            ("a".repeat(40), "a".repeat(40)),
+            (
+                "a. Title \"x\"".to_owned(),
+                "\"a. Title \\'x\\'\"".to_owned(),
+            ),
+        ] {
+            pull.head_oid = Some(head);
+            assert_eq!(head_text(&pull), shown);
+        }
     }
 
     #[test]

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, named, require_confirmation,
-        titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, commit_text, named,
+        require_confirmation, titled,
     },
     pr_merge::{conflicting, warned},
     write_output,
@@ -172,14 +172,14 @@ async fn agreed_head(
         ),
     };
     if let Some(shared) = shared {
-        let at = pull.base_oid.as_deref().unwrap_or("unknown");
+        let at = commit_text(pull.base_oid.as_deref());
         question.push_str(&format!(
             " {head} is {shared}, and gets all commits of {base} up to {at}."
         ));
     }
     question.push_str(&format!(
         " Head {}. Title {}.",
-        pull.head_oid.as_deref().unwrap_or("unknown"),
+        commit_text(pull.head_oid.as_deref()),
         titled(call, &pull)
     ));
     question.push_str(&warned(call, doubt.as_slice()));
