@@ -39,6 +39,8 @@ pub enum Role {
     Stranger,
     /// The PDS's handle resolution.
     Handles,
+    /// The name server and the host of a handle, which no login may reach.
+    Domain,
     /// Directory of DID documents.
     Directory,
     Knot,
