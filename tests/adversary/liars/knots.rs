@@ -416,7 +416,7 @@ impl KnotStage {
     /// Returns the diff of a head commit where a lying server shows the diff of a pull request of
     /// Tangled 1.0. The merge takes the head commit from the clone, and no diff of a server.
     pub fn diff_of(&self, head: &str, liars: &[Role]) -> Option<String> {
-        self.clone.as_ref().filter(|_| decide_content(liars))?;
+        self.clone.as_ref().filter(|_| can_decide_content(liars))?;
         let range = format!("{}...{head}", self.before.main);
         let diff = self.repo.git.run(["diff", &range]).output();
         Some(diff.stdout_text())
@@ -469,7 +469,7 @@ impl KnotStage {
                 )),
             };
         }
-        if decide_content(liars) || !succeeded || said.contains("already") {
+        if can_decide_content(liars) || !succeeded || said.contains("already") {
             return Ok(());
         }
         let names = |uri: &str, value: &Value| {
@@ -533,7 +533,7 @@ impl KnotStage {
 }
 
 /// Returns true if a lying server stores the records, and thus decides what they contain.
-fn decide_content(liars: &[Role]) -> bool {
+fn can_decide_content(liars: &[Role]) -> bool {
     [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
         .iter()
         .any(|it| liars.contains(it))

@@ -156,6 +156,11 @@ impl Tap {
         self.state().log.clone()
     }
 
+    /// Returns true if a role may lie in this case.
+    pub fn lies(&self, role: Role) -> bool {
+        self.state().plan.liars.contains(&role)
+    }
+
     /// Returns descriptions of the lies in this case.
     pub fn told(&self) -> Vec<String> {
         self.state().told.clone()
