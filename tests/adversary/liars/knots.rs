@@ -1,12 +1,12 @@
 //! Doubles of tangled's servers, each of which may lie.
 
-use std::{collections::BTreeSet, io::Read as _, sync::Arc};
+use std::{collections::BTreeSet, io::Read as _, path::PathBuf, sync::Arc};
 
 use flate2::read::MultiGzDecoder;
 use forge_tangled_world::{
     Account, DnsDouble, DnsMood, HandleHosts, Host, Page, PdsDouble, PdsOptions, Repository, World,
 };
-use forge_testkit::{CANARY, Random, Run};
+use forge_testkit::{CANARY, Random, Run, git_program};
 use serde_json::{Value, json};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     ground::Ground,
     lies::{Stock, gzip},
     lines::{Line, Subjects},
-    tap::{Listener, Role, Tap},
+    tap::{Listener, Role, Seen, Tap},
 };
 use crate::plant::Variant;
 
@@ -23,6 +23,11 @@ const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 const COMMENT: &str = "sh.tangled.feed.comment";
 const ISSUE: &str = "sh.tangled.repo.issue";
+const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
+/// A pull request or an issue of Tangled 1.0.
+const TICKET: &str = "org.tangled.track.ticket";
+const TICKET_PATCH: &str = "org.tangled.review.patch";
+const TICKET_COMMENT: &str = "org.tangled.feed.comment";
 const TIME: &str = "2026-11-01T00:00:00Z";
 const PULLS: u64 = 3;
 /// A change that follows the end of a patch: `git am` applies it, but a diff does not show it.
@@ -47,6 +52,11 @@ pub struct KnotStage {
     _strangers: PdsDouble,
     alice: Account,
     repo: Repository,
+    /// DID of Mallory's repository.
+    other: String,
+    /// A clone of the repository, if that is of Tangled 1.0: a merge pushes from a clone. No canary
+    /// is in it, because a person's push may run the programs of a clone.
+    clone: Option<PathBuf>,
     pulls: Vec<String>,
     issues: Vec<String>,
     domain: Option<Domain>,
@@ -58,7 +68,7 @@ pub struct KnotStage {
 /// State of the honest servers at one time.
 #[derive(Clone, Debug, Default)]
 struct Honest {
-    /// At-uri and value of each record that Alice has.
+    /// At-uri and value of each record that Alice has, or a repository of Tangled 1.0.
     records: Vec<(String, Value)>,
     main: String,
 }
@@ -73,15 +83,22 @@ impl KnotStage {
             ["alice.test", "mallory.test"].map(|handle| world.pds().account(handle, &password));
         let strangers = world.another_pds(PdsOptions::default()).unwrap();
         let bob = strangers.account("bob.test", "other");
-        let repo = world.repository(&alice, "widget");
-        let other = world.repository(&mallory, "widget");
+        let is_1_0 = random.below(2) == 0;
+        let widget = |owner: &Account| match is_1_0 {
+            true => world.repository_1_0(owner, "widget"),
+            false => world.repository(owner, "widget"),
+        };
+        let (repo, other) = (widget(&alice), widget(&mallory));
         world.knot().add_collaborator(&repo, &bob.did);
-        let label = label(&world, &alice);
-        let (_, mut record) = world.pds().record(&repo.uri).unwrap();
-        record["labels"] = json!([label]);
-        world
-            .pds()
-            .put(&alice.did, "sh.tangled.repo", "widget", record);
+        // On Tangled 1.0 the tickets themselves carry their labels.
+        if !is_1_0 {
+            let label = label(&world, &alice);
+            let (_, mut record) = world.pds().record(&repo.uri).unwrap();
+            record["labels"] = json!([label]);
+            world
+                .pds()
+                .put(&alice.did, "sh.tangled.repo", "widget", record);
+        }
 
         let mut others = vec![
             bob.did.clone(),
@@ -95,21 +112,31 @@ impl KnotStage {
                 2 => (world.pds(), &alice),
                 _ => (&strangers, &bob),
             };
-            let hidden = if n == PULLS { HIDDEN } else { "" };
-            let (uri, cid, sha) = pull(pds, &repo, author, &format!("work-{n}"), hidden);
+            let branch = format!("work-{n}");
+            let (uri, cid, sha) = match (is_1_0, n == PULLS) {
+                (true, hides) => ticket_pull(&world, &repo, author, n, &branch, hides),
+                (false, true) => pull(pds, &repo, author, &branch, HIDDEN),
+                (false, false) => pull(pds, &repo, author, &branch, ""),
+            };
             others.extend([uri.clone(), cid, sha]);
             pulls.push(uri);
         }
         let (evil, _) = patch(&repo, "evil");
-        let stolen = pull(world.pds(), &other, &mallory, "theirs", "");
+        let stolen = match is_1_0 {
+            true => ticket_pull(&world, &other, &mallory, 1, "theirs", false),
+            false => pull(world.pds(), &other, &mallory, "theirs", ""),
+        };
         others.extend([stolen.0, stolen.1, stolen.2]);
-        let issues: Vec<String> = ["One", "Two"]
-            .map(|title| {
-                let issue =
-                    json!({ "$type": ISSUE, "repo": repo.did, "title": title, "createdAt": TIME });
-                world.pds().add(&alice.did, ISSUE, issue).0
-            })
-            .into();
+        let issue = |n: u64| {
+            if is_1_0 {
+                return ticket(&world, &repo, &alice, PULLS + n, None).0;
+            }
+            let title = format!("Issue {n}");
+            let issue =
+                json!({ "$type": ISSUE, "repo": repo.did, "title": title, "createdAt": TIME });
+            world.pds().add(&alice.did, ISSUE, issue).0
+        };
+        let issues: Vec<String> = [1, 2].map(issue).into();
         others.extend(issues.clone());
         for n in 1..=4 {
             commit(&repo, &format!("fresh-{n}"));
@@ -125,8 +152,12 @@ impl KnotStage {
             blobs: vec![gzip(&evil), evil, gzip(b""), gzip(&vec![b'x'; 8 << 20])],
         };
         stage.tap.set_stock(stage.stock.clone());
+        stage.other.clone_from(&other.did);
         if random.below(3) == 0 {
             stage.use_domain();
+        }
+        if is_1_0 {
+            stage.use_clone();
         }
         stage
             .tap
@@ -178,12 +209,31 @@ impl KnotStage {
             _strangers: strangers,
             alice,
             repo,
+            other: String::new(),
+            clone: None,
             pulls,
             issues,
             domain: None,
             stock: Stock::default(),
             before: Honest::default(),
         }
+    }
+
+    /// Clones the repository, and makes commands run in the clone.
+    fn use_clone(&mut self) {
+        let scratch = &self.ground.scratch;
+        let path = self.repo.path().display().to_string();
+        let url = format!("https://tangled.org/{}/widget", self.alice.handle);
+        let set_url = ["-C", "clone", "remote", "set-url"];
+        let (fetch, push) = (["origin", &url], ["--push", "origin", &path]);
+        for args in [
+            vec!["clone", "--quiet", &path, "clone"],
+            [&set_url[..], &fetch].concat(),
+            [&set_url[..], &push].concat(),
+        ] {
+            scratch.run(git_program()).args(args).ok();
+        }
+        self.clone = Some(scratch.path("clone"));
     }
 
     /// Makes clients resolve Alice's handle by DNS and by HTTPS at the handle's own host.
@@ -245,6 +295,21 @@ impl KnotStage {
         );
     }
 
+    /// Returns the requests to the name server and to the host of Alice's handle.
+    pub fn seen_by_domain(&self) -> Vec<Seen> {
+        let Some(Domain { dns, hosts }) = &self.domain else {
+            return Vec::new();
+        };
+        let requests = dns.questions().into_iter().chain(hosts.requests());
+        let seen = requests.map(|head| Seen {
+            role: Role::Domain,
+            origin: HANDLE.to_owned(),
+            head,
+            body: Vec::new(),
+        });
+        seen.collect()
+    }
+
     fn log_in(&self, password: &str) {
         let args = ["auth", "login", "--host", "tangled.org", "--account"];
         self.forge()
@@ -256,7 +321,7 @@ impl KnotStage {
 
     pub fn forge(&self) -> Run {
         let index = self.world.index();
-        [
+        let run = [
             ("TANGLED_INDEX_URL", index.host().url()),
             ("TANGLED_WEB_URL", index.web().url()),
             ("TANGLED_BACKLINKS_URL", index.backlinks().url()),
@@ -264,7 +329,11 @@ impl KnotStage {
         ]
         .into_iter()
         .chain(self.resolver())
-        .fold(self.ground.forge(), |run, (key, value)| run.env(key, value))
+        .fold(self.ground.forge(), |run, (key, value)| run.env(key, value));
+        match &self.clone {
+            Some(clone) => run.dir(clone),
+            None => run,
+        }
     }
 
     fn resolver(&self) -> Vec<(&'static str, String)> {
@@ -282,7 +351,9 @@ impl KnotStage {
     }
 
     pub fn subjects(&self) -> Subjects {
-        let numbers = (1..=PULLS).map(|n| n.to_string());
+        // The web pages of the doubles number no tickets.
+        let numbers = (1..=PULLS).filter(|_| self.clone.is_none());
+        let numbers = numbers.map(|n| n.to_string());
         Subjects {
             repo: format!("tangled:{}/widget", self.alice.handle),
             pulls: self.pulls.iter().cloned().chain(numbers).collect(),
@@ -326,17 +397,31 @@ impl KnotStage {
             STATUS,
             COMMENT,
             ISSUE,
-            "sh.tangled.repo.issue.state",
+            ISSUE_STATE,
             "sh.tangled.label.op",
             "sh.tangled.label.definition",
         ];
         let records = collections
             .into_iter()
             .flat_map(|it| pds.records(&self.alice.did, it));
+        let tickets = [&self.repo.did, &self.other].into_iter().flat_map(|did| {
+            let knot = self.world.knot();
+            [TICKET, TICKET_PATCH, TICKET_COMMENT].map(|it| knot.records(did, it))
+        });
+        let records = records.chain(tickets.flatten());
         Honest {
             records: records.map(|(uri, _, value)| (uri, value)).collect(),
             main: self.repo.git.oid("main").unwrap_or_default(),
         }
+    }
+
+    /// Returns the diff of a head commit where a lying server shows the diff of a pull request of
+    /// Tangled 1.0. The merge takes the head commit from the clone, and no diff of a server.
+    pub fn diff_of(&self, head: &str, liars: &[Role]) -> Option<String> {
+        self.clone.as_ref().filter(|_| can_decide_content(liars))?;
+        let range = format!("{}...{head}", self.before.main);
+        let diff = self.repo.git.run(["diff", &range]).output();
+        Some(diff.stdout_text())
     }
 
     /// Returns the files that the last command added to the target branch.
@@ -411,18 +496,15 @@ impl KnotStage {
                 )),
             };
         }
-        // A lying server that stores the records decides what they contain, so nothing can be
-        // checked.
-        let unknowable = [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
-            .iter()
-            .any(|it| liars.contains(it));
-        if unknowable || !succeeded || said.contains("already") {
+        if can_decide_content(liars) || !succeeded || said.contains("already") {
             return Ok(());
         }
-        let names = |value: &Value| {
-            value.to_string().contains(&self.repo.did) || self.is_of_repo(&now, value)
+        let names = |uri: &str, value: &Value| {
+            uri.contains(&self.repo.did)
+                || value.to_string().contains(&self.repo.did)
+                || self.is_of_repo(&now, value)
         };
-        if let Some((uri, value)) = fresh.iter().find(|(_, value)| !names(value)) {
+        if let Some((uri, value)) = fresh.iter().find(|(uri, value)| !names(uri, value)) {
             return Err(format!(
                 "a record about another repository was written: {uri} {value}"
             ));
@@ -432,14 +514,18 @@ impl KnotStage {
                 .iter()
                 .any(|(uri, _)| uri.contains(&format!("/{collection}/")))
         };
-        let claims: &[(&str, &str, &str)] = &[
-            ("pr", "comment", COMMENT),
-            ("pr", "create", PULL),
-            ("pr", "close", STATUS),
-            ("pr", "reopen", STATUS),
-            ("issue", "create", ISSUE),
-            ("issue", "comment", COMMENT),
-            ("issue", "close", "sh.tangled.repo.issue.state"),
+        let [comment, pull, status, issue, issue_state] = match &self.clone {
+            Some(_) => [TICKET_COMMENT, TICKET, TICKET, TICKET, TICKET],
+            None => [COMMENT, PULL, STATUS, ISSUE, ISSUE_STATE],
+        };
+        let claims = [
+            ("pr", "comment", comment),
+            ("pr", "create", pull),
+            ("pr", "close", status),
+            ("pr", "reopen", status),
+            ("issue", "create", issue),
+            ("issue", "comment", comment),
+            ("issue", "close", issue_state),
         ];
         for (group, command, collection) in claims {
             if line.is(group, command) && !wrote(collection) {
@@ -471,6 +557,13 @@ impl KnotStage {
             || value["$type"] == "sh.tangled.label.definition"
             || text.contains("label.definition")
     }
+}
+
+/// Returns true if a lying server stores the records, and thus decides what they contain.
+fn can_decide_content(liars: &[Role]) -> bool {
+    [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
+        .iter()
+        .any(|it| liars.contains(it))
 }
 
 fn label(world: &World, alice: &Account) -> String {
@@ -523,5 +616,68 @@ fn pull(
         "body": { "$type": "sh.tangled.markup.markdown", "text": "A comment." },
     });
     pds.add(&author.did, COMMENT, comment);
+    (uri, cid, sha)
+}
+
+/// Adds a ticket of Tangled 1.0 with a comment. With a target branch, the ticket is a pull request.
+/// Returns its at-uri and its CID.
+fn ticket(
+    world: &World,
+    repo: &Repository,
+    author: &Account,
+    n: u64,
+    target: Option<&str>,
+) -> (String, String) {
+    let mut record = json!({
+        "title": { "$type": "org.tangled.markup.markdown#inline", "text": format!("Ticket {n}") },
+        "body": { "$type": "org.tangled.markup.markdown", "text": "Text." },
+        "state": "open", "tangledLabels": [{ "key": "bug" }],
+        "createdAt": TIME, "x-tngl-editor": author.did,
+    });
+    if let Some(target) = target {
+        record["targetBranch"] = json!(target);
+    }
+    let (knot, rkey) = (world.knot(), ticket_key(n));
+    let (uri, cid) = knot.put_record(&repo.did, TICKET, &rkey, record);
+    let comment = json!({
+        "subject": { "$type": "com.atproto.repo.strongRef", "uri": uri, "cid": cid },
+        "body": { "$type": "org.tangled.markup.markdown", "text": "A comment." },
+        "createdAt": TIME, "x-tngl-editor": author.did,
+    });
+    knot.put_record(&repo.did, TICKET_COMMENT, &rkey, comment);
+    (uri, cid)
+}
+
+/// Returns a record key that is a TID, for a number from 1 to 5.
+fn ticket_key(n: u64) -> String {
+    format!("3mkuuamwfj3{}2", n + 1)
+}
+
+/// Adds a pull request of Tangled 1.0 with one round. If it hides a commit, that is below the base
+/// of the round and not on the target branch. Returns its at-uri, CID and commit.
+fn ticket_pull(
+    world: &World,
+    repo: &Repository,
+    author: &Account,
+    n: u64,
+    branch: &str,
+    hides: bool,
+) -> (String, String, String) {
+    let base = match hides {
+        true => {
+            let file = ("hidden.sh", Some("hidden\n"));
+            repo.git.commit(branch, "Hidden", &[file])
+        }
+        false => repo.git.oid("main").unwrap(),
+    };
+    let sha = commit(repo, branch);
+    let (uri, cid) = ticket(world, repo, author, n, Some("main"));
+    let patch = json!({
+        "ticket": ticket_key(n), "base": { "oid": base }, "head": { "oid": sha },
+        "source": { "repo": repo.did, "branch": branch },
+        "createdAt": TIME, "x-tngl-editor": author.did,
+    });
+    let knot = world.knot();
+    knot.put_record(&repo.did, TICKET_PATCH, &sha, patch);
     (uri, cid, sha)
 }

@@ -45,6 +45,7 @@ const READS: &[&str] = &[
     "label list",
     "capabilities",
     "auth status",
+    "doctor --live",
     "workflow show",
     "workflow group I",
     "workflow position I",

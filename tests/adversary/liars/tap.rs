@@ -39,6 +39,8 @@ pub enum Role {
     Stranger,
     /// The PDS's handle resolution.
     Handles,
+    /// The name server and the host of a handle, which no login may reach.
+    Domain,
     /// Directory of DID documents.
     Directory,
     Knot,
@@ -155,6 +157,11 @@ impl Tap {
 
     pub fn seen(&self) -> Vec<Seen> {
         self.state().log.clone()
+    }
+
+    /// Returns true if a role may lie in this case.
+    pub fn lies(&self, role: Role) -> bool {
+        self.state().plan.liars.contains(&role)
     }
 
     /// Returns descriptions of the lies in this case.

@@ -1,13 +1,16 @@
 //! Tests `forge doctor --live` on tangled's services.
 
+use std::fs;
+
 use forge_tangled_world::{Fault, Host, Recorded};
+use serde_json::{Value, json};
 
 use super::world::{PASSWORD, Tangled, WIDGET};
 use crate::world::rows;
 
 impl Tangled {
     /// Runs `doctor --live` as Alice and returns its report. Asserts that the command sent only
-    /// reads.
+    /// reads and printed no credential.
     #[track_caller]
     fn doctor(&self, repo: &str) -> String {
         let world = &self.world;
@@ -21,7 +24,9 @@ impl Tangled {
         let run = self.forge(&self.alice, &["doctor", "--live", "-R", repo]);
         let output = run.output();
         let said = format!("{}{}", output.stdout_text(), output.stderr_text());
-        assert!(!said.contains(PASSWORD), "{said}");
+        for secret in self.secrets() {
+            assert!(!said.contains(&secret), "{said}");
+        }
         for host in hosts {
             let sent = host.requests();
             // git lists branches with a POST request.
@@ -29,6 +34,20 @@ impl Tangled {
             assert!(sent.iter().all(reads), "{sent:?}");
         }
         output.stdout_text()
+    }
+
+    /// Returns the app password, and the tokens of the stored sessions.
+    fn secrets(&self) -> Vec<String> {
+        let dir = self.scratch.path("home/.config/forge/sessions");
+        let files = fs::read_dir(dir).into_iter().flatten().flatten();
+        let texts = files.filter_map(|file| fs::read(file.path()).ok());
+        // The lock of a session is an empty file.
+        let sessions = texts.filter_map(|text| serde_json::from_slice::<Value>(&text).ok());
+        let tokens = sessions.flat_map(|session| {
+            ["access", "refresh"].map(|it| session[it].as_str().map(str::to_owned))
+        });
+        let password = PASSWORD.to_owned();
+        tokens.flatten().chain([password]).collect()
     }
 }
 
@@ -135,4 +154,35 @@ fn doctor_without_a_repository_checks_the_account() {
     assert_eq!(entry(&report, "repository").0, "differs", "{report}");
     let method = entry(&report, "index sh.tangled.repo.listPulls");
     assert_eq!(method.0, "skipped", "{report}");
+}
+
+/// Users show the report to other people, so it must not contain what a lying PDS repeats.
+#[test]
+fn doctor_masks_credentials_in_answers() {
+    let t = Tangled::new();
+    // Opens a session, whose tokens the PDS can then repeat as well.
+    t.open("topic");
+    let secrets = t.secrets();
+    let [access, refresh, password] = &secrets[..] else {
+        panic!("{} credentials", secrets.len());
+    };
+    let pds = t.world.pds().host();
+    let message = format!("no records for {password}, {access} and {refresh}");
+    let as_message = Fault::error(400, "InvalidRequest", &message);
+    let keys = json!({ (password): 1, (access): 2, (refresh): 3 });
+    let header = [("content-type", "application/json")];
+    let as_keys = Fault::answer(200, &header, keys.to_string());
+    for (echo, detail) in [
+        (as_message, "no records for ***, *** and ***"),
+        (as_keys, "the answer lacks records; it has: ***, ***, ***"),
+    ] {
+        pds.fault(echo.on("com.atproto.repo.listRecords").always());
+        // `doctor` also asserts that no credential is printed.
+        let report = t.doctor(WIDGET);
+        let (verdict, said) = entry(&report, "PDS com.atproto.repo.listRecords");
+        assert_eq!(verdict, "differs", "{report}");
+        assert!(said.contains(detail), "{report}");
+        assert_eq!(entry(&report, "viewer").0, "ok", "{report}");
+        pds.clear_faults();
+    }
 }

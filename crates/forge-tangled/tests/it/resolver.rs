@@ -242,6 +242,12 @@ async fn invalid_well_known_page_names_no_account() {
         assert!(e.is_not_found(), "{why}: {e:?}");
     }
     assert_eq!(names.hosts.asked(HANDLE)[0], WELL_KNOWN);
+    let requests = names.hosts.requests();
+    for start in ["CONNECT ", "GET "] {
+        let found = requests.iter().any(|it| it.starts_with(start));
+        assert!(found, "{start}: {requests:?}");
+    }
+    assert!(names.dns.questions().iter().all(|it| it == TXT));
 }
 
 #[tokio::test]

@@ -98,6 +98,12 @@ impl DnsDouble {
         let state = lock(&self.state);
         state.questions.iter().filter(|it| *it == name).count()
     }
+
+    /// Returns the names of all queries so far, in lower case.
+    #[must_use]
+    pub fn questions(&self) -> Vec<String> {
+        lock(&self.state).questions.clone()
+    }
 }
 
 const RESPONSE: u16 = 0x8180;

@@ -79,6 +79,8 @@ struct State {
     pages: BTreeMap<String, Page>,
     /// Host and path of every request so far.
     asked: Vec<(String, String)>,
+    /// Text of every request so far, and of the requests that open a tunnel.
+    requests: Vec<String>,
 }
 
 /// Hosts in the domain `handles.example`. Each host answers every path with one page, and a host
@@ -157,6 +159,12 @@ impl HandleHosts {
         let asked = state.asked.iter().filter(|(it, _)| it == host);
         asked.map(|(_, path)| path.clone()).collect()
     }
+
+    /// Returns the text of every request that a host or the proxy received, with its body.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        lock(&self.state).requests.clone()
+    }
 }
 
 impl Drop for HandleHosts {
@@ -182,7 +190,9 @@ fn tls() -> Arc<ServerConfig> {
 /// Serves one connection: the `CONNECT` request, and then the request inside the tunnel.
 fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
-    let target = second_word(&head(&mut stream)?);
+    let connect = request(&mut stream)?;
+    lock(state).requests.push(connect.clone());
+    let target = second_word(&connect);
     let host = target.split(':').next().unwrap_or_default().to_owned();
     let page = lock(state).pages.get(&host).cloned();
     let Some(page) = page else {
@@ -191,24 +201,33 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) ->
     stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
     let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
-    let path = second_word(&head(&mut stream)?);
-    lock(state).asked.push((host, path));
+    let request = request(&mut stream)?;
+    {
+        let mut state = lock(state);
+        state.asked.push((host, second_word(&request)));
+        state.requests.push(request);
+    }
     stream.write_all(&page.bytes())?;
     stream.conn.send_close_notify();
     stream.flush()
 }
 
-/// Reads up to the empty line after the headers.
-fn head(stream: &mut impl Read) -> io::Result<String> {
+/// Reads the head of a request, and the body if the head states its length.
+fn request(stream: &mut impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut one = [0];
     while !bytes.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut one)?;
         bytes.extend(one);
     }
+    let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+    let length = |line: &str| line.strip_prefix("content-length:")?.trim().parse().ok();
+    let mut body = vec![0_u8; head.lines().find_map(length).unwrap_or(0)];
+    stream.read_exact(&mut body)?;
+    bytes.extend(body);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn second_word(head: &str) -> String {
-    head.split(' ').nth(1).unwrap_or_default().to_owned()
+fn second_word(request: &str) -> String {
+    request.split(' ').nth(1).unwrap_or_default().to_owned()
 }
