@@ -110,6 +110,10 @@ fn c_002_11_same_issue_or_branch_prefix_relates_pulls() {
             format!("same_branch_prefix {same_prefix}"),
         ]
     );
+    let ticket = hub.propose("fix-PROJ-12", "main", "", &["e.txt"]);
+    let same_ticket = hub.propose("PROJ-12/two", "main", "", &["f.txt"]);
+    let wanted = [format!("linked_issue {same_ticket}")];
+    assert_eq!(hub.related(&ticket.to_string()), wanted);
 }
 
 #[test]

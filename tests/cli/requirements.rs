@@ -844,11 +844,16 @@ fn c_002_6_critical_paths_are_whole_segments() {
 fn c_002_9_ticket_without_jira_is_unknown() {
     let world = World::new();
     world.feature("feature");
-    let body = "Fixes PROJ-12";
+    let body = "Fixes PROJ-12, [PROJ-5](https://acme.example/browse/PROJ-5),PROJ-7 and \
+                https://acme.example/browse/PROJ-6";
+    let title = "fix(PROJ-99): V";
     world
-        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", body])
+        .forge(&["pr", "create", "-H", "feature", "-t", title, "-b", body])
         .ok();
     let found = world.context(&["1", "--json", "linkedIssues,partial"]);
+    let linked = found["linkedIssues"].as_array().unwrap().iter();
+    let keys: Vec<_> = linked.map(|item| item["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["PROJ-12", "PROJ-99", "PROJ-5", "PROJ-7", "PROJ-6"]);
     let ticket = &found["linkedIssues"][0];
     assert_eq!(ticket["key"], "PROJ-12", "{found}");
     assert_eq!(

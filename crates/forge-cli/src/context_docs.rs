@@ -323,8 +323,9 @@ fn links(out: &mut String) {
         out,
         "\n## Linked issues and related pull requests\n\n\
          Linked issues come from the forge's own list, from title, description and commits, from the \
-         name of the branch (`12-x`, `fix/12-x`, `PROJ-12-x`), and from comments. Issue numbers in code \
-         and in HTML comments are ignored. An issue has the strongest relationship that applies:\n\n\
+         name of the branch (`12-x`, `fix/12-x`, `PROJ-12-x`, `PROJ-12/x`), and from comments. Issue \
+         numbers in code and in HTML comments are ignored. An issue has the strongest relationship \
+         that applies:\n\n\
          1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue\n\
          2. `related`: `related to`, `relates to`, `part of` or `see` precedes the issue\n\
          3. `references`: the issue is named otherwise\n\n\
@@ -346,6 +347,9 @@ fn links(out: &mut String) {
          | has no such ticket | the key is left out |\n\
          | refuses the token, or cannot be reached | `status: unknown`, and an error of the section |\n\
          | is not configured | `status: unknown`, and no error |\n\n\
+         The address of a ticket's page names the ticket. Without a configured JIRA, that is any \
+         `https` address with `/browse/PROJ-12`, and its host is not contacted. A link to another \
+         address names a ticket if its visible text is one key.\n\n\
          Names of standards (`SHA-256`, `UTF-8`, `CVE-2024-1`) are not tickets. `jira.project_keys` \
          limits the projects, `jira.key_patterns` describes keys, and `jira.enabled = false` disables \
          tickets.\n\n\
@@ -353,8 +357,9 @@ fn links(out: &mut String) {
          Related pull requests are searched among 50: on GitHub those updated last, elsewhere the \
          newest. If there are more, a warning has the total. Of these 50, the open ones and those \
          updated within {LOOKBACK_DAYS} days count. The {MAX_RELATED} strongest are shown. Two pull \
-         requests share an issue if both name the issue in title, description or branch, or if the \
-         forge lists the issue as closed by both.\n\n\
+         requests share an issue or ticket if each closes it, relates to it, or names it in its title \
+         or branch. Another mention in a description does not count, and the commits of the other \
+         pull request are not read.\n\n\
          | Relationship | Meaning |\n|---|---|\n"
     );
     for by in RelatedBy::ALL {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forge_core::{
     Action, Hint, Op, PrKey, RepoId, Warning,
     locator::Hosts,
-    mentions::{MentionTarget, mentions, tickets},
+    mentions::{MentionTarget, mentions, ticket_keys, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
 };
 use serde::Serialize;
@@ -459,14 +459,18 @@ impl LinkCollector<'_> {
         }
     }
 
-    /// Reads a branch name such as `123-x`, `fix/123-x`, `issue-123` or `feature/PROJ-1-x`.
+    /// Reads a branch name such as `123-x`, `fix/123-x`, `issue-123`, `feature/PROJ-1-x` or
+    /// `PROJ-1/x`.
     fn branch(&mut self, branch: &str) {
-        let last = branch.rsplit('/').next().unwrap_or(branch);
-        if let Some(key) = self.keys.key_of(last) {
-            let target = LinkTarget::Ticket(key.to_owned());
+        let tickets = ticket_keys(branch, |word| self.keys.key_of(word));
+        for key in &tickets {
+            let target = LinkTarget::Ticket((*key).to_owned());
             self.add_target(target, None, Relationship::References, LinkPlace::Branch);
+        }
+        if !tickets.is_empty() {
             return;
         }
+        let last = branch.rsplit('/').next().unwrap_or(branch);
         let bare = ["issue-", "issue_", "gh-"]
             .iter()
             .find_map(|start| last.strip_prefix(start))
@@ -585,6 +589,41 @@ mod tests {
     }
 
     #[test]
+    fn c_002_8_keys_begin_at_any_word_boundary() {
+        let mut pull = pull();
+        pull.title = "fix(PROJ-99): V (#102)".to_owned();
+        pull.description = "PROJ-9/PROJ-10, PROJ-15,PROJ-16\n\nRefs #103,#104 and \
+                            #105/#106, Closes #107,#108"
+            .to_owned();
+        let closes = std::iter::once("closes #107 (description)".to_owned());
+        let title = ["#102", "PROJ-99"].map(|key| format!("references {key} (title)"));
+        let rest = [
+            "#103", "#104", "#105", "#106", "#108", "PROJ-9", "PROJ-10", "PROJ-15", "PROJ-16",
+        ];
+        let rest = rest.map(|key| format!("references {key} (description)"));
+        let wanted: Vec<String> = closes.chain(title).chain(rest).collect();
+        assert_eq!(found(&pull), wanted);
+    }
+
+    #[test]
+    fn c_002_9_links_to_tickets_need_no_jira() {
+        let mut pull = pull();
+        pull.description = "Fixes [PROJ-5](https://acme.example/browse/PROJ-5), \
+                            https://acme.example/browse/PROJ-6, [PROJ-7](https://x.example/7), \
+                            [PROJ-8](https://acme.example/browse/PROJ-9)"
+            .to_owned();
+        assert_eq!(
+            found(&pull),
+            [
+                "closes PROJ-5 (description)",
+                "references PROJ-6 (description)",
+                "references PROJ-7 (description)",
+                "references PROJ-9 (description)",
+            ]
+        );
+    }
+
+    #[test]
     fn linked_items_beyond_the_cap_are_counted() {
         let mut pull = pull();
         let message = |n: u64| {
@@ -633,6 +672,8 @@ mod tests {
         for (branch, wanted) in [
             ("PROJ-123-x", Some("references PROJ-123 (branch)")),
             ("feature/PROJ-1", Some("references PROJ-1 (branch)")),
+            ("PROJ-20/thing", Some("references PROJ-20 (branch)")),
+            ("fix-PROJ-3", Some("references PROJ-3 (branch)")),
             ("123-x", Some("references #123 (branch)")),
             ("issue-123", Some("references #123 (branch)")),
             ("v2", None),

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     ContextReq, FileClass, LinkedItem, PREFIX_TYPES,
-    linked::{Relationship, linked_items},
+    linked::{LinkPlace, Relationship, linked_items},
 };
 
 /// Default maximum number of related pull requests.
@@ -34,7 +34,7 @@ pub enum RelatedBy {
     Dependent,
     /// Both change the same files. Derived files are ignored.
     SameFiles,
-    /// Both close or relate to the same issue.
+    /// Both close, relate to, or name in title or branch the same issue.
     LinkedIssue,
     /// The branch names begin with the same ticket or the same path.
     SameBranchPrefix,
@@ -71,7 +71,9 @@ impl RelatedBy {
             Self::SameFiles => {
                 "both change the same file; generated, lock and vendored files do not count"
             }
-            Self::LinkedIssue => "both close, or relate to, the same issue or ticket",
+            Self::LinkedIssue => {
+                "both close, relate to, or name in title or branch the same issue or ticket"
+            }
             Self::SameBranchPrefix => {
                 "the branch names begin with the same ticket, or with the same path; a single word \
                  such as `fix` does not count"
@@ -223,8 +225,12 @@ fn written_files(pull: &PullRequest) -> BTreeSet<String> {
         .collect()
 }
 
+/// Returns the keys that a pull request is about. A mention such as `Unlike #3.` is none.
 fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
-    let firm = |item: &&LinkedItem| item.relationship != Relationship::References;
+    let is_firm = |at: &LinkPlace| matches!(at, LinkPlace::Title | LinkPlace::Branch);
+    let firm = |item: &&LinkedItem| {
+        item.relationship != Relationship::References || item.found_in.iter().any(is_firm)
+    };
     items.iter().filter(firm).map(|i| i.key.as_str()).collect()
 }
 
@@ -311,6 +317,26 @@ mod tests {
         assert_eq!(
             related(&own, &Links::default(), &all[4..5]),
             ["same_branch_prefix 4"]
+        );
+    }
+
+    #[test]
+    fn c_002_11_same_issue_in_title_or_branch_relates_pulls() {
+        let mut own = other(7, "work", &["a.rs"]);
+        own.title = "PROJ-12: part one, for #3".to_owned();
+        let mut by_title = other(2, "x", &["b.rs"]);
+        by_title.title = "fix(PROJ-12): part two".to_owned();
+        let mut mention = other(4, "y", &["b.rs"]);
+        mention.description = "Unlike #3 and PROJ-12.".to_owned();
+        let all = [
+            by_title,
+            other(3, "PROJ-12/x", &["b.rs"]),
+            mention,
+            other(5, "3-x", &["b.rs"]),
+        ];
+        assert_eq!(
+            related(&own, &Links::default(), &all),
+            ["linked_issue 2", "linked_issue 3", "linked_issue 5"]
         );
     }
 

@@ -43,6 +43,8 @@ impl TicketPattern {
     /// Returns the key at the beginning of a text. Only letters, digits, `-` and `_` are allowed,
     /// because a key becomes part of a URL.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
+        // A pattern may read far ahead, and a long word has many places where a key can begin.
+        let text = text.get(..text.floor_char_boundary(2 * MAX_KEY))?;
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         let is_key = (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(is_plain);
@@ -57,7 +59,7 @@ pub struct TicketKeys {
     /// True to recognise tickets.
     pub enabled: bool,
     /// The URL of the tracker. Links to its pages are recognised as tickets, and tickets get links
-    /// to it.
+    /// to it. If `None`, the `https` URL of a page `…/browse/KEY` of any host is recognised.
     pub base_url: Option<String>,
     /// The allowed projects; an empty list allows all except names of standards.
     pub projects: Vec<String>,
@@ -80,15 +82,21 @@ impl TicketKeys {
     /// Returns the ticket key at the beginning of a text: the key itself, or the URL of its page.
     #[must_use]
     pub fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let base = self.base_url.as_deref();
-        let text = base
-            .and_then(|base| text.strip_prefix(base)?.strip_prefix("/browse/"))
-            .unwrap_or(text);
+        let text = self.behind_browse(text).unwrap_or(text);
         let key = match self.patterns.as_slice() {
             [] => ticket_shape(text),
             patterns => patterns.iter().find_map(|pattern| pattern.key_of(text)),
         };
         key.filter(|key| self.enabled && self.is_allowed(key))
+    }
+
+    /// Returns the text after `/browse/` in the URL of a ticket's page.
+    fn behind_browse<'a>(&self, text: &'a str) -> Option<&'a str> {
+        if let Some(base) = &self.base_url {
+            return text.strip_prefix(base.as_str())?.strip_prefix("/browse/");
+        }
+        let (site, key) = text.strip_prefix("https://")?.split_once("/browse/")?;
+        (!site.is_empty() && !site.contains(['?', '#'])).then_some(key)
     }
 
     fn is_allowed(&self, key: &str) -> bool {
@@ -293,6 +301,25 @@ mod tests {
         assert_eq!(usual.key_of("https://acme.example/browse/PROJ-7"), None);
         let url = usual.page_of("PROJ-7").unwrap();
         assert_eq!(url, "https://acme.example/jira/browse/PROJ-7");
+    }
+
+    #[test]
+    fn c_002_9_page_on_any_host_names_a_ticket_without_jira() {
+        let mut any = TicketKeys::default();
+        for (url, key) in [
+            ("https://acme.example/browse/PROJ-7?x=1", Some("PROJ-7")),
+            ("https://acme.example/jira/browse/PROJ-7,", Some("PROJ-7")),
+            ("https://acme.example/browse/UTF-8", None),
+            ("https://acme.example/browse/src", None),
+            ("https://acme.example/?to=/browse/PROJ-7", None),
+            ("https://acme.example/PROJ-7", None),
+            ("https:///browse/PROJ-7", None),
+            ("http://acme.example/browse/PROJ-7", None),
+        ] {
+            assert_eq!(any.key_of(url), key, "{url}");
+        }
+        any.projects.push("OPS".to_owned());
+        assert_eq!(any.key_of("https://acme.example/browse/PROJ-7"), None);
     }
 
     proptest! {

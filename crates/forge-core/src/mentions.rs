@@ -116,7 +116,7 @@ pub struct Mention {
 /// total.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
-    let prose = prose(text);
+    let prose = prose(text, |_, _| false);
     let mut all = places(&prose, hosts);
     let found = all.by_ref().take(MAX_MENTIONS).collect();
     if all.next().is_some() {
@@ -135,7 +135,7 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
 /// each once.
 #[must_use]
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
-    let prose = prose(text);
+    let prose = prose(text, |_, _| false);
     let mut seen = BTreeSet::new();
     places(&prose, hosts)
         .filter(|mention| mention.closes)
@@ -160,21 +160,32 @@ pub struct Ticket {
 
 /// Returns the tickets that `text` refers to outside of code, in order.
 ///
-/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice.
+/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice. A link whose
+/// address has no key stands for its visible text if that is one key.
 #[must_use]
 pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
-    let prose = prose(text);
-    let found = words(&prose).filter_map(|word| {
-        let text = word
-            .text
-            .trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
+    let prose = prose(text, |address, shown| {
+        key_of(address).is_none() && key_of(shown) == Some(shown)
+    });
+    let begins = |before: &str, behind: &str| is_word_end(before) && key_of(behind).is_some();
+    let found = words(&prose, begins).filter_map(|word| {
         Some(Ticket {
-            key: key_of(text)?.to_owned(),
+            key: key_of(without_punctuation(word.text))?.to_owned(),
             closes: word.closes,
             relates: word.relates,
         })
     });
     found.take(MAX_MENTIONS).collect()
+}
+
+/// Returns the ticket keys in a name without spaces, such as the name of a branch, in order.
+/// `key_of` is the same as for [`tickets`].
+#[must_use]
+pub fn ticket_keys(name: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<&str> {
+    let begins = |before: &str, behind: &str| is_word_end(before) && key_of(behind).is_some();
+    parts(name, begins)
+        .filter_map(|(_, part)| key_of(without_punctuation(part)))
+        .collect()
 }
 
 /// Returns the ticket key at the start of a text, unless the word continues after the key.
@@ -190,11 +201,11 @@ pub fn ticket_key(text: &str) -> Option<&str> {
 /// Like [`ticket_key`], but also accepts names of standards.
 #[must_use]
 pub fn ticket_shape(text: &str) -> Option<&str> {
-    let (project, rest) = text.split_once('-')?;
     let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    let is_project = project.starts_with(|c: char| c.is_ascii_uppercase())
-        && (2..=10).contains(&project.len())
-        && project.chars().all(is_key);
+    let (project, rest) = text.split_at_checked(text.find(|c: char| !is_key(c))?)?;
+    let rest = rest.strip_prefix('-')?;
+    let is_project =
+        project.starts_with(|c: char| c.is_ascii_uppercase()) && (2..=10).contains(&project.len());
     let digits = rest.find(|c: char| !c.is_ascii_digit());
     let (number, behind) = rest.split_at_checked(digits.unwrap_or(rest.len()))?;
     let is_ticket = is_project && !number.is_empty() && !goes_on(behind);
@@ -220,7 +231,7 @@ pub fn goes_on(behind: &str) -> bool {
 
 /// Returns the references in a text without code, in order.
 fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
-    words(prose).filter_map(move |word| {
+    words(prose, is_next_number).filter_map(move |word| {
         let named = named(word.text, hosts)?;
         Some(Mention {
             named,
@@ -230,22 +241,30 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose, with the words before it that close or relate.
+/// A word of prose or a part of one, with the words before it that close or relate.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
     relates: bool,
 }
 
-fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
+/// Returns the words of a text. A word is divided where `begins` accepts its text before and after.
+fn words(
+    prose: &str,
+    begins: impl Fn(&str, &str) -> bool + Copy,
+) -> impl Iterator<Item = ProseWord<'_>> {
     let mut after_closing = false;
     // The previous two words, without punctuation.
     let mut before = [String::new(), String::new()];
-    prose.split_whitespace().map(move |text| {
+    let parts = prose
+        .split_whitespace()
+        .flat_map(move |word| parts(word, begins));
+    parts.map(move |(at, text)| {
         let follows = text.starts_with(|c: char| c == '#' || c.is_alphanumeric());
-        let closes = after_closing && follows;
+        // On GitHub a space separates the keyword from the issue, and `Closes #1,#2` closes one.
+        let closes = after_closing && follows && at == 0;
         let relates = !closes && RELATING.iter().any(|words| ends_with(&before, words));
-        let bare = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let bare = without_punctuation(text);
         let bare = bare.strip_suffix(':').unwrap_or(bare).to_lowercase();
         after_closing = CLOSING.contains(&bare.as_str());
         before.rotate_left(1);
@@ -260,6 +279,54 @@ fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
     })
 }
 
+/// Divides a word where `begins` accepts the text before and after. Returns the parts with their
+/// positions. Punctuation at the start is not divided off, and a URL is never divided.
+fn parts(word: &str, begins: impl Fn(&str, &str) -> bool) -> impl Iterator<Item = (usize, &str)> {
+    let url = word.find("://").unwrap_or(word.len());
+    let mut has_text = false;
+    let starts = word.char_indices().filter(move |&(at, c)| {
+        let halves = word.split_at_checked(at).filter(|_| has_text && at < url);
+        has_text |= c.is_alphanumeric();
+        halves.is_some_and(|(before, behind)| begins(before, behind))
+    });
+    let ends = starts.map(|(at, _)| at).chain([word.len()]);
+    ends.scan(0, move |from, end| {
+        let part = (*from, word.get(*from..end)?);
+        *from = end;
+        Some(part)
+    })
+}
+
+/// Returns true if `behind` is a number in a list without spaces, or in parentheses: `#1,#2`,
+/// `#1/#2`, `fix(#1)`. `docs/#1` is a path.
+fn is_next_number(before: &str, behind: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_number = behind
+        .strip_prefix('#')
+        .is_some_and(|digits| digits.starts_with(is_digit));
+    is_number
+        && match before.strip_suffix('/') {
+            Some(before) => before
+                .trim_end_matches(is_digit)
+                .strip_suffix('#')
+                .is_some_and(|list| !list.ends_with(char::is_alphanumeric)),
+            None => before.ends_with([',', ';', '(', '[', '|', '+']),
+        }
+}
+
+/// Returns true if a ticket key may follow `before`. A hyphen ends only a word in small letters:
+/// `fix-AB-1` has a key, and `US-AB-1` has none.
+fn is_word_end(before: &str) -> bool {
+    match before.strip_suffix('-') {
+        Some(word) => word.ends_with(char::is_lowercase),
+        None => !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'),
+    }
+}
+
+fn without_punctuation(word: &str) -> &str {
+    word.trim_start_matches(|c: char| !c.is_alphanumeric())
+}
+
 /// Returns true if the previous words are `words`.
 fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
     let from = before.len().saturating_sub(words.len());
@@ -269,21 +336,28 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
 }
 
 /// Returns the visible words of a Markdown text without its code, with the addresses of its links.
-fn prose(text: &str) -> String {
+/// A link whose address and visible text `is_text` accepts is replaced by its text.
+fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
     let mut html = String::new();
+    // Position in `prose` and address of the open link, and its visible text.
+    let mut link = None;
+    let mut shown = String::new();
     // Number of open links, images and code blocks. Their content is skipped.
     let mut inside = 0_usize;
     for (event, range) in Parser::new(&text).into_offset_iter() {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
                 if inside == 0 && !is_hidden(range.start) {
+                    let at = prose.len();
                     prose.push(' ');
                     prose.push_str(&dest_url);
                     prose.push(' ');
+                    link = Some((at, dest_url));
+                    shown.clear();
                 }
                 inside += 1;
             }
@@ -293,6 +367,17 @@ fn prose(text: &str) -> String {
             }
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => {
                 inside = inside.saturating_sub(1);
+                if inside == 0
+                    && let Some((at, address)) = link.take()
+                {
+                    let shown = shown.trim_matches([' ', '[', ']', '(', ')', ':']);
+                    if is_text(&address, shown) {
+                        prose.truncate(at);
+                        prose.push(' ');
+                        prose.push_str(shown);
+                        prose.push(' ');
+                    }
+                }
             }
             Event::Start(Tag::HtmlBlock) => html.clear(),
             Event::Html(_) => {
@@ -310,10 +395,17 @@ fn prose(text: &str) -> String {
                 prose.push(' ');
             }
             Event::Text(part) if inside == 0 && !is_hidden(range.start) => prose.push_str(&part),
-            Event::Code(_) => prose.push_str(GAP),
+            Event::Code(_) => {
+                prose.push_str(GAP);
+                shown.push_str(GAP);
+            }
+            Event::Text(part) if inside == 1 => shown.push_str(&part),
             Event::Text(_) => {}
             // A line break, the end of a block or an inline tag separates words.
-            _ => prose.push(' '),
+            _ => {
+                prose.push(' ');
+                shown.push(' ');
+            }
         }
     }
     prose
@@ -363,7 +455,8 @@ fn behind_tag(html: &str) -> &str {
 
 /// Returns the reference in a word, without the punctuation around it.
 fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
-    let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
+    let word =
+        word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|', ',', ';']);
     if let Some(digits) = word.strip_prefix('#') {
         return number(digits).map(MentionTarget::Number);
     }
@@ -450,6 +543,10 @@ mod tests {
         assert_eq!(closed("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
         assert_eq!(closed("Fixes file:///own#3 and closes /own#2"), [3]);
         assert_eq!(closed("Fixes file:///own#issue-3. Fixes #issue-2"), [3]);
+        assert_eq!(
+            closed("Closes #3,#2 and fixes #5/#6; fixes #8,fixes #9"),
+            [3, 5, 8]
+        );
         let around = "<p>\nfixes #3\n<!--\n\nfixes #7\n\n<p>\n--> fixes #2\n</p>";
         assert_eq!(closed(around), [3, 2]);
         for text in [
@@ -464,6 +561,8 @@ mod tests {
             "fixes the bug #7",
             "fixes `x` #7",
             "fixes (#7)",
+            "fixes(#7) fix(#7): x fixes,#7 fixes/#7 fixes+#7 x,fixes #7",
+            "fixes x,#7 fixes ,#7 fixes *x*,#7",
             "fixes #99999999999999999999",
             "fixes file:///other#7",
             "fixes file:///other#issue-7 and fixes file:///own#issue-7a",
@@ -502,6 +601,7 @@ mod tests {
             assert_eq!(related(text), [false], "{text}");
         }
         assert_eq!(related("see #7, #8"), [true, false]);
+        assert_eq!(related("see #7,#8 and see (#9)"), [true, false, true]);
     }
 
     #[test]
@@ -517,14 +617,47 @@ mod tests {
         assert_eq!(found("Fixes PROJ-123"), ["closes PROJ-123"]);
         assert_eq!(found("see PROJ2-14, (AB-1)."), ["relates PROJ2-14", "AB-1"]);
         assert_eq!(found("[PROJ-1] x **P_Q-2**"), ["PROJ-1", "P_Q-2"]);
+        assert_eq!(found("fix(AB-1): x, AB-2/AB-3"), ["AB-1", "AB-2", "AB-3"]);
+        assert_eq!(found("Fixes AB-1,AB-2"), ["closes AB-1", "AB-2"]);
+        assert_eq!(found("fix:AB-1 #AB-2 **x**/AB-3"), ["AB-1", "AB-2", "AB-3"]);
+        assert_eq!(found("fix-AB-1 a/AB-2.txt"), ["AB-1", "AB-2"]);
+        let link = "Fixes [**AB-1**](https://acme.example/1), [[AB-2]](x).";
+        assert_eq!(found(link), ["closes AB-1", "AB-2"]);
         for text in [
             "UTF-8 SHA-256 ISO-8601 CVE-2024-1 COVID-19 GH-12",
             "ABCDEFGHIJKLM-1 proj-1 A-1 PROJ-1a PROJ-12-3 PROJ- -1 xPROJ-1",
             "`PROJ-1` <!-- PROJ-2 -->",
             "```\nPROJ-1\n```",
+            "https://acme.example/PROJ-1,PROJ-2 X-PROJ-1 2-PROJ-1 x_PROJ-1",
+            "[see PROJ-1](x) [`PROJ-1`](x) [![PROJ-1](x)](x) <!-- [PROJ-1](x) -->",
         ] {
             assert_eq!(found(text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn ticket_keys_in_branch_names_are_found() {
+        for (branch, keys) in [
+            ("AB-1/x", &["AB-1"][..]),
+            ("ada/AB-1-x", &["AB-1"]),
+            ("ada-AB-1_x", &[]),
+            ("fix-AB-1/AB-2", &["AB-1", "AB-2"]),
+            ("ab-1/UTF-8/release-1", &[]),
+        ] {
+            assert_eq!(ticket_keys(branch, ticket_key), keys, "{branch}");
+        }
+    }
+
+    #[test]
+    fn long_words_are_searched_in_linear_time() {
+        let began = std::time::Instant::now();
+        for part in ["#1,", "/#1", "A,", "AB-1/", "a-"] {
+            let text = part.repeat(MAX_TEXT_BYTES / part.len());
+            let found = words(&text, is_next_number).count() + ticket_keys(&text, ticket_key).len();
+            assert!(found > 0, "{part}");
+        }
+        let took = began.elapsed();
+        assert!(took.as_secs() < 8, "{took:?}");
     }
 
     #[test]
@@ -536,6 +669,12 @@ mod tests {
             ),
             ("#7's #8-9 #5.", &["#7", "#8", "#5"]),
             ("- #1\n- #2\n\n> #3\n\n| #4 |", &["#1", "#2", "#3", "#4"]),
+            (
+                "fix(#1): x #2,#3;#4 #5/#6/#7, |#8|#9| (#10),(#11) *x*,#12",
+                &[
+                    "#1", "#2", "#3", "#4", "#5", "#6", "#7", "#8", "#9", "#10", "#11", "#12",
+                ],
+            ),
             ("cli/cli#7: x", &["github.com/cli/cli#7"]),
             ("fixes cli/cli#7.", &["closes github.com/cli/cli#7"]),
             (
@@ -608,6 +747,9 @@ mod tests {
             "https://github.com/cli/cli https://example.org/cli/cli/pull/7",
             "at://did:plc:abc/app.bsky.feed.post/3k at://#7",
             "#99999999999999999999",
+            "(#1f2937) x,#1f2937 a#7,b#8 docs/#7 a#7/#8",
+            "<p>\nit&#39;s &#39;\n</p>",
+            "https://example.org/x,#7 https://example.org/(#7)",
         ] {
             assert_eq!(of(text), [""; 0], "{text}");
         }
