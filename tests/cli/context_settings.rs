@@ -181,7 +181,7 @@ fn long_section_has_newest_hundred_and_the_total() {
     let stderr = out.stderr_text();
     let said = "100 of 130 comments were read, 30 were left out";
     assert!(stderr.contains(said), "{stderr}");
-    let recovery = format!("Recovery: read all of them: forge pr view 1 -R {REPO} --comments");
+    let recovery = format!("Recovery: read all of them: forge pr view 1 -R {REPO} --json comments");
     assert_eq!(found["warnings"][0], format!("{said}. {recovery}"));
     assert_eq!(found["partial"], false, "{found}");
     let sent = hub.double.requests().into_iter().map(|r| r.operation);

@@ -291,9 +291,17 @@ fn definition_in_work_tree_of_the_repository_is_refused() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     for path in [path, link] {
         world.set("workflow.definition", path.to_str().unwrap());
-        let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
-        assert!(out.contains("it is in a work tree of the repo"), "{out}");
-        assert!(out.contains("repo:workflow.toml"), "{out}");
+        for args in [
+            &["position", "1"][..],
+            &["show"],
+            &["graph"],
+            &["lint"],
+            &["resolve", "__COMPLETE__", "-c", "work"],
+        ] {
+            let out = world.workflow_fails(args, 1).stderr_text();
+            assert!(out.contains("it is in a work tree of the repo"), "{out}");
+            assert!(out.contains("repo:workflow.toml"), "{out}");
+        }
     }
 }
 

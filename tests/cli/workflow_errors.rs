@@ -188,7 +188,12 @@ fn r_001_10_pick_refuses_unpickable_states() {
             "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
             "without it for the default (S): --max-estimate ESTIMATE",
         ),
-        (&[], "neither a state nor a command", ": --state STATE"),
+        (
+            &[],
+            "neither a state nor a command",
+            "or one of the states Backlog, Research Needed, Ready for Plan, Plan in Review, \
+             In Review, Human Needed: --state STATE",
+        ),
         (
             &["--claim"],
             "--command is missing",

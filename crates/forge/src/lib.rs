@@ -71,4 +71,4 @@ pub use forge_workflow as workflow;
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};
 pub use selection::{SelectedPull, WorkingCopy};
-pub use workflows::{DEFINITION_IN_REPO, definition_text};
+pub use workflows::DEFINITION_IN_REPO;

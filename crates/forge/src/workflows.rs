@@ -28,10 +28,8 @@ impl Forges {
     /// # Errors
     /// `config` for an unusable definition or board, and for a definition in a work tree of `repo`.
     pub async fn workflow(&self, repo: &Repo) -> Result<Workflow> {
-        let config = self.config();
-        self.check_definition_place(repo).await?;
-        let text = definition_text(config, Some(repo)).await?;
-        let store = store(config, repo)?;
+        let text = self.definition_text(Some(repo)).await?;
+        let store = store(self.config(), repo)?;
         Ok(Workflow::new(
             repo.clone(),
             Definition::parse(&text)?,
@@ -49,6 +47,19 @@ impl Forges {
             true => self.workflow(repo).await.map(Some),
             false => Ok(None),
         }
+    }
+
+    /// Returns the text of the definition in the user's configuration. `repo` is used for a
+    /// definition in the repository.
+    ///
+    /// # Errors
+    /// `config` for a file that cannot be read, is missing or is in a work tree of `repo`, and for
+    /// a git repository in which only the checked-out branch could be the default branch.
+    pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
+        if let Some(repo) = repo {
+            self.check_definition_place(repo).await?;
+        }
+        definition_text(self.config(), repo).await
     }
 
     /// Refuses a definition in a work tree of `repo`, where a head under review may be checked out.
@@ -98,13 +109,7 @@ fn unreadable(named: &str, why: &str) -> Error {
     .with_hint("correct `workflow.definition`, or write the file")
 }
 
-/// Returns the text of the definition in the user's configuration. `repo` is used for a definition
-/// in the repository.
-///
-/// # Errors
-/// `config` for a file that cannot be read or is missing, and for a git repository in which only the
-/// checked-out branch could be the default branch.
-pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String> {
+async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String> {
     let Some(named) = config.workflow_definition() else {
         let preset = config.workflow_preset().unwrap_or_default();
         return Ok(Definition::preset_text(&preset)?.to_owned());

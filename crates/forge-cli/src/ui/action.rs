@@ -115,7 +115,8 @@ const PARAMS: &[(Param, &[&str])] = &[
 
 /// Parameters that have a separate switch for each value.
 const VALUES: &[(Param, &str, &str)] = &[
-    (Param::Include, "comments", "comments"),
+    // The text of `--comments` has no ids.
+    (Param::Include, "comments", "json"),
     (Param::Include, "history", "history"),
     (Param::Include, "mergeable", "json"),
     (Param::Include, "reviews", "comments"),

@@ -181,10 +181,11 @@ pub(crate) fn require_own<'a>(
 }
 
 fn no_comment(kind: SubjectKind, number: u64, key: &str) -> Error {
-    let view = match kind {
-        SubjectKind::PullRequest => Action::op(Op::PrView).with(Param::Include, "comments"),
-        SubjectKind::Issue => Action::op(Op::IssueView),
-    };
+    let view = Action::op(match kind {
+        SubjectKind::PullRequest => Op::PrView,
+        SubjectKind::Issue => Op::IssueView,
+    });
+    let view = view.with(Param::Include, "comments");
     Error::not_found(
         Noun::Comment,
         format!("#{number} has no comment {}", shown(key)),

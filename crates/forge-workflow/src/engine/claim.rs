@@ -173,11 +173,19 @@ impl Workflow {
                 }
                 _ => self.ledger.promise(),
             };
+            // A claim that replaces another one finds the issue in the lock state, where a release
+            // would leave the issue without a holder.
+            let replaced = match &sheet.trail.claim {
+                Some(claim) if over.is_some() || forced.is_some() => claim.from.clone(),
+                _ => None,
+            };
+            let at = from.as_deref().and_then(|name| self.definition.state(name));
+            let before = replaced.filter(|_| at.is_some_and(|state| state.lock));
             let event = TrailEvent::Claimed {
                 holder: holder.clone(),
                 lease_s,
                 command: change.command.clone(),
-                from,
+                from: before.or(from),
                 renewed: None,
                 renewing: None,
                 over,

@@ -13,7 +13,7 @@ use crate::{
     Candidate, Command, Definition, Pick,
     member::order,
     pick,
-    pick::{is_pickable_size, pickable_ranks, sorted},
+    pick::{is_pickable, is_pickable_size, pickable_names, pickable_ranks, sorted},
 };
 
 /// Number of issues per page.
@@ -303,9 +303,11 @@ impl Workflow {
             return Ok(vec![state.to_owned()]);
         }
         if pickers.commands.is_empty() {
+            let commands: Vec<&str> = definition.commands.keys().map(String::as_str).collect();
             let hint = Hint::from(format!(
-                "name a command or one of the states: {}",
-                definition.state_names()
+                "name a command ({}) or one of the states {}",
+                commands.join(", "),
+                pickable_names(definition).join(", ")
             ));
             return Err(
                 Error::invalid("state", "neither a state nor a command says what to pick")
@@ -315,7 +317,7 @@ impl Workflow {
         let mut states: Vec<String> = Vec::new();
         for (_, command) in &pickers.commands {
             let inputs = command.inputs.iter().filter_map(|i| definition.state(i));
-            for state in inputs.filter(|state| !state.lock && state.terminal.is_none()) {
+            for state in inputs.filter(|state| is_pickable(state)) {
                 if !states.contains(&state.name) {
                     states.push(state.name.clone());
                 }
@@ -331,7 +333,7 @@ impl Workflow {
             .with_hint(
                 Hint::from(format!(
                     "name one of the states: {}",
-                    definition.state_names()
+                    pickable_names(definition).join(", ")
                 ))
                 .with_action(Action::again(&[]).choose(Param::State)),
             )),

@@ -88,6 +88,28 @@ async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
         "{e}"
     );
     assert_eq!(stage.state(&id).await, "Research in Progress");
+    // The issue goes back to the state before the first claim.
+    let winner = one.or(other).unwrap().value.claim.unwrap();
+    let released = stage.flow.release(&id, &winner.id, None, None).await;
+    assert_eq!(released.unwrap().value.new_state, "Research Needed");
+}
+
+#[tokio::test]
+async fn release_of_a_forced_claim_restores_the_state_before_the_first_claim() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Research Needed").await;
+    for holder in ["ada", "bob", "carol"] {
+        let mut req = ClaimRequest::new("research").with_holder(holder);
+        (req.force, req.reason) = (holder != "ada", Some("urgent"));
+        let claimed = stage.flow.claim(&id, &req).await.unwrap().value;
+        if holder == "carol" {
+            assert_eq!(claimed.previous_state, "Research in Progress");
+            let claim = claimed.claim.unwrap().id;
+            let released = stage.flow.release(&id, &claim, None, None).await;
+            assert_eq!(released.unwrap().value.new_state, "Research Needed");
+        }
+    }
+    assert_eq!(stage.state(&id).await, "Research Needed");
 }
 
 /// A ledger in which another writer changes the issue after the second read.

@@ -164,15 +164,19 @@ impl DefinitionArgs {
     }
 }
 
-/// Returns the configured definition. Opens the repository only if the definition is stored in it.
+/// Returns the configured definition. Opens the repository if the definition is in it or is a file,
+/// which must not be in a work tree of the repository.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
-    let config = ctx.config()?;
-    let named = config.workflow_definition();
-    let repo = match named.is_some_and(|named| named.starts_with(forge::DEFINITION_IN_REPO)) {
-        true => Some(ctx.repo(repo).await?),
-        false => None,
+    let forges = ctx.forges()?;
+    let repo = match forges.config().workflow_definition() {
+        None => None,
+        Some(named) if repo.is_some() || named.starts_with(forge::DEFINITION_IN_REPO) => {
+            Some(ctx.repo(repo).await?)
+        }
+        // Outside of a repository, no head of it can be under review.
+        Some(_) => ctx.repo(None).await.ok(),
     };
-    forge::definition_text(config, repo.as_ref()).await
+    forges.definition_text(repo.as_ref()).await
 }
 
 /// Runs a command on workflows.
