@@ -169,7 +169,10 @@ fn r_002_21_ticket_named_repeatedly_is_listed_once() {
     let items = &found.json()["linkedIssues"];
     assert_eq!(items.as_array().unwrap().len(), 1, "{items}");
     assert_eq!(items[0]["relationship"], "closes");
-    assert_eq!(items[0]["foundIn"], json!(["description", "commit", "branch"]));
+    assert_eq!(
+        items[0]["foundIn"],
+        json!(["description", "commit", "branch"])
+    );
     assert_eq!(items[0]["title"], "It leaks");
     assert_eq!(tracked.jira.requests().len(), 2);
 }

@@ -13,7 +13,7 @@ use crate::{
     ident::identity,
     labels::LabelSet,
     paging::{self, SCHEME},
-    store::{Index, LabelRef, Pull, PullRead, Snapshot},
+    store::{LabelRef, LoadedIndex, Pull, PullRead, Snapshot},
 };
 
 /// Number of candidates that are read at once if a filter may drop most of them.
@@ -37,8 +37,8 @@ impl Local {
         let below = paging::position(page, query)?.unwrap_or(u64::MAX);
         let limit = paging::limit(page);
         let mut cat = self.store.cat();
-        let index = self.store.index(&mut cat).await?.index;
-        let mut numbers = candidates(&index, filter.state(), below);
+        let loaded = self.store.index(&mut cat).await?;
+        let mut numbers = candidates(&loaded, filter.state(), below);
         let book = self.store.labels(&mut cat).await.map(|l| Some(l.book));
 
         let mut result = Page::new(Vec::new());
@@ -111,8 +111,8 @@ impl Local {
         if more {
             result.next = Some(Cursor::new(SCHEME, query, &last.to_string()));
             let all = match filter.state() {
-                StateFilter::Open => Some(index.open.len()),
-                StateFilter::All => Some(index.highest),
+                StateFilter::Open => Some(loaded.index.open.len()),
+                StateFilter::All => Some(loaded.all.len()),
                 StateFilter::Closed | StateFilter::Merged => None,
             };
             result.total = all.filter(|_| !is_narrow);
@@ -159,8 +159,8 @@ impl Local {
         wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
         mut each: impl FnMut(Pull) -> ScanStep + Send,
     ) -> Result<()> {
-        let index = self.store.index(cat).await?.index;
-        let mut numbers = candidates(&index, state, u64::MAX);
+        let loaded = self.store.index(cat).await?;
+        let mut numbers = candidates(&loaded, state, u64::MAX);
         loop {
             let chunk: Vec<u64> = numbers.by_ref().take(BATCH_SIZE).collect();
             if chunk.is_empty() {
@@ -205,13 +205,13 @@ pub(crate) enum ScanStep {
 /// Returns the numbers less than `below` whose pull requests may be in `state`, in descending
 /// order.
 fn candidates(
-    index: &Index,
+    loaded: &LoadedIndex,
     state: StateFilter,
     below: u64,
-) -> Box<dyn Iterator<Item = u64> + Send> {
+) -> impl Iterator<Item = u64> + Send + use<> {
     match state {
-        StateFilter::Open => Box::new(index.open.below(below)),
-        _ => Box::new((1..below.min(index.highest + 1)).rev()),
+        StateFilter::Open => loaded.index.open.below(below),
+        _ => loaded.all.below(below),
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) struct Index {
 pub(crate) struct NumberRanges(Vec<RangeInclusive<u64>>);
 
 impl NumberRanges {
+    /// Returns the numbers from 1 to `highest`.
+    pub fn up_to(highest: u64) -> Self {
+        Self((highest > 0).then_some(1..=highest).into_iter().collect())
+    }
+
+    /// Returns true if `n` is in the set.
+    pub fn contains(&self, n: u64) -> bool {
+        let at = self.0.partition_point(|r| *r.end() < n);
+        self.0.get(at).is_some_and(|r| r.contains(&n))
+    }
+
     /// Returns how many numbers are in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| r.end() - r.start() + 1).sum()
@@ -31,10 +42,10 @@ impl NumberRanges {
 
     /// Adds the number `n`.
     pub fn insert(&mut self, n: u64) {
-        let at = self.0.partition_point(|r| *r.end() < n);
-        if self.0.get(at).is_some_and(|r| r.contains(&n)) {
+        if self.contains(n) {
             return;
         }
+        let at = self.0.partition_point(|r| *r.end() < n);
         self.0.insert(at, n..=n);
         self.join(at);
         if let Some(before) = at.checked_sub(1) {

@@ -5,8 +5,11 @@ use std::{borrow::Cow, path::Path};
 use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model::PrState};
 use forge_git::{CatFile, ObjectLookup};
 
-use super::{EventStore, Index, MergeIntent, Snapshot, Unreadable, refs};
+use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 
+/// Number up to which the index is believed to name existing pull requests. Looking for a thousand
+/// takes less time than listing the refs.
+const MAX_TRUSTED: u64 = 1_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
 
@@ -89,6 +92,8 @@ pub(crate) enum PullRead {
 /// The index, with a flag for a rebuilt one.
 pub(crate) struct LoadedIndex {
     pub index: Index,
+    /// The numbers that may have a pull request.
+    pub all: NumberRanges,
     /// The object to which the ref of the index points.
     pub old: Option<String>,
     /// True if the index was rebuilt. It then lists all pull requests as open.
@@ -233,6 +238,7 @@ impl EventStore {
                     .ok()
                     .and_then(Index::decode);
                 index.map(|index| LoadedIndex {
+                    all: NumberRanges::up_to(index.highest),
                     index,
                     old: Some(object.oid),
                     rebuilt: false,
@@ -240,30 +246,47 @@ impl EventStore {
             }
             _ => None,
         };
-        if let Some(stored) = stored {
+        if let Some(mut stored) = stored {
             // A fetch may add pull requests that are not in the index.
             let next = refs::pull(stored.index.highest + 1);
             if cat.info(&next).await?.is_none() {
+                // A forged index must not make a command look for billions of pull requests.
+                if stored.index.highest > MAX_TRUSTED {
+                    stored.all = NumberRanges::default();
+                    let claimed = std::mem::take(&mut stored.index.open);
+                    for number in self.pull_numbers().await? {
+                        stored.all.insert(number);
+                        if claimed.contains(number) {
+                            stored.index.open.insert(number);
+                        }
+                    }
+                }
                 return Ok(stored);
             }
         }
-        let names = self
-            .git
-            .run_ok(["for-each-ref", "--format=%(refname)", refs::PULLS])
-            .await?;
-        let names = String::from_utf8_lossy(&names).into_owned();
-        let number = |name: &str| refs::number(name, refs::PULLS);
-        let index = Index::rebuild(names.lines().filter_map(number));
+        let index = Index::rebuild(self.pull_numbers().await?);
         let old = self
             .git
             .run(["rev-parse", "--quiet", "--verify", refs::INDEX])
             .await?;
         let old = String::from_utf8_lossy(&old.stdout).trim().to_owned();
         Ok(LoadedIndex {
+            all: index.open.clone(),
             index,
             old: (!old.is_empty()).then_some(old),
             rebuilt: true,
         })
+    }
+
+    /// Returns the numbers of the pull requests that have a ref.
+    async fn pull_numbers(&self) -> Result<Vec<u64>> {
+        let names = self
+            .git
+            .run_ok(["for-each-ref", "--format=%(refname)", refs::PULLS])
+            .await?;
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let numbers = names.lines().map(|name| refs::number(name, refs::PULLS));
+        Ok(numbers.flatten().collect())
     }
 
     /// Deletes the file of the index ref if a crash made it unreadable. Git refuses to overwrite

@@ -96,6 +96,36 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
 }
 
 #[tokio::test]
+async fn forged_index_of_billions_ends_a_list_and_a_merge() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    let opened = create(&local, "topic").await.id;
+    let most = 1u64 << 48;
+    for names_last in [false, true] {
+        repo.write(
+            "../index",
+            &format!("forge index 1\nhighest {most}\nopen 1-{most}\n"),
+        );
+        let forged = repo.git(&["hash-object", "-w", "../index"]);
+        repo.git(&["update-ref", "refs/forge/index", &forged]);
+        if names_last {
+            let last = format!("refs/forge/pulls/{most}");
+            repo.git(&["update-ref", &last, "refs/forge/pulls/1"]);
+        }
+        for state in [StateFilter::Open, StateFilter::All] {
+            let mut query = PullQuery::default();
+            query.state = state;
+            let page = local.list(local.id(), &query, PageReq::first(5)).await;
+            let numbers = page.unwrap().items.into_iter().map(|p| p.number);
+            assert_eq!(numbers.collect::<Vec<_>>(), [Some(1)]);
+        }
+    }
+    let merged = local.merge(&opened, &MergeReq::default()).await;
+    assert!(merged.unwrap().value.commit.is_some());
+}
+
+#[tokio::test]
 async fn list_ignores_index_entries_without_ref() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
