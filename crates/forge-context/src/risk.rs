@@ -234,6 +234,7 @@ mod tests {
             ("**/secrets**", "a/secrets-prod/x", true),
             ("**/Secrets**", "SECRETS.yml", true),
             ("**/secrets**", "a/secret/x", false),
+            ("**/secrets**", "a/mysecrets/x", false),
             ("*.sql", "db/x.SQL", true),
             ("*.sql", "db/x.sql.md", false),
             ("DB/*/", "db/v1/deep/x.rs", true),

@@ -8,8 +8,9 @@ pub fn is_pattern(text: &str) -> bool {
 
 /// Returns true if `path` or its file name matches `pattern`.
 ///
-/// `*` and `?` do not match a `/`, `**` does. `[a-z]` and `[!a-z]` are sets. `\` makes the next
-/// character literal.
+/// `*` and `?` do not match a `/`, `**` does. As in gitignore, `**/` at the start or after a `/`
+/// matches whole directories: `**/x.rs` matches `x.rs` and `a/x.rs`, but not `ax.rs`. `[a-z]` and
+/// `[!a-z]` are sets. `\` makes the next character literal.
 #[must_use]
 pub fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
@@ -24,16 +25,19 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 fn whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    let mut deep: Option<(usize, usize)> = None;
+    // With `true`, only the starts of path segments are tried.
+    let mut deep: Option<(usize, usize, bool)> = None;
     while t < text.len() || p < pattern.len() {
         if pattern.get(p) == Some(&'*') {
             if pattern.get(p + 1) == Some(&'*') {
                 p += 2;
                 // `**/x` also matches `x`.
-                if pattern.get(p) == Some(&'/') && (t == 0 || text.get(t - 1) == Some(&'/')) {
-                    p += 1;
-                }
-                (deep, star) = (Some((p, t)), None);
+                let is_dirs =
+                    pattern.get(p) == Some(&'/') && (t == 0 || text.get(t - 1) == Some(&'/'));
+                p += usize::from(is_dirs);
+                // `a/**/` matches everything below `a`.
+                let by_segment = is_dirs && p < pattern.len();
+                (deep, star) = (Some((p, t, by_segment)), None);
             } else {
                 p += 1;
                 star = Some((p, t));
@@ -49,9 +53,13 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
                 star = Some((sp, st + 1));
                 (p, t) = (sp, st + 1);
             }
-            (_, Some((dp, dt))) if dt < text.len() => {
-                (deep, star) = (Some((dp, dt + 1)), None);
-                (p, t) = (dp, dt + 1);
+            (_, Some((dp, dt, by_segment))) => {
+                let mut rest = text.iter().skip(dt);
+                let Some(end) = rest.position(|c| !by_segment || *c == '/') else {
+                    return false;
+                };
+                (p, t) = (dp, dt + end + 1);
+                (deep, star) = (Some((p, t, by_segment)), None);
             }
             _ => return false,
         }
@@ -106,6 +114,27 @@ mod tests {
         assert!(matches("a/**/c.rs", "a/b/d/c.rs") && matches("a/**/c.rs", "a/c.rs"));
         assert!(matches("**/*.rs", "a/b/c.rs"));
         assert!(!matches("b/*", "a/b/c"));
+    }
+
+    #[test]
+    fn double_star_slash_matches_whole_directories() {
+        for (pattern, path, is_match) in [
+            ("**/x.rs", "x.rs", true),
+            ("**/x.rs", "a/b/x.rs", true),
+            ("**/x.rs", "ax.rs", false),
+            ("**/x.rs", "a/bx.rs", false),
+            ("a/**/x.rs", "a/bx.rs", false),
+            ("a/**/x.rs", "a/b/ax.rs", false),
+            ("a/**/*.rs", "a/b/c/x.rs", true),
+            ("**/b/**/x.rs", "ab/x.rs", false),
+            ("**/b/**/x.rs", "b/c/b/x.rs", true),
+            ("**/b**", "a/bc/d", true),
+            ("**/b**", "a/cb/d", false),
+            ("a/**/", "a/b/c", true),
+            ("a**/c", "ab/d/c", true),
+        ] {
+            assert_eq!(matches(pattern, path), is_match, "{pattern} {path}");
+        }
     }
 
     #[test]

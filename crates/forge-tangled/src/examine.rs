@@ -1,17 +1,23 @@
-//! Compares tangled's services with the methods and the fields of [`Dialects`].
+//! Compares tangled's services with the methods and the fields of [`Dialects`], and records of
+//! Tangled 1.0 with their lexicons.
 
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
     ErrorKind, RepoId, RepoPath, Result,
     model::{Examined, ExaminedVerdict as Verdict},
+    text::{Quote, quote, truncate_chars},
 };
 use futures::future;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    Dialects, Era, Inputs, Tangled, fault, knot::Branch, repository::Repository, sources::Items,
+    Dialects, Era, Inputs, Tangled, fault,
+    knot::Branch,
+    lexicon::{self, Set},
+    repository::Repository,
+    sources::Items,
     xrpc::Xrpc,
 };
 
@@ -23,12 +29,26 @@ const REPOSITORY: &str = "repository";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// More fields of an answer of another form are not named.
 const MAX_NAMED: usize = 20;
+/// Limits on the fields of a record that are named: their number of each kind, and the characters of
+/// a name. A detail has room for all.
+const MAX_FIELDS: usize = 4;
+const MAX_FIELD_CHARS: usize = 32;
+const LIST_RECORDS: &str = "com.atproto.repo.listRecords";
 const LIMIT: (&str, &str) = ("limit", "1");
 /// Field with the rows of a list, in the answers of an index.
 const ITEMS: &str = "items";
 
 /// How a method is asked, and the fields that its answer must have; or why it is not asked.
 type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
+
+/// What the answer of a method is compared with.
+#[derive(Clone, Copy)]
+enum Expected<'a> {
+    /// These fields.
+    Fields(&'a [&'a str]),
+    /// A list of records of this collection, of which the first has the form of its lexicon.
+    Record(&'a str),
+}
 
 /// Objects that the parameters of the methods name.
 struct Subjects {
@@ -46,7 +66,8 @@ impl Tangled {
         let methods = self.methods();
         if !live {
             let first = [HANDLE, DOCUMENT, RECORDS, REPOSITORY].map(str::to_owned);
-            let all = first.into_iter().chain(titles(&methods));
+            let records = self.collections_1_0().map(record_title);
+            let all = first.into_iter().chain(titles(&methods)).chain(records);
             return all.map(Examined::not_asked).collect();
         }
         let found = self.repository(repo).await;
@@ -63,12 +84,18 @@ impl Tangled {
                     .iter()
                     .map(|(key, nsid)| self.examine_method(key, nsid, &subjects));
                 all.extend(future::join_all(asked).await);
+                let repository = &*subjects.repository;
+                let records = self
+                    .collections_1_0()
+                    .map(|collection| self.examine_collection(collection, repository));
+                all.extend(future::join_all(records).await);
             }
             Err(e) => {
                 all.push(Examined::of_error(REPOSITORY, &e));
                 let why = "needs the repository, which was not found";
                 let skipped = |name: String| Examined::new(name, Verdict::Skipped, why);
-                all.extend(titles(&methods).map(skipped));
+                let records = self.collections_1_0().map(record_title);
+                all.extend(titles(&methods).chain(records).map(skipped));
             }
         }
         all
@@ -82,6 +109,45 @@ impl Tangled {
         };
         let names = self.settings.dialects.names().into_iter();
         names.filter(is_method).collect()
+    }
+
+    /// The collections of Tangled 1.0 that are read. The first is in the account of a repository's
+    /// owner, the others are in the repository's own account.
+    fn collections_1_0(&self) -> impl Iterator<Item = &str> {
+        let org = &self.settings.dialects.org;
+        let all = [
+            &org.repo,
+            &org.manifest,
+            &org.pull,
+            &org.patch,
+            &org.comment,
+            &org.collaborator,
+        ];
+        all.into_iter().map(|name| &**name)
+    }
+
+    /// Compares the newest record of a collection of Tangled 1.0 with its lexicon.
+    async fn examine_collection(&self, collection: &str, repository: &Repository) -> Examined {
+        let title = record_title(collection);
+        let dialects = &self.settings.dialects;
+        if repository.era != Era::Org10 {
+            return Examined::new(title, Verdict::Skipped, "is of Tangled 1.0");
+        }
+        if !dialects.is_described(collection) {
+            let why = "the configuration gives other names to records or fields of Tangled 1.0";
+            return Examined::new(title, Verdict::Skipped, why);
+        }
+        let (service, account) = if *collection == *dialects.org.repo {
+            let owner = repository.owner.did.as_str();
+            (self.identities.pds(owner).await, owner)
+        } else {
+            let own = repository.did.as_deref().unwrap_or_default();
+            (self.knot(repository).await, own)
+        };
+        let params = [("repo", account), ("collection", collection), LIMIT];
+        let expected = Expected::Record(collection);
+        self.ask_method(title, service, LIST_RECORDS, &params, expected)
+            .await
     }
 
     /// From the handle or the DID of an account to its records.
@@ -107,8 +173,8 @@ impl Tangled {
             LIMIT,
         ];
         let server = self.identities.pds(&did).await;
-        let nsid = RECORDS.rsplit(' ').next().unwrap_or_default();
-        let records = self.ask_method(RECORDS.to_owned(), server, nsid, &params, &["records"]);
+        let expected = Expected::Fields(&["records"]);
+        let records = self.ask_method(RECORDS.to_owned(), server, LIST_RECORDS, &params, expected);
         vec![
             Examined::new(HANDLE, Verdict::Ok, &format!("leads to {did}")),
             document,
@@ -159,24 +225,29 @@ impl Tangled {
                 Err(e) => Err(e),
             },
         };
-        self.ask_method(name, service, nsid, &params, &fields).await
+        let expected = Expected::Fields(&fields);
+        self.ask_method(name, service, nsid, &params, expected)
+            .await
     }
 
-    /// Asks a method, and compares its answer with the fields that are read of it.
+    /// Asks a method, and compares its answer with what is expected.
     async fn ask_method(
         &self,
         name: String,
         service: Result<Xrpc>,
         nsid: &str,
         params: &[(&str, &str)],
-        fields: &[&str],
+        expected: Expected<'_>,
     ) -> Examined {
         let asked = async {
             let service = service?.asked_once().bounded();
             service.bytes(nsid, params).await
         };
         let (verdict, detail) = match timeout(ANSWER_TIMEOUT, asked).await {
-            Ok(Ok(answer)) => compare_fields(&answer, fields),
+            Ok(Ok(answer)) => match expected {
+                Expected::Fields(fields) => compare_fields(&answer, fields),
+                Expected::Record(collection) => self.compare_record(&answer, collection),
+            },
             // The method is known, and what it was asked about is not there.
             Ok(Err(e)) if fault::says_no_ref(&e) || fault::says_missing(&e) => {
                 let said = fault::name(&e).unwrap_or_default();
@@ -196,6 +267,51 @@ impl Tangled {
         };
         Examined::new(name, verdict, &self.http.redact(&detail))
     }
+
+    /// Checks the first record of a list against the lexicon of its collection. Values are not
+    /// shown.
+    fn compare_record(&self, answer: &[u8], collection: &str) -> (Verdict, String) {
+        let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+        let Some(records) = answer.get("records").and_then(Value::as_array) else {
+            return (Verdict::Differs, "the answer lacks records".to_owned());
+        };
+        let Some(record) = records.first() else {
+            return (Verdict::Skipped, "none found".to_owned());
+        };
+        let value = record.get("value").unwrap_or(&Value::Null);
+        let found = lexicon::differences(Set::Org10, collection, value);
+        let all = [
+            ("lacks required fields", &found.missing),
+            ("fields of another form", &found.changed),
+            ("unknown fields", &found.unknown),
+        ];
+        let parts = all.into_iter().filter(|(_, paths)| !paths.is_empty());
+        let parts: Vec<String> = parts
+            .map(|(what, paths)| format!("{what}: {}", self.name_fields(paths)))
+            .collect();
+        match parts.is_empty() {
+            true => (Verdict::Ok, "shape as expected".to_owned()),
+            false => (Verdict::Differs, parts.join("; ")),
+        }
+    }
+
+    /// Quotes the names of a record's fields, which may be a stranger's text. A name is redacted
+    /// before it is cut, so that no part of a credential is left.
+    fn name_fields(&self, paths: &[String]) -> String {
+        let name = |path: &String| {
+            let name = self.http.redact(path.strip_prefix("$.").unwrap_or(path));
+            let (kept, dropped) = truncate_chars(&name, MAX_FIELD_CHARS);
+            let end = if dropped > 0 { "…" } else { "" };
+            // `Examined` cuts a word at a `?`, and with it the end of the quote.
+            quote(&format!("{kept}{end}").replace('?', "_"), Quote::Inline)
+        };
+        let named: Vec<String> = paths.iter().take(MAX_FIELDS).map(name).collect();
+        let more = match paths.len().saturating_sub(MAX_FIELDS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", named.join(", "))
+    }
 }
 
 /// Returns true for a refusal. The requested data is public, so no refusal is expected.
@@ -214,6 +330,11 @@ fn titles(methods: &[(String, String)]) -> impl Iterator<Item = String> {
 fn title(key: &str, nsid: &str) -> String {
     let service = key.split('_').next().unwrap_or_default();
     format!("{service} {nsid}")
+}
+
+/// How the records of a collection are called in a report.
+fn record_title(collection: &str) -> String {
+    format!("record {collection}")
 }
 
 fn describe(repository: &Repository) -> Examined {

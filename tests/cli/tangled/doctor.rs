@@ -147,6 +147,53 @@ fn doctor_checks_1_0_methods_only_for_1_0_repositories() {
 }
 
 #[test]
+fn doctor_compares_1_0_records_with_their_lexicons() {
+    let t = Tangled::new();
+    let repo = t.world.repository_1_0(&t.alice, "new");
+    let put = |collection: &str, record: Value| {
+        let _ = t
+            .world
+            .knot()
+            .put_record(&repo.did, collection, "3lk", record);
+    };
+    let at = "2026-11-01T00:00:00Z";
+    let title = json!({ "$type": "org.tangled.markup.markdown#inline", "text": "canary title" });
+    let ticket = json!({ "title": title, "state": "open", "createdAt": at, "x-tngl-new": 1 });
+    put("org.tangled.track.ticket", ticket);
+    let oid = json!({ "oid": "a".repeat(40) });
+    let patch = json!({
+        "ticket": 7, "base": oid, "createdAt": at, "say \"ok\"\tok": "canary value",
+        "source": { "repo": repo.did, "branch": "topic", "at?x=y": 1 },
+    });
+    put("org.tangled.review.patch", patch);
+    let report = t.doctor("tangled:alice.test/new");
+    for (name, expected) in [
+        ("repo.declaration", ("ok", "shape as expected")),
+        ("repo.manifest", ("ok", "shape as expected")),
+        ("track.ticket", ("ok", "shape as expected")),
+        ("feed.comment", ("skipped", "none found")),
+        ("graph.collaborator", ("skipped", "none found")),
+    ] {
+        let row = entry(&report, &format!("record org.tangled.{name}"));
+        assert_eq!(row, expected, "{name}: {report}");
+    }
+    let (verdict, detail) = entry(&report, "record org.tangled.review.patch");
+    assert_eq!(verdict, "differs", "{report}");
+    let lacks =
+        r#"lacks required fields: "head"; fields of another form: "ticket"; unknown fields: "#;
+    assert!(detail.starts_with(lacks), "{detail}");
+    assert!(detail.contains(r#""source.at_x=y""#), "{detail}");
+    assert!(detail.contains(r"'ok\'"), "{detail}");
+    assert!(!report.contains("canary"), "{report}");
+    let sent = t.world.knot().host().requests();
+    let lists = |it: &&Recorded| it.path.ends_with("listRecords") && it.query.ends_with("limit=1");
+    assert_eq!(sent.iter().filter(lists).count(), 5, "{sent:?}");
+    let report = t.doctor(WIDGET);
+    let skipped = entry(&report, "record org.tangled.track.ticket");
+    assert_eq!(skipped, ("skipped", "is of Tangled 1.0"));
+}
+
+#[test]
 fn doctor_without_a_repository_checks_the_account() {
     let t = Tangled::new();
     let report = t.doctor("tangled:alice.test/nothing");

@@ -4,9 +4,13 @@ use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    Problem, Set, format,
+    Differences, Problem, Set, format,
     schema::{self, Array, Blob, Bytes, Def, Object, Text, Union},
 };
+use crate::dialect::STAMP;
+
+/// Beginning of the problem of a required field that a record lacks.
+const MISSING: &str = "is missing";
 
 /// As many problems as are told; a hostile record could have any number.
 const MOST_PROBLEMS: usize = 50;
@@ -15,9 +19,33 @@ const MOST_PROBLEMS: usize = 50;
 const MOST_LEVELS: usize = 32;
 
 pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+    let walk = walk(set, collection, record);
+    if walk.problems.is_empty() {
+        Ok(())
+    } else {
+        Err(walk.problems)
+    }
+}
+
+pub(super) fn differences(set: &Set, collection: &str, record: &Value) -> Differences {
+    let Walk {
+        problems, unknown, ..
+    } = walk(set, collection, record);
+    let is_missing = |problem: &Problem| problem.what.starts_with(MISSING);
+    let (missing, changed): (Vec<_>, Vec<_>) = problems.into_iter().partition(is_missing);
+    let paths = |all: Vec<Problem>| all.into_iter().map(|problem| problem.path).collect();
+    Differences {
+        missing: paths(missing),
+        changed: paths(changed),
+        unknown,
+    }
+}
+
+fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
     let mut walk = Walk {
         set: *set,
         problems: Vec::new(),
+        unknown: Vec::new(),
     };
     match set.find(collection, "main") {
         Some(Def::Record(def)) => {
@@ -33,16 +61,14 @@ pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), 
             format!("no lexicon of ours describes {}", excerpt(collection)),
         ),
     }
-    if walk.problems.is_empty() {
-        Ok(())
-    } else {
-        Err(walk.problems)
-    }
+    walk
 }
 
 struct Walk {
     set: Set,
     problems: Vec<Problem>,
+    /// Paths of fields that the lexicon does not name. They are allowed, so they are no problems.
+    unknown: Vec<String>,
 }
 
 impl Walk {
@@ -140,8 +166,14 @@ impl Walk {
             .iter()
             .filter(|name| !fields.contains_key(*name))
         {
-            self.add(&below(path, name), "is missing");
+            self.add(&below(path, name), MISSING);
         }
+        let is_unknown = |name: &&String| {
+            !object.properties.contains_key(*name) && *name != "$type" && !name.starts_with(STAMP)
+        };
+        let room = MOST_PROBLEMS.saturating_sub(self.unknown.len());
+        let unknown = fields.keys().filter(is_unknown).take(room);
+        self.unknown.extend(unknown.map(|name| below(path, name)));
         for (name, def) in &object.properties {
             match fields.get(name) {
                 None => {}

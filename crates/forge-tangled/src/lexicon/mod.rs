@@ -71,6 +71,23 @@ pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Pr
     check::record(&set, collection, record)
 }
 
+/// Fields in which a record differs from its lexicon, as the paths of [`Problem`], without values.
+/// Names of unknown fields are the text of the record's author.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Differences {
+    /// Required fields that the record lacks.
+    pub missing: Vec<String>,
+    /// Fields whose value has another form.
+    pub changed: Vec<String>,
+    /// Fields that the lexicon does not name.
+    pub unknown: Vec<String>,
+}
+
+/// Compares a record with its lexicon. Names at most 50 fields of each kind.
+pub(crate) fn differences(set: Set, collection: &str, record: &Value) -> Differences {
+    check::differences(&set, collection, record)
+}
+
 /// Returns true if `rkey` can be the key of a record in `collection`: well formed, and of the kind
 /// (a TID, a literal, or any key) that the lexicon requires.
 #[must_use]
