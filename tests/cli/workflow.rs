@@ -159,7 +159,10 @@ fn configured_definition_is_shown() {
         .git
         .commit("feature", "Another", &[("flow.toml", Some(&head))]);
     world.set("workflow.definition", "repo:flow.toml");
-    world.git.run(["config", "forge.defaultBranch", "main"]).ok();
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     world.switch("feature");
     let found = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl"]);
     assert_eq!(found["resolvedState"], "Ada Needed");
@@ -206,7 +209,10 @@ fn definition_on_head_branch_does_not_affect_merge() {
     let world = World::with_issues(1);
     definition_in(&world, "main", |text| text);
     world.set("workflow.definition", "repo:workflow.toml");
-    world.git.run(["config", "forge.defaultBranch", "main"]).ok();
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     world.set("workflow.store", "fields");
     world.put("1", "In Review");
     definition_in(&world, "work", |text| {
@@ -283,7 +289,10 @@ fn definition_with_line_breaks_is_refused() {
         )
     });
     world.set("workflow.definition", "repo:workflow.toml");
-    world.git.run(["config", "forge.defaultBranch", "main"]).ok();
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     let out = world.workflow_fails(&["position", "1"], 1);
     let said = out.stderr_text();
     assert!(
@@ -297,7 +306,10 @@ fn definition_with_line_breaks_is_refused() {
 fn definition_missing_on_default_branch_is_named() {
     let world = World::with_issues(1);
     world.set("workflow.definition", "repo:workflow.toml");
-    world.git.run(["config", "forge.defaultBranch", "main"]).ok();
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
     assert!(out.contains("repo:workflow.toml"), "{out}");
     assert!(out.contains("the default branch has no such file"), "{out}");

@@ -83,7 +83,8 @@ impl Forges {
                     ),
                     Err(e) => format!("git cannot say whether {tree} tracks it: {e}"),
                 };
-                let next = "copy it out of the work tree and name the copy in `workflow.definition`";
+                let next =
+                    "copy it out of the work tree and name the copy in `workflow.definition`";
                 return Err(unreadable(&named, &why).with_hint(next));
             }
             let inside = inside.display();
