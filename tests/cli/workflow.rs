@@ -159,6 +159,10 @@ fn configured_definition_is_shown() {
         .git
         .commit("feature", "Another", &[("flow.toml", Some(&head))]);
     world.set("workflow.definition", "repo:flow.toml");
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     world.switch("feature");
     let found = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl"]);
     assert_eq!(found["resolvedState"], "Ada Needed");
@@ -205,6 +209,10 @@ fn definition_on_head_branch_does_not_affect_merge() {
     let world = World::with_issues(1);
     definition_in(&world, "main", |text| text);
     world.set("workflow.definition", "repo:workflow.toml");
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     world.set("workflow.store", "fields");
     world.put("1", "In Review");
     definition_in(&world, "work", |text| {
@@ -239,16 +247,36 @@ fn definition_is_not_read_from_checked_out_branch() {
     world.switch("work");
     for reads in [&["position", "1"][..], &["show"], &["lint"]] {
         let out = world.workflow_fails(reads, 1).stderr_text();
-        assert!(
-            out.contains("the checked-out branch, work, may be"),
-            "{out}"
-        );
+        assert!(out.contains("and work is only a guess"), "{out}");
         assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
     }
     let named = ["config", "forge.defaultBranch", "release"];
     world.git.run(named).ok();
     let shown = world.workflow(&["show"]).to_string();
     assert!(shown.contains("Done") && !shown.contains("Mine"), "{shown}");
+}
+
+/// Anybody can push a head with a usual name, or with the user's name for new repositories.
+#[test]
+fn definition_is_not_read_from_head_with_usual_name() {
+    let world = World::new();
+    world.git.run(["branch", "-m", "main", "master"]).ok();
+    definition_in(&world, "master", |text| text);
+    definition_in(&world, "main", |text| {
+        text.replace("name = \"Done\"", "name = \"Mine\"")
+            .replace("\"Done\"", "\"Mine\"")
+    });
+    world.switch("master");
+    world.set("workflow.definition", "repo:workflow.toml");
+    let init = ["config", "init.defaultBranch", "main"];
+    for setting in [None, Some(init)] {
+        if let Some(setting) = setting {
+            world.git.run(setting).ok();
+        }
+        let out = world.workflow_fails(&["show"], 1).stderr_text();
+        assert!(out.contains("and main is only a guess"), "{out}");
+        assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
+    }
 }
 
 #[test]
@@ -261,6 +289,10 @@ fn definition_with_line_breaks_is_refused() {
         )
     });
     world.set("workflow.definition", "repo:workflow.toml");
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     let out = world.workflow_fails(&["position", "1"], 1);
     let said = out.stderr_text();
     assert!(
@@ -274,6 +306,10 @@ fn definition_with_line_breaks_is_refused() {
 fn definition_missing_on_default_branch_is_named() {
     let world = World::with_issues(1);
     world.set("workflow.definition", "repo:workflow.toml");
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
     assert!(out.contains("repo:workflow.toml"), "{out}");
     assert!(out.contains("the default branch has no such file"), "{out}");
@@ -303,6 +339,34 @@ fn definition_in_work_tree_of_the_repository_is_refused() {
             assert!(out.contains("repo:workflow.toml"), "{out}");
         }
     }
+}
+
+/// The remote of a clone does not always say whose clone it is, so git is asked about the file.
+#[test]
+fn definition_tracked_in_any_work_tree_is_refused() {
+    let world = World::with_issues(1);
+    let source = world.git.path().to_str().unwrap().to_owned();
+    let copy = world.scratch.path("copy");
+    let inside = copy.to_str().unwrap();
+    definition_in(&world, "main", |text| text);
+    world.git.run(["clone", "-q", &source, inside]).ok();
+    for url in [format!("{source}/.git"), "../w".to_owned()] {
+        let set = ["-C", inside, "remote", "set-url", "origin", &url];
+        world.git.run(set).ok();
+        let path = copy.join("workflow.toml");
+        world.set("workflow.definition", path.to_str().unwrap());
+        let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
+        assert!(out.contains("work tree"), "{out}");
+    }
+    // A broken inner repository hides neither itself nor the outer one.
+    let nested = copy.join("nested");
+    fs::create_dir(&nested).unwrap();
+    fs::write(nested.join(".git"), "gitdir: nowhere\n").unwrap();
+    fs::copy(copy.join("workflow.toml"), nested.join("workflow.toml")).unwrap();
+    let path = nested.join("workflow.toml");
+    world.set("workflow.definition", path.to_str().unwrap());
+    let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
+    assert!(out.contains("git cannot say whether"), "{out}");
 }
 
 #[test]

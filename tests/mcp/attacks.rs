@@ -792,6 +792,10 @@ fn definition_in_repository_cannot_instruct() {
     let files = [("workflow.toml", Some(text.as_str()))];
     world.git.commit("main", "The workflow", &files);
     world.keep("definition = \"repo:workflow.toml\"");
+    world
+        .git
+        .run(["config", "forge.defaultBranch", "main"])
+        .ok();
     let mut wire = world.workflow();
     let prompt = wire.request("prompts/get", json!({"name": "workflow_loop"}));
     let text = prompt["result"]["messages"][0]["content"]["text"].to_string();

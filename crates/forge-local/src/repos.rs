@@ -35,9 +35,9 @@ impl Repos for Local {
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         self.check(repo)?;
         let mut info = RepoInfo::new(self.id().clone(), self.url());
-        if let Some((branch, is_checked_out)) = self.find_default_branch().await? {
+        if let Some((branch, is_guessed)) = self.find_default_branch().await? {
             info.default_branch = Some(branch);
-            info.default_is_checked_out = is_checked_out;
+            info.default_is_guessed = is_guessed;
         }
         let repository = self.repository.clone();
         info.description = blocking(move || Ok(description(&repository))).await?;
@@ -87,7 +87,7 @@ impl Local {
         Ok(found.map(|(branch, _)| branch))
     }
 
-    /// Returns the default branch, and true if only `HEAD` of a work tree names it.
+    /// Returns the default branch, and true if nothing in this repository names it.
     async fn find_default_branch(&self) -> Result<Option<(String, bool)>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
@@ -121,14 +121,19 @@ impl Local {
             setting("forge.defaultbranch"),
             head.clone().filter(|_| bare),
             origin,
-        ]
-        .into_iter()
-        .chain([setting("init.defaultbranch")])
-        .flatten()
-        .chain(USUAL.map(str::to_owned))
-        .map(|branch| (branch, false))
-        .chain(head.map(|branch| (branch, true)));
-        let candidates: Vec<(String, bool)> = candidates.collect();
+        ];
+        // Anybody can push a branch with a usual name, and `init.defaultBranch` names the branch of
+        // new repositories, not of this one.
+        let guesses = [setting("init.defaultbranch")]
+            .into_iter()
+            .chain(USUAL.map(|branch| Some(branch.to_owned())))
+            .chain([head]);
+        let candidates: Vec<(String, bool)> = candidates
+            .into_iter()
+            .flatten()
+            .map(|branch| (branch, false))
+            .chain(guesses.flatten().map(|branch| (branch, true)))
+            .collect();
         let names: Vec<String> = candidates.iter().map(|(c, _)| branch_ref(c)).collect();
         let found = self.store.cat().info_many(&names).await?;
         Ok(candidates

@@ -1,6 +1,7 @@
 //! Loads the configured workflow.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -53,8 +54,9 @@ impl Forges {
     /// definition in the repository.
     ///
     /// # Errors
-    /// `config` for a file that cannot be read, is missing or is in a work tree of `repo`, and for
-    /// a git repository in which only the checked-out branch could be the default branch.
+    /// `config` for a file that cannot be read, is missing, is in a work tree of `repo` or may be
+    /// tracked by git, and for
+    /// a git repository that does not name its default branch.
     pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
         if let Some(repo) = repo {
             self.check_definition_place(repo).await?;
@@ -63,6 +65,7 @@ impl Forges {
     }
 
     /// Refuses a definition in a work tree of `repo`, where a head under review may be checked out.
+    /// Not each clone is known as one, so a file that git may track is refused anywhere.
     async fn check_definition_place(&self, repo: &Repo) -> Result<()> {
         let named = self.config().workflow_definition().unwrap_or_default();
         let path = PathBuf::from(&named);
@@ -72,7 +75,17 @@ impl Forges {
         for (root, inside) in blocking(move || Ok(work_trees_with(path))).await? {
             let place = WorkingDir::at(&root, Trust::Guarded);
             if !resolve::is_of(self, &place, repo).await {
-                continue;
+                let tree = root.display();
+                let why = match is_tracked(&place, &inside).await {
+                    Ok(false) => continue,
+                    Ok(true) => format!(
+                        "git tracks it in {tree}, where a head under review may be checked out"
+                    ),
+                    Err(e) => format!("git cannot say whether {tree} tracks it: {e}"),
+                };
+                let next =
+                    "copy it out of the work tree and name the copy in `workflow.definition`";
+                return Err(unreadable(&named, &why).with_hint(next));
             }
             let inside = inside.display();
             let why = "it is in a work tree of the repository, where a head under review may be \
@@ -92,12 +105,27 @@ fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
     // A link can be in a work tree, or lead into one.
     let target = fs::canonicalize(&path).ok();
     let paths = [Some(path), target].into_iter().flatten();
-    let trees = paths.filter_map(|path| {
-        let root = path.ancestors().find(|dir| dir.join(".git").exists())?;
-        let inside = path.strip_prefix(root).unwrap_or(&path);
-        Some((root.to_owned(), inside.to_owned()))
-    });
-    trees.collect()
+    let mut trees = Vec::new();
+    for path in paths {
+        // A work tree can be within another one.
+        for root in path.ancestors().skip(1) {
+            // A `.git` that cannot be examined counts: git decides.
+            if root.join(".git").try_exists().unwrap_or(true) {
+                let inside = path.strip_prefix(root).unwrap_or(&path);
+                trees.push((root.to_owned(), inside.to_owned()));
+            }
+        }
+    }
+    trees
+}
+
+/// Returns true if git tracks the file `inside` of the work tree `place`.
+async fn is_tracked(place: &WorkingDir, inside: &Path) -> Result<bool> {
+    let mut file = OsString::from(":(literal)");
+    file.push(inside);
+    let args = ["ls-files", "-z", "--"].map(OsString::from);
+    let listed = place.git().run_ok(args.into_iter().chain([file])).await?;
+    Ok(!listed.is_empty())
 }
 
 /// Returns the error for a definition that is not used.
@@ -136,11 +164,10 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
     let mut default = None;
     if let RepoPath::Dir(dir) = &repo.id().path {
         let info = repo.info().await?;
-        if info.default_is_checked_out {
+        if info.default_is_guessed {
             let branch = info.default_branch.unwrap_or_default();
             let why = format!(
-                "nothing names the default branch, and the checked-out branch, {}, may be under \
-                 review",
+                "nothing names the default branch, and {} is only a guess, which may be under review",
                 one_line(&branch)
             );
             return Err(wrong(why).with_hint(format!(

@@ -15,10 +15,10 @@ pub struct RepoInfo {
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
     pub default_branch: Option<String>,
-    /// True if nothing names a default branch, so that [`Self::default_branch`] is the checked-out
-    /// branch of a work tree, which may be under review.
+    /// True if nothing in this repository names its default branch, so that
+    /// [`Self::default_branch`] is a usual name or the checked-out branch. It may be under review.
     #[serde(skip)]
-    pub default_is_checked_out: bool,
+    pub default_is_guessed: bool,
     /// Description, as one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -55,7 +55,7 @@ impl RepoInfo {
             id,
             aliases: Vec::new(),
             default_branch: None,
-            default_is_checked_out: false,
+            default_is_guessed: false,
             description: None,
             url: url.into(),
             archived: false,
