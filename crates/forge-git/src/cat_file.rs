@@ -142,7 +142,8 @@ impl CatFile {
     /// ones are.
     ///
     /// # Errors
-    /// `git` if git cannot be run or crashes; the failure of one object is in its [`ObjectLookup`].
+    /// `git` if git cannot be run or crashes; `timeout` if it takes too long. The failure of one
+    /// object is in its [`ObjectLookup`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
         let mut found = Vec::with_capacity(names.len());
         let mut left = MAX_OBJECTS_BYTES;
@@ -165,7 +166,8 @@ impl CatFile {
                     found.push(answer);
                 }
             };
-            let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
+            let done = async { tokio::join!(write_queries(stdin, &questions), answers) };
+            let (_, ()) = self.git.within_limit("cat-file", done).await?;
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
                 // Git stopped while reading the object of this name.
@@ -204,7 +206,8 @@ impl CatFile {
                     }
                 }
             };
-            let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
+            let done = async { tokio::join!(write_queries(stdin, &questions), answers) };
+            let (_, ()) = self.git.within_limit("cat-file", done).await?;
             if found.len() < asked {
                 process.end().await?;
                 found.push(None);

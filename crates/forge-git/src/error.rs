@@ -1,4 +1,4 @@
-use std::{ffi::OsStr, io, path::Path, process::ExitStatus};
+use std::{ffi::OsStr, io, path::Path, process::ExitStatus, time::Duration};
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 
@@ -120,6 +120,20 @@ pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) 
     Error::new(ErrorKind::Git { status: -1 }, message)
         .with_hint(hint)
         .with_source(cause)
+}
+
+/// Returns the error for a read in `dir` that did not end within `limit`.
+pub(crate) fn took_too_long(subcommand: &str, dir: &Path, limit: Duration) -> Error {
+    let dir = text::one_line(&dir.to_string_lossy()).into_owned();
+    let message = format!(
+        "git {subcommand} in {dir} took longer than {} s, and was ended",
+        limit.as_secs_f32()
+    );
+    Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(
+        "look for a pipe or device among the files that the repository's configuration names or \
+         includes (`git config --show-origin --list`); if git only needs more time, allow it with \
+         FORGE_TIMEOUT (seconds)",
+    )
 }
 
 /// Returns the exit status as a number; -1 when a signal ended the process.

@@ -3,6 +3,7 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
+    time::Duration,
 };
 
 use forge_core::{Result, Trust, model::ByteStream};
@@ -10,8 +11,8 @@ use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
     CatFile, Setting, Version,
-    error::{code, failed, not_run},
-    process::{Purpose, forbid_fetch, restrict},
+    error::{code, failed, not_run, took_too_long},
+    process::{NO_ATTRIBUTES_FILE, Purpose, forbid_fetch, restrict},
     remotes::path_of,
     stream, version,
 };
@@ -32,6 +33,10 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
+/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that the
+/// configuration of a repository includes would stop git for ever.
+const READ_LIMIT: Duration = Duration::from_secs(120);
+
 /// A git program with its working directory and the permissions of its processes.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -44,6 +49,10 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
+    /// Whether git reads the attributes file that the configuration names. By default, a read does
+    /// not.
+    pub(crate) attributes_file: Option<bool>,
+    read_limit: Duration,
     /// Settings of the repository that name programs, read on first use.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
@@ -75,6 +84,8 @@ impl Git {
             purpose: Purpose::Read,
             opens_bare: false,
             fetches_missing: true,
+            attributes_file: None,
+            read_limit: read_limit(),
             programs: Arc::default(),
         }
     }
@@ -230,8 +241,12 @@ impl Git {
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
         restrict(&mut command, self.trust, self.purpose, self.opens_bare);
-        if !self.fetches_missing && self.purpose == Purpose::Read {
+        let is_read = self.purpose == Purpose::Read;
+        if !self.fetches_missing && is_read {
             forbid_fetch(&mut command);
+        }
+        if !self.attributes_file.unwrap_or(!is_read) {
+            command.args(["-c", NO_ATTRIBUTES_FILE]);
         }
         for setting in &self.settings {
             command.args(["-c", setting]);
@@ -257,7 +272,7 @@ impl Git {
     /// Runs a command and returns its output, whatever the exit status.
     ///
     /// # Errors
-    /// `git` if the program cannot be run.
+    /// `git` if the program cannot be run; `timeout` if a read takes too long.
     pub async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
         self.finish(self.command(args), None).await
     }
@@ -266,7 +281,7 @@ impl Git {
     /// status.
     ///
     /// # Errors
-    /// `git` if the program cannot be run.
+    /// `git` if the program cannot be run; `timeout` if a read takes too long.
     pub async fn run_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -294,7 +309,7 @@ impl Git {
     /// Runs a command and returns its standard output. Fails if the exit status is not 0.
     ///
     /// # Errors
-    /// `git` with the sanitised standard error.
+    /// `git` with the sanitised standard error; `timeout` if a read takes too long.
     pub async fn run_ok<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -374,6 +389,24 @@ impl Git {
         (name, self.command(args))
     }
 
+    /// Waits for `work` with a process. For a process that reads, the time is limited.
+    ///
+    /// # Errors
+    /// `timeout` after the limit, with the name `subcommand`.
+    pub(crate) async fn within_limit<T>(
+        &self,
+        subcommand: &str,
+        work: impl Future<Output = T>,
+    ) -> Result<T> {
+        if self.purpose != Purpose::Read {
+            return Ok(work.await);
+        }
+        let limit = self.read_limit;
+        tokio::time::timeout(limit, work)
+            .await
+            .map_err(|_| took_too_long(subcommand, &self.dir, limit))
+    }
+
     async fn finish(&self, mut command: Command, input: Option<&[u8]>) -> Result<Output> {
         let stdin = if input.is_some() {
             Stdio::piped()
@@ -395,7 +428,10 @@ impl Git {
                 let _ = pipe.shutdown().await;
             }
         };
-        let ((), output) = tokio::join!(feed, child.wait_with_output());
+        let args = command.as_std().get_args().map(OsStr::to_owned);
+        let name = subcommand(&args.collect::<Vec<_>>());
+        let ended = async { tokio::join!(feed, child.wait_with_output()) };
+        let ((), output) = self.within_limit(&name, ended).await?;
         let output = output.map_err(broken)?;
         Ok(Output {
             status: code(output.status),
@@ -423,6 +459,13 @@ impl Output {
     pub fn error(&self, subcommand: &str) -> forge_core::Error {
         failed(subcommand, self.status, &self.stderr)
     }
+}
+
+/// Returns the time limit of a process that reads.
+fn read_limit() -> Duration {
+    let seconds = std::env::var("FORGE_TIMEOUT").ok();
+    let seconds = seconds.and_then(|s| s.trim().parse::<u64>().ok());
+    seconds.map_or(READ_LIMIT, |s| READ_LIMIT.max(Duration::from_secs(s)))
 }
 
 /// Returns the subcommand: the first argument that is not an option of git (`-c key=value`).
@@ -518,6 +561,27 @@ mod tests {
             .await
             .unwrap_err();
         assert!(e.message().contains("does not exist"), "{e}");
+    }
+
+    #[tokio::test]
+    async fn read_that_waits_for_a_pipe_ends_at_the_time_limit() {
+        let (dir, mut git) = repository().await;
+        git.run_ok(["config", "include.path", "pipe"])
+            .await
+            .unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join(".git/pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        git.read_limit = Duration::from_millis(100);
+        let looked_up = git.cat_file().info("HEAD").await.unwrap_err();
+        assert!(looked_up.message().contains("git cat-file"), "{looked_up}");
+        let e = git.run(["rev-parse", "HEAD"]).await.unwrap_err();
+        assert_eq!(e.code(), "timeout");
+        assert!(e.message().contains("git rev-parse"), "{e}");
+        assert!(e.message().contains("0.1 s"), "{e}");
+        let hint = e.hint().unwrap().text();
+        assert!(hint.contains("git config --show-origin --list"), "{hint}");
     }
 
     #[tokio::test]

@@ -26,15 +26,25 @@ pub(crate) enum Purpose {
 /// Setting for every process: git looks for changed files without a file system monitor.
 const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
 
-/// Settings that keep git from starting programs that a read does not need.
-const QUIET: [&str; 5] = [
+/// Settings that keep git from starting programs and from reading files that a read does not need.
+const QUIET: [&str; 7] = [
     "core.hooksPath=/dev/null",
     // With renormalisation, a merge of trees would pass every file through its filters.
     "merge.renormalize=false",
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    // The repository could name files without an end here.
+    "diff.orderFile=/dev/null",
+    "mailmap.file=/dev/null",
 ];
+
+/// Setting that keeps git from reading an attributes file that the configuration names. Git holds
+/// all of that file in memory, and the repository could name one without an end.
+pub(crate) const NO_ATTRIBUTES_FILE: &str = "core.attributesFile=/dev/null";
+
+/// Key of the attributes file, as git prints it.
+const ATTRIBUTES_FILE: &str = "core.attributesfile";
 
 /// Settings for a guarded process that contacts a remote. They disable submodules, which have other
 /// remotes, and signed pushes.
@@ -49,10 +59,10 @@ const REMOTE: [&str; 4] = [
 /// programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// Regular expression for `git config --get-regexp`: keys that can name a program or redirect a
-/// transport.
+/// Regular expression for `git config --get-regexp`: keys that can name a program or the attributes
+/// file, or redirect a transport.
 const PROGRAM_KEYS: &str = concat!(
-    r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
+    r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand|attributesfile)",
     r"|credential\.(.*\.)?helper",
     r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
     r"|protocol\..*",
@@ -134,7 +144,7 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// Returns the settings of the repository that name programs. One process reads them on first
+    /// Returns the settings of the repository for [`PROGRAM_KEYS`]. One process reads them on first
     /// use.
     ///
     /// # Errors
@@ -169,6 +179,20 @@ impl Git {
         }
     }
 
+    /// Returns this git with the attributes file of the user's configuration, which decides how
+    /// files merge and how they are written. One that the repository names counts only for a write
+    /// in a repository that a person chose.
+    ///
+    /// # Errors
+    /// `git` if the configuration cannot be read.
+    pub async fn with_attributes_file(&self) -> Result<Self> {
+        let mut git = self.clone();
+        let any_counts = !self.trust().is_guarded() && self.purpose() == Purpose::Write;
+        let is_named = |settings: &[Setting]| settings.iter().any(|s| s.key == ATTRIBUTES_FILE);
+        git.attributes_file = Some(any_counts || !is_named(self.program_settings().await?));
+        Ok(git)
+    }
+
     /// Returns this git for merging trees. Merge drivers run only for a write in a repository that
     /// a person chose. Otherwise a refusal replaces each driver of the repository, and
     /// [`driver_refusal`] recognises it in the output.
@@ -179,7 +203,7 @@ impl Git {
         if !self.trust().is_guarded() && self.purpose() == Purpose::Write {
             return Ok(self.clone());
         }
-        let mut git = self.clone();
+        let mut git = self.with_attributes_file().await?;
         let drivers: Vec<&Setting> = self
             .program_settings()
             .await?
@@ -255,7 +279,8 @@ fn is_program_for_remotes(key: &str) -> bool {
 
 /// Returns true if a key affects connections to remotes.
 fn is_for_remotes(key: &str) -> bool {
-    !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
+    let is_for_files = key.starts_with("filter.") || key == "core.worktree";
+    !is_merge_driver(key) && !is_for_files && key != ATTRIBUTES_FILE
 }
 
 /// Returns true if a key selects another remote. That remote gets only the credentials for its
@@ -362,6 +387,47 @@ mod tests {
         let merged = person.for_write().merge_trees(&ours, &theirs, false).await;
         assert!(matches!(merged, Ok(Merged::Clean(_))), "{merged:?}");
         assert!(std::fs::read_to_string(log).unwrap().starts_with("driver:"));
+    }
+
+    #[tokio::test]
+    async fn endless_file_named_by_the_repository_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let user = format!("[core]\n\tattributesFile = {}\n", path("attributes"));
+        std::fs::write(path("user"), user).unwrap();
+        std::fs::write(path("attributes"), "* merge=union\n").unwrap();
+        let fresh = || Git::at(dir.path()).with_env("GIT_CONFIG_GLOBAL", path("user"));
+        let git = fresh();
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let blob = git.put("blob", b"a\n").await.unwrap();
+        let base = commit(&git, &blob, &[]).await;
+        let blob = git.put("blob", b"b\n").await.unwrap();
+        let ours = commit(&git, &blob, &[&base]).await;
+        let blob = git.put("blob", b"c\n").await.unwrap();
+        let theirs = commit(&git, &blob, &[&base]).await;
+        // The user's own attributes file counts for merges.
+        let merged = git.merge_trees(&ours, &theirs, false).await;
+        assert!(matches!(merged, Ok(Merged::Clean(_))), "{merged:?}");
+
+        let pipe = path("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for key in ["core.attributesFile", "diff.orderFile", "mailmap.file"] {
+            git.run_ok(["config", key, &pipe]).await.unwrap();
+        }
+        let (guarded, person) = (fresh(), fresh().with_trust(Trust::Person));
+        for git in [&guarded, &person, &guarded.for_write()] {
+            let merged = git.merge_trees(&ours, &theirs, false).await;
+            assert!(matches!(merged, Ok(Merged::Conflicts(_))), "{merged:?}");
+        }
+        for git in [&guarded, &person] {
+            let diff = ["diff-tree", "-p", &base, &ours];
+            let log = ["log", "-p", "--format=%aN", &ours];
+            for args in [diff, log] {
+                let printed = git.run_ok(args).await.unwrap();
+                assert!(String::from_utf8_lossy(&printed).contains("+b"));
+            }
+        }
     }
 
     #[tokio::test]
