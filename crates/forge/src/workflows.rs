@@ -55,8 +55,7 @@ impl Forges {
     ///
     /// # Errors
     /// `config` for a file that cannot be read, is missing, is in a work tree of `repo` or may be
-    /// tracked by git, and for
-    /// a git repository that does not name its default branch.
+    /// tracked by git, and for a git repository that does not name its default branch.
     pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
         if let Some(repo) = repo {
             self.check_definition_place(repo).await?;
@@ -167,7 +166,8 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
         if info.default_is_guessed {
             let branch = info.default_branch.unwrap_or_default();
             let why = format!(
-                "nothing names the default branch, and {} is only a guess, which may be under review",
+                "nothing names the default branch, and {} is only a guess, which may be under \
+                 review",
                 one_line(&branch)
             );
             return Err(wrong(why).with_hint(format!(
