@@ -7,9 +7,9 @@ use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 
-/// Number up to which the index is believed to name existing pull requests. Looking for a thousand
-/// takes less time than listing the refs.
-const MAX_TRUSTED: u64 = 1_000;
+/// Number up to which the index is believed to name existing pull requests. Below it, a forged
+/// index costs at most that many lookups; above it, the refs are listed by one more process.
+const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
 
