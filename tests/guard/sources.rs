@@ -179,6 +179,7 @@ fn reads_past_the_table(line: &str) -> bool {
         "cid",
         "exp",
         "id",
+        "records",
         "ref",
         "results",
         "serviceEndpoint",
