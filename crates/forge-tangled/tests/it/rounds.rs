@@ -112,28 +112,6 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-#[tokio::test]
-async fn resubmit_by_another_account_reads_no_lower_pull() {
-    let stage = Stage::new();
-    let (alice, git) = (stage.handle(&stage.alice), &stage.repo.git);
-    let lower = stage.open(&alice, "lower").await;
-    git.set_branch("upper", "lower");
-    git.commit("upper", "Change u", &[("u", Some("1\n"))]);
-    let mut req = CreatePull::new("upper", "Upper");
-    req.depends_on = Some(lower.id);
-    let upper = alice.create_pull(&req).await.unwrap().value.id;
-    let hosts = [stage.world.pds().host(), stage.world.index().host()];
-    hosts.iter().for_each(|host| host.reset_record());
-    let mut round = Resubmit::default();
-    round.head = Some("upper".to_owned());
-    let refused = stage.tangled(&stage.bob).resubmit(&upper, &round).await;
-    let e = refused.unwrap_err();
-    assert_eq!(e.code(), "permission_denied", "{e}");
-    let key = AtUri::parse(&lower.node_id).unwrap().rkey;
-    let sent = hosts.map(|host| host.requests()).concat();
-    assert!(!sent.iter().any(|it| it.query.contains(&key)), "{sent:?}");
-}
-
 /// Two commits change the same line, so their common diff is shorter than both single diffs
 /// together.
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use forge_core::{
-    AtUri, Outcome, Repo, Result,
+    Outcome, Result,
     model::{PrFields, PullRequest, Resubmit},
 };
 
@@ -52,15 +52,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
         (Some(file), _) => Some(patch_source::read(file)?),
         (None, Some(branch)) => {
             let pull = selected.view(PrFields::NONE).await?;
-            let below = pull.depends_on.as_ref();
-            // A record can name any account as that of the pull request below. It is read only for
-            // the author of the record, because the forge refuses a round by anybody else.
-            if below.is_some() && !is_own(&selected.repo, &pull).await? {
-                None
-            } else {
-                let on = (pull.base_branch.as_str(), below);
-                Some(patch_source::of_branch(ctx, &selected.repo, on, branch).await?)
-            }
+            let on = (pull.base_branch.as_str(), pull.depends_on.as_ref());
+            Some(patch_source::of_branch(ctx, &selected.repo, on, branch).await?)
         }
         (None, None) => None,
     };
@@ -84,15 +77,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     }
     ctx.ui.url(&pull.url)?;
     Ok(Exit::Ok)
-}
-
-/// Returns true if the record of a pull request is in the viewer's account, or if the forge has no
-/// records.
-async fn is_own(repo: &Repo, pull: &PullRequest) -> Result<bool> {
-    match AtUri::parse(&pull.node_id) {
-        Ok(record) => Ok(repo.viewer().await?.id == record.authority),
-        Err(_) => Ok(true),
-    }
 }
 
 /// The fields of `--json`: the ingestion of the round, and the pull request's fields for scripts.
