@@ -49,8 +49,8 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// Whether git reads the attributes file that the configuration names. By default, a read does
-    /// not.
+    /// True if git reads the attributes file that the configuration names; `None` means true for
+    /// writes alone.
     pub(crate) attributes_file: Option<bool>,
     read_limit: Duration,
     /// Settings of the repository that name programs, read on first use.

@@ -41,7 +41,7 @@ const ITEMS: &str = "items";
 /// How a method is asked, and the fields that its answer must have; or why it is not asked.
 type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
 
-/// What the answer of a method is compared with.
+/// The expected content of a method's answer.
 #[derive(Clone, Copy)]
 enum Expected<'a> {
     /// These fields.

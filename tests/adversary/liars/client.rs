@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// Time for which a lying client waits for a response, because the server need not send one.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// What the server claims about a call.
+/// Claims of the server about a call, with the heads of its questions.
 pub struct Claim {
     /// The command line that does the same.
     pub line: Line,
