@@ -10,8 +10,9 @@ use super::{lies::Stock, tap::hash};
 /// Path to a JSON value: object keys and list positions.
 type Path = Vec<String>;
 
-/// Number of items of a list that lies change, because the items are alike.
-const SIBLINGS: usize = 50;
+/// Number of items of a list that lies change, because the items are alike. A type of GitHub's schema
+/// has fewer fields.
+const SIBLINGS: usize = 500;
 
 /// A text that looks like lines of `forge`, with and without the quote that it opens.
 const POSE: &str =
