@@ -170,7 +170,7 @@ async fn silent_name_server_falls_back_to_https() {
     names.host_says(&names.stage.alice.did);
     let found = names.repo(names.settings(), HANDLE, "widget").await;
     found.unwrap();
-    assert_eq!(names.dns.asked(TXT), 2, "a datagram may be lost");
+    assert!(names.dns.asked(TXT) >= 2, "a datagram may be lost");
 }
 
 #[tokio::test]

@@ -169,7 +169,9 @@ fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
     for number in [1, count, 0, 0] {
         out.extend(number.to_be_bytes());
     }
-    out.extend(&question[12..]);
+    // Records after the question, such as that of EDNS, are not part of the answer.
+    let name_end = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap_or(0);
+    out.extend(&question[12..question.len().min(name_end + 5)]);
     for text in texts {
         let mut data = Vec::new();
         for part in text.as_bytes().chunks(255) {
