@@ -6,6 +6,7 @@ use forge_core::{
     Error, ErrorKind, Result,
     text::{one_line, truncate_chars},
 };
+use forge_http::redact;
 use url::{Host, Url};
 
 /// The root of a service: `https://pds.example`. Clear text is for this machine alone.
@@ -58,7 +59,7 @@ impl Origin {
                 ErrorKind::Protocol,
                 format!(
                     "an identity document names '{}' as a service, which is not contacted: {why}",
-                    one_line(&truncate_chars(text, 200).0)
+                    one_line(&truncate_chars(&redact(text), 200).0)
                 ),
             )
         };
@@ -183,6 +184,15 @@ mod tests {
                 loopback,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn refused_address_shows_no_password() {
+        let padding = "x".repeat(190);
+        for text in ["abcd-efgh-ijkl-mnop", &format!("{padding}/abcd-efgh-ijkl-mnop")] {
+            let error = Origin::found(text, Reach::Public).unwrap_err();
+            assert!(!error.message().contains("abcd"), "{error:?}");
         }
     }
 
