@@ -45,7 +45,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("create_issue", "issues", "issue_writes"),
     ("edit_issue", "issues", "issue_writes"),
     ("set_issue_state", "issues", "issue_writes"),
-    ("comment_issue", "issues", "issue_writes"),
+    ("create_issue_comment", "issues", "issue_writes"),
     ("links", "links", "links"),
     ("labels", "labels", "labels"),
     ("define_label", "labels", "label_changes"),

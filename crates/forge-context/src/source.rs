@@ -37,6 +37,7 @@ pub struct PackedSource {
 
 /// A changed file at the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SourceFile {
     /// The path.
     pub path: String,

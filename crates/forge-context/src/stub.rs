@@ -453,7 +453,7 @@ impl Issues for StubForge {
         unused()
     }
 
-    async fn comment_issue(&self, _: &IssueId, _: &str) -> Result<Outcome<Comment>> {
+    async fn create_issue_comment(&self, _: &IssueId, _: &str) -> Result<Outcome<Comment>> {
         unused()
     }
 

@@ -1,6 +1,8 @@
 //! [`Client`] and [`Repo`]: the handles of callers. Every call passes the checks of [`Client`].
 
-use std::{collections::BTreeSet, fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet, fmt, future::Future, num::NonZeroUsize, sync::Arc, time::Duration,
+};
 
 use tracing::Instrument;
 
@@ -335,6 +337,12 @@ impl Repo {
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.forge().capabilities().limits
+    }
+
+    /// Returns the number of concurrent requests that the forge handles without slowing down.
+    #[must_use]
+    pub fn concurrency(&self) -> NonZeroUsize {
+        self.forge().concurrency()
     }
 
     /// Returns the capabilities in this repository. The repository, the policy and the rights of
@@ -922,10 +930,14 @@ impl Repo {
     }
 
     /// Comments on an issue.
-    pub async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+    pub async fn create_issue_comment(
+        &self,
+        issue: &IssueId,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
         self.client
             .run(Op::IssueComment, issue, vec![], || {
-                self.forge().comment_issue(issue, body)
+                self.forge().create_issue_comment(issue, body)
             })
             .await
     }

@@ -577,7 +577,7 @@ pub trait Issues: Send + Sync {
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body.
-    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
+    async fn create_issue_comment(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
 
     /// Replaces the body of the comment whose [`Comment::id`] is `key` on an issue.
     ///

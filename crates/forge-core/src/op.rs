@@ -148,7 +148,7 @@ ops! {
     IssueEdit = "issue.edit", Write, Some(Capability::IssueEdit);
     /// [`Issues::set_issue_state`](crate::Issues::set_issue_state)
     IssueSetState = "issue.set_state", Write, Some(Capability::IssueState);
-    /// [`Issues::comment_issue`](crate::Issues::comment_issue)
+    /// [`Issues::create_issue_comment`](crate::Issues::create_issue_comment)
     IssueComment = "issue.comment", Write, Some(Capability::IssueComment);
     /// [`Issues::edit_issue_comment`](crate::Issues::edit_issue_comment)
     IssueCommentEdit = "issue.comment_edit", Write, Some(Capability::IssueCommentEdit);

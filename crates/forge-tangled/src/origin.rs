@@ -190,7 +190,10 @@ mod tests {
     #[test]
     fn refused_address_shows_no_password() {
         let padding = "x".repeat(190);
-        for text in ["abcd-efgh-ijkl-mnop", &format!("{padding}/abcd-efgh-ijkl-mnop")] {
+        for text in [
+            "abcd-efgh-ijkl-mnop",
+            &format!("{padding}/abcd-efgh-ijkl-mnop"),
+        ] {
             let error = Origin::found(text, Reach::Public).unwrap_err();
             assert!(!error.message().contains("abcd"), "{error:?}");
         }

@@ -14,7 +14,7 @@ async fn main() -> forge::Result<()> {
 
     let new = NewIssue::new("Greet the reader", "The page begins without a greeting.");
     let opened = repo.create_issue(&new).await?.value;
-    repo.comment_issue(&opened.id, "The same is missing on the second page.")
+    repo.create_issue_comment(&opened.id, "The same is missing on the second page.")
         .await?;
 
     let fields = IssueFields::COMMENTS;

@@ -71,7 +71,7 @@ impl Issues for GitHub {
         self.close_or_reopen(issue, req).await
     }
 
-    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+    async fn create_issue_comment(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         self.say_on_issue(issue, body).await
     }
 

@@ -52,7 +52,7 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.define_label(&label).await.map(drop)
         }
         "delete label" => repo.delete_label("bug").await.map(drop),
-        "comment on issue" => repo.comment_issue(&issue, "Hello").await.map(drop),
+        "comment on issue" => repo.create_issue_comment(&issue, "Hello").await.map(drop),
         "close issue" => {
             let closed = SetIssueState::to(IssueState::Closed);
             repo.set_issue_state(&issue, &closed).await.map(drop)

@@ -483,7 +483,11 @@ async fn version_covers_values_relations_and_assignees() {
     }
     let version = read().await;
     // A comment does not change the version, because no edit can overwrite comments.
-    b.world.grace.comment_issue(&one, "Hello.").await.unwrap();
+    b.world
+        .grace
+        .create_issue_comment(&one, "Hello.")
+        .await
+        .unwrap();
     let done = repo.edit_issue(&one, &guarded(&version)).await.unwrap();
     assert_eq!(done.value.version, read().await);
 }

@@ -293,7 +293,9 @@ async fn comments_of_same_second_keep_order() {
         } else {
             &b.world.ada
         };
-        who.comment_issue(&one, &format!("{n}")).await.unwrap();
+        who.create_issue_comment(&one, &format!("{n}"))
+            .await
+            .unwrap();
     }
     let issue = b
         .world
@@ -316,7 +318,11 @@ async fn comments_are_edited_and_deleted_by_id() {
     let b = Board::new(2);
     let repo = &b.world.ada;
     let one = id(repo, 1);
-    let made = repo.comment_issue(&one, "First.").await.unwrap().value;
+    let made = repo
+        .create_issue_comment(&one, "First.")
+        .await
+        .unwrap()
+        .value;
     let (done, sent) = b
         .sent(repo.edit_issue_comment(&one, &made.id, "Second.", None))
         .await;

@@ -219,7 +219,7 @@ async fn issue_lifecycle_sends_expected_requests() {
     let done = repo.set_issue_state(&id(), &close()).await.unwrap();
     let again = SetIssueState::to(IssueState::Open);
     let again = repo.set_issue_state(&id(), &again).await.unwrap();
-    let said = repo.comment_issue(&id(), "Not now.").await.unwrap();
+    let said = repo.create_issue_comment(&id(), "Not now.").await.unwrap();
     let outcomes = [opened, edited, done, again].map(|o| o.value);
     assert_json_snapshot!("issue_writes", (script.sent(), outcomes, said.value));
 }
@@ -310,7 +310,10 @@ async fn issue_with_lost_answer_is_read_back() {
         ])
         .await;
         told(script.repo.set_issue_state(&id(), &close()).await, happened);
-        told(script.repo.comment_issue(&id(), "Not now.").await, happened);
+        told(
+            script.repo.create_issue_comment(&id(), "Not now.").await,
+            happened,
+        );
         script.sent();
     }
 }

@@ -64,7 +64,7 @@ impl Issues for Local {
         self.close_or_reopen(number, req).await
     }
 
-    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+    async fn create_issue_comment(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         let number = self.issue_number(issue)?;
         self.add_issue_comment(number, body).await
     }

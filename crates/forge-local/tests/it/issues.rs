@@ -53,7 +53,10 @@ async fn concurrent_issue_creates_and_comments_lose_nothing() {
         let local = local.clone();
         tasks.spawn(async move {
             let id = id(&local, 1);
-            local.comment_issue(&id, &format!("{n}")).await.unwrap();
+            local
+                .create_issue_comment(&id, &format!("{n}"))
+                .await
+                .unwrap();
         });
     }
     while let Some(done) = tasks.join_next().await {

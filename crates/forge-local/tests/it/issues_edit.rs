@@ -130,7 +130,10 @@ async fn issue_edit_of_stale_version_is_refused() {
     let repo = Repo::new();
     let local = repo.open().await;
     let read = open(&local, "One").await;
-    local.comment_issue(&read.id, "First.").await.unwrap();
+    local
+        .create_issue_comment(&read.id, "First.")
+        .await
+        .unwrap();
     let mut edit = values("Owner", Some("a"));
     edit.expected_version = Some(read.version);
     let e = local.edit_issue(&read.id, &edit).await.unwrap_err();
@@ -331,7 +334,10 @@ async fn oldest_first_issue_list_has_pages_and_sections() {
     for n in 1..=5 {
         open(&local, &format!("Issue {n}")).await;
     }
-    local.comment_issue(&id(&local, 2), "Hi.").await.unwrap();
+    local
+        .create_issue_comment(&id(&local, 2), "Hi.")
+        .await
+        .unwrap();
     let mut parent = EditIssue::default();
     parent.parent = Some(Some(id(&local, 1)));
     local.edit_issue(&id(&local, 5), &parent).await.unwrap();

@@ -19,7 +19,7 @@ async fn issue_comment_is_changed_and_deleted_by_author() {
     let local = repo.open().await;
     let one = open(&local, "One").await.id;
     for body in ["First", "Second"] {
-        local.comment_issue(&one, body).await.unwrap();
+        local.create_issue_comment(&one, body).await.unwrap();
     }
     let version = || async {
         let read = local.issue(&one, &IssueFields::NONE).await;
@@ -59,9 +59,9 @@ async fn deleted_comment_mentions_nothing() {
     let local = repo.open().await;
     let one = open(&local, "One").await.id;
     let two = open(&local, "Two").await.id;
-    local.comment_issue(&one, "see #2").await.unwrap();
+    local.create_issue_comment(&one, "see #2").await.unwrap();
     local
-        .comment_issue(&two, &format!("see {one}"))
+        .create_issue_comment(&two, &format!("see {one}"))
         .await
         .unwrap();
     let links = local.links(&Subject::Issue(two.clone())).await.unwrap();
@@ -80,7 +80,7 @@ async fn issue_history_shows_each_kind_of_change() {
     let local = repo.open().await;
     let one = open(&local, "One").await.id;
     open(&local, "Two").await;
-    local.comment_issue(&one, "Hi.").await.unwrap();
+    local.create_issue_comment(&one, "Hi.").await.unwrap();
     let two = id(&local, 2);
     let mut edit = EditIssue::default();
     edit.title = Some("Uno".into());
@@ -155,8 +155,14 @@ async fn deleted_issue_keeps_only_number() {
         open(&local, title).await;
     }
     let two = id(&local, 2);
-    local.comment_issue(&two, "Secret too").await.unwrap();
-    local.comment_issue(&id(&local, 1), "see #2").await.unwrap();
+    local
+        .create_issue_comment(&two, "Secret too")
+        .await
+        .unwrap();
+    local
+        .create_issue_comment(&id(&local, 1), "see #2")
+        .await
+        .unwrap();
     let gone = local.delete_issue(&two).await.unwrap();
     assert_eq!(gone.ingestion.word(), "immediate");
     let e = local.issue(&two, &IssueFields::NONE).await.unwrap_err();
@@ -164,7 +170,7 @@ async fn deleted_issue_keeps_only_number() {
     assert!(e.message().contains("was deleted by alice"), "{e}");
     for e in [
         local.delete_issue(&two).await.unwrap_err(),
-        local.comment_issue(&two, "x").await.unwrap_err(),
+        local.create_issue_comment(&two, "x").await.unwrap_err(),
         local
             .issue_history(&two, PageReq::first(9))
             .await

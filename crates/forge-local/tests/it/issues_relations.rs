@@ -160,7 +160,7 @@ async fn related_issues_include_neighbours() {
     }
     let edit = blocked_by(vec![of(5)], vec![]);
     local.edit_issue(&of(2), &edit).await.unwrap();
-    local.comment_issue(&of(2), "Hi.").await.unwrap();
+    local.create_issue_comment(&of(2), "Hi.").await.unwrap();
     let fields = IssueFields::COMMENTS;
     let elsewhere = IssueId::number(RepoId::local("/elsewhere"), 1);
     let asked = [of(2), of(2), of(9), elsewhere.clone()];

@@ -50,7 +50,7 @@ impl Tool for IssueComment {
         let version = non_blank(args.expected_version);
         match (body, edit, delete) {
             (Some(body), None, None) if version.is_none() => {
-                let made = repo.comment_issue(issue, &body).await?;
+                let made = repo.create_issue_comment(issue, &body).await?;
                 let of = (made.value.id.as_str(), made.value.url.as_str());
                 Ok(of_comment(call, issue, "commented", of, &made))
             }

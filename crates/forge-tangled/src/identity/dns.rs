@@ -43,10 +43,13 @@ pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<St
         Ok(found) => found,
         Err(e) => return e.is_no_records_found().then(Vec::new),
     };
-    let texts = found.answers().iter().filter_map(|record| match &record.data {
-        RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
-        _ => None,
-    });
+    let texts = found
+        .answers()
+        .iter()
+        .filter_map(|record| match &record.data {
+            RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+            _ => None,
+        });
     Some(texts.collect())
 }
 

@@ -66,7 +66,7 @@ impl Issues for Tangled {
         self.close_or_reopen(issue, req).await
     }
 
-    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+    async fn create_issue_comment(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         let located = self.locate_issue(issue).await?;
         let (repository, record) = (&located.repository, &located.issue.record);
         if repository.era == Era::Org10 {

@@ -60,7 +60,7 @@ async fn issue_writes_have_ingestion_states() {
     // An issue without a state is open, so no state is written with a new issue.
     let did = &stage.alice.did;
     assert!(stage.world.pds().records(did, STATE).is_empty());
-    let comment = forge.comment_issue(&id, "Nice").await.unwrap();
+    let comment = forge.create_issue_comment(&id, "Nice").await.unwrap();
     assert_eq!(comment.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&comment.value.id).unwrap();
     assert!(record.get("pullRoundIdx").is_none(), "{record}");
@@ -182,7 +182,7 @@ async fn lost_issue_answer_neither_fails_nor_repeats() {
         let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
         pds.host().fault(fault.on(APPLY));
         let id = made.value.id;
-        forge.comment_issue(&id, "Nice").await.unwrap();
+        forge.create_issue_comment(&id, "Nice").await.unwrap();
         assert_eq!(pds.host().faults_left(), 0);
         for collection in [ISSUE, "sh.tangled.feed.comment"] {
             let records = pds.records(&stage.alice.did, collection);
@@ -215,7 +215,7 @@ async fn ambiguous_write_names_the_record() {
     let forge = stage.tangled(&stage.alice);
     let lost = Fault::gateway(502).on(APPLY).always();
     stage.world.pds().host().fault(lost);
-    let e = forge.comment_issue(&id, "Nice").await.unwrap_err();
+    let e = forge.create_issue_comment(&id, "Nice").await.unwrap_err();
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
     let hint = e.hint().unwrap().text();
     assert!(hint.contains("/sh.tangled.feed.comment/"), "{hint}");
@@ -322,7 +322,7 @@ async fn issues_are_read_from_known_accounts_without_index() {
     let first = open(&stage, "First").await;
     let bob = stage.tangled(&stage.bob);
     bob.create_issue(&stage.id(), &new("Second")).await.unwrap();
-    bob.comment_issue(&first.id, "Nice").await.unwrap();
+    bob.create_issue_comment(&first.id, "Nice").await.unwrap();
     let close = to(IssueState::Closed);
     bob.set_issue_state(&first.id, &close).await.unwrap();
     for backlinks in [true, false] {
@@ -532,7 +532,7 @@ async fn tickets_without_a_branch_are_issues() {
     assert_eq!(titles(rows), ["Done"]);
 
     let issue = &made.value.id;
-    forge.comment_issue(issue, "Nice").await.unwrap();
+    forge.create_issue_comment(issue, "Nice").await.unwrap();
     let mut edit = EditIssue::default();
     edit.title = Some("Two".into());
     edit.labels = SetChange {

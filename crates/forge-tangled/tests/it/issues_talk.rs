@@ -32,7 +32,11 @@ async fn own_comment_is_edited_and_deleted() {
     let bob = stage.tangled(&stage.bob);
     let issue = open(&stage, &forge, "One").await;
     let other = open(&stage, &forge, "Other").await;
-    let comment = bob.comment_issue(&issue.id, "Nice").await.unwrap().value;
+    let comment = bob
+        .create_issue_comment(&issue.id, "Nice")
+        .await
+        .unwrap()
+        .value;
     let edited = bob.edit_issue_comment(&issue.id, &comment.id, "Nicer", Some(&issue.version));
     let edited = edited.await.unwrap();
     assert_eq!(
@@ -77,7 +81,7 @@ async fn comment_has_role_of_author() {
     for account in [&stage.alice, &stage.bob, &carol] {
         let forge = stage.tangled(account);
         forge
-            .comment_issue(&issue.id, &account.handle)
+            .create_issue_comment(&issue.id, &account.handle)
             .await
             .unwrap();
         forge
@@ -122,7 +126,7 @@ async fn issue_is_deleted_by_author_only() {
     let forge = stage.tangled(&stage.alice);
     let bob = stage.tangled(&stage.bob);
     let issue = open(&stage, &forge, "One").await;
-    bob.comment_issue(&issue.id, "Nice").await.unwrap();
+    bob.create_issue_comment(&issue.id, "Nice").await.unwrap();
     let e = bob.delete_issue(&issue.id).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     let deleted = forge.delete_issue(&issue.id).await.unwrap();
@@ -155,7 +159,7 @@ async fn history_has_states_labels_and_comments_in_order() {
     };
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let bob = stage.tangled(&stage.bob);
-    bob.comment_issue(&issue.id, "Nice").await.unwrap();
+    bob.create_issue_comment(&issue.id, "Nice").await.unwrap();
     bob.set_issue_state(&issue.id, &SetIssueState::to(IssueState::Closed))
         .await
         .unwrap();
@@ -251,7 +255,7 @@ async fn rows_have_comments_on_request() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge, "One").await;
-    forge.comment_issue(&issue.id, "Nice").await.unwrap();
+    forge.create_issue_comment(&issue.id, "Nice").await.unwrap();
     let mut query = IssueQuery::default();
     query.fields = COMMENTS;
     let page = forge

@@ -287,10 +287,18 @@ async fn close_reason_is_stored(fx: Fixture) {
 
 async fn comments_are_oldest_first(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let first = fx.author.comment_issue(&id, "First.").await.unwrap().value;
+    let first = fx
+        .author
+        .create_issue_comment(&id, "First.")
+        .await
+        .unwrap()
+        .value;
     assert_eq!(first.body, "First.");
     assert!(first.viewer_did_author);
-    fx.reviewer.comment_issue(&id, "Second.").await.unwrap();
+    fx.reviewer
+        .create_issue_comment(&id, "Second.")
+        .await
+        .unwrap();
     assert_eq!(bodies(&fx, &id).await, ["First.", "Second."]);
     let read = view(&fx, &id).await;
     assert_eq!(read.comments_count, 2);
@@ -302,7 +310,7 @@ async fn comments_are_oldest_first(fx: Fixture) {
 
 async fn empty_comment_is_refused(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    invalid(fx.author.comment_issue(&id, " ").await, "body");
+    invalid(fx.author.create_issue_comment(&id, " ").await, "body");
 }
 
 async fn title_and_body_are_edited(fx: Fixture) {
@@ -358,8 +366,16 @@ async fn edit_of_stale_version_is_refused(fx: Fixture) {
 
 async fn comment_is_edited_and_deleted(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let first = fx.author.comment_issue(&id, "Tpyo.").await.unwrap().value;
-    fx.reviewer.comment_issue(&id, "Second.").await.unwrap();
+    let first = fx
+        .author
+        .create_issue_comment(&id, "Tpyo.")
+        .await
+        .unwrap()
+        .value;
+    fx.reviewer
+        .create_issue_comment(&id, "Second.")
+        .await
+        .unwrap();
     let edit = |body| fx.author.edit_issue_comment(&id, &first.id, body, None);
     let edited = edit("Typo.").await.unwrap().value;
     assert_eq!(
@@ -494,7 +510,10 @@ async fn concurrent_edit_of_stale_version_is_refused(fx: Fixture) {
     refused(lost, "conflict");
     assert_eq!(view(&fx, &issue.id).await.title, won.title);
     // A new comment counts as a change.
-    fx.author.comment_issue(&issue.id, "Third.").await.unwrap();
+    fx.author
+        .create_issue_comment(&issue.id, "Third.")
+        .await
+        .unwrap();
     let mut stale = to("Third");
     stale.expected_version = Some(won.version);
     refused(fx.author.edit_issue(&issue.id, &stale).await, "conflict");

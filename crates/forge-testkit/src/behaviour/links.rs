@@ -146,7 +146,10 @@ async fn issue_comment_links_to_another_issue(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", "").await;
     let text = format!("As in {}", name(&first.id.key));
-    fx.reviewer.comment_issue(&second.id, &text).await.unwrap();
+    fx.reviewer
+        .create_issue_comment(&second.id, &text)
+        .await
+        .unwrap();
     let found = of_issue(&fx, &second).await;
     assert_eq!(ends(&found.mentions), [is_issue(&first)]);
     if fx.facts.texts_link {

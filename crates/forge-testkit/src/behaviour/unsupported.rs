@@ -308,7 +308,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let req = SetIssueState::to(IssueState::Closed);
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
-        C::IssueComment => refusal(repo.comment_issue(&repo.issue_id(1), "Text").await),
+        C::IssueComment => refusal(repo.create_issue_comment(&repo.issue_id(1), "Text").await),
         C::Links => refusal(repo.links(&Subject::Pull(pr.clone())).await),
         C::RepoFork => refusal(repo.fork().await),
         C::LabelList => refusal(repo.labels(page()).await),

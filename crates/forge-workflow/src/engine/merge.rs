@@ -634,6 +634,7 @@ impl<'w> MergeEffects<'w> {
 
 /// An issue that a pull request closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClosingIssue {
     /// The issue.
     pub id: IssueId,

@@ -137,7 +137,12 @@ impl Ledger for Interrupted {
                 req.reason = Some("urgent");
                 drop(self.other.claim(issue, &req).await?);
             }
-            (1, false) => drop(self.other.repo().comment_issue(issue, "Seen.").await?),
+            (1, false) => drop(
+                self.other
+                    .repo()
+                    .create_issue_comment(issue, "Seen.")
+                    .await?,
+            ),
             _ => {}
         }
         Ok(sheet)

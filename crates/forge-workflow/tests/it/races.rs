@@ -48,7 +48,7 @@ impl Overtaken {
         match does {
             Some(Other::EntersAfterCopy) => {
                 let copy = entry.to_comment();
-                drop(self.stranger.comment_issue(id, &copy).await.unwrap());
+                drop(self.stranger.create_issue_comment(id, &copy).await.unwrap());
             }
             Some(Other::EntersAfterDeletion) => {
                 for comment in sheet.issue.comments.iter().flatten() {

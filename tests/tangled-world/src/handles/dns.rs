@@ -170,7 +170,11 @@ fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
         out.extend(number.to_be_bytes());
     }
     // Records after the question, such as that of EDNS, are not part of the answer.
-    let name_end = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap_or(0);
+    let name_end = 12
+        + question[12..]
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(0);
     out.extend(&question[12..question.len().min(name_end + 5)]);
     for text in texts {
         let mut data = Vec::new();

@@ -132,7 +132,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
             repo.edit_issue_comment(&selected.id, &id, text, None)
                 .await?
         }
-        None => repo.comment_issue(&selected.id, text).await?,
+        None => repo.create_issue_comment(&selected.id, text).await?,
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
     Ok(attached.report(ctx))

@@ -148,7 +148,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let fields = &query.fields;
         let more = selection.shows_more_than_rows();
         let repo = &repo;
-        let at_once = repo.client().forge().concurrency().get();
+        let at_once = repo.concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
             // A row whose labels could not be read has a warning about them.

@@ -279,7 +279,7 @@ pub(super) async fn with_values(
 /// Adds the pull requests that close the issues, from the issues' links where the forge does not
 /// name them. Links that could not be read become warnings.
 async fn with_closing_pulls(ctx: &Ctx, repo: &Repo, issues: Vec<Issue>) -> Vec<Issue> {
-    let at_once = repo.client().forge().concurrency().get();
+    let at_once = repo.concurrency().get();
     let read = issues.into_iter().map(|mut issue| async move {
         if issue.closing_pulls.is_some() {
             return (issue, Vec::new());

@@ -42,7 +42,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             process.create_issue(repo, &new).await.map(Done::Issue)
         }
         Doing::Comment(made, text) => {
-            let said = process.comment_issue(&made.id, &text).await;
+            let said = process.create_issue_comment(&made.id, &text).await;
             said.map(Done::Comment)
         }
         Doing::Title(made, text) => {
