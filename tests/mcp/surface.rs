@@ -46,6 +46,45 @@ fn tool_descriptions_stay_below_size_limits() {
     }
 }
 
+/// Each row of the page's tables of calls names tools and, in the same cell, their arguments.
+#[test]
+fn calls_in_from_github_mcp_server_md_exist() {
+    let world = World::new();
+    let sets = ["--write", "--toolsets", "issues"];
+    let tools = world.server(MODERN, &sets).tools();
+    let arguments = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name)?;
+        tool["inputSchema"]["properties"].as_object()
+    };
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to");
+    let page = std::fs::read_to_string(format!("{root}/from-github-mcp-server.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let mut found = (0, 0);
+    for cell in cells {
+        let code: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        let named: Vec<_> = code.iter().filter_map(|word| arguments(word)).collect();
+        let is_tool = |word: &&&str| {
+            ["pr_", "repo_", "issue_"]
+                .iter()
+                .any(|p| word.starts_with(p))
+        };
+        let of_tools = code.iter().filter(|word| is_tool(word)).count();
+        assert_eq!(named.len(), of_tools, "{cell}");
+        found.0 += named.len();
+        for word in code
+            .iter()
+            .filter(|word| !named.is_empty() && word.contains('='))
+        {
+            let (name, _) = word.split_once('=').unwrap();
+            let known = named.iter().any(|arguments| arguments.contains_key(name));
+            assert!(known, "{word} in {cell}");
+            found.1 += 1;
+        }
+    }
+    assert!(found.0 > 25 && found.1 > 8, "{found:?}");
+}
+
 #[test]
 fn pr_resubmit_needs_a_forge_with_rounds() {
     let world = World::new();

@@ -67,15 +67,14 @@ impl Local {
             ])
             .await?;
         let list = String::from_utf8_lossy(&list).into_owned();
+        let role = match field {
+            "branch" => "branch".to_owned(),
+            role => format!("{role} branch"),
+        };
         let message = if list.is_empty() {
-            format!(
-                "the {field} branch '{shown}' does not exist: the repository has no commits yet"
-            )
+            format!("the {role} '{shown}' does not exist: the repository has no commits yet")
         } else {
-            format!(
-                "the {field} branch '{shown}' does not exist in {}",
-                self.url()
-            )
+            format!("the {role} '{shown}' does not exist in {}", self.url())
         };
         let hint = suggest::hint(branch, list.lines(), "branches");
         let corrected = suggest::corrected(&[Param::Base, Param::Head], branch, list.lines());

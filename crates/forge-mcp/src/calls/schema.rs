@@ -24,16 +24,22 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 /// Returns the schema of a tool's result. Clients also validate failures, which have only the field
-/// `error`. The other fields are therefore required only if `error` is absent.
+/// `error`. The other fields are therefore required only if `error` is absent. If all are optional,
+/// a result has at least one of them besides warnings.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
-    if let Some(required) = schema.remove("required") {
-        let either = json!([{"required": required}, {"required": ["error"]}]);
-        schema.insert("anyOf".to_owned(), either);
-    }
+    let required = schema.remove("required");
     let error = Value::Object(generated::<ErrorOut>(true));
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        let mut either: Vec<Value> = match required {
+            Some(required) => vec![json!({"required": required})],
+            None => (properties.keys().filter(|name| *name != "warnings"))
+                .map(|name| json!({"required": [name]}))
+                .collect(),
+        };
+        either.push(json!({"required": ["error"]}));
         properties.insert("error".to_owned(), error);
+        schema.insert("anyOf".to_owned(), Value::Array(either));
     }
     Arc::new(schema)
 }

@@ -66,7 +66,16 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
     if params.is_some_and(|params| !params.is_object()) {
         return Some(Fault::Params("params have to be an object"));
     }
-    let arguments = params.and_then(|params| params.get("arguments"));
+    let param = |name| params.and_then(|params| params.get(name));
+    if param("_meta").is_some_and(|meta| !meta.is_object() && !meta.is_null()) {
+        return Some(Fault::Params("_meta has to be an object"));
+    }
+    let is_cursor = |cursor: &&Value| !cursor.is_null() && cursor.as_str() != Some("");
+    if method.ends_with("/list") && param("cursor").filter(is_cursor).is_some() {
+        let why = "there is no page with this cursor: the list has one page; leave cursor out";
+        return Some(Fault::Params(why));
+    }
+    let arguments = param("arguments");
     if method == "tools/call" && arguments.is_some_and(|a| !a.is_object() && !a.is_null()) {
         return Some(Fault::Params("arguments have to be an object"));
     }
@@ -159,6 +168,14 @@ mod tests {
             ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#,
+                (-32602, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":7}}"#,
+                (-32602, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"prompts/list","params":{"cursor":"x"}}"#,
                 (-32602, id.clone()),
             ),
             (
