@@ -120,8 +120,8 @@ differences are intended.
   with commits that were not pushed is reported.
 - `pr merge` reports each issue that the pull request closes on stderr: closed, moved, or left with the
   reason. gh prints nothing about them.
-- `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor without the key `e`.
-  *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
+- `pr review`, `pr comment`, `pr edit` and `issue comment` ask as gh does, and open the editor without
+  the key `e`. *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
   people, projects and the milestone as text.
 - Removing a label that the pull request does not have changes nothing, and is not an error. An empty
   name in `--remove-assignee` removes nobody; gh removes everybody.
@@ -150,6 +150,8 @@ differences are intended.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. The work tree must be a clone of the repository.
   `--recover` needs no terminal either. `--project` does not go with `--web`.
+- `issue create` asks for title, body and the next step, which is *Submit* or *Cancel*; gh also offers
+  the browser and metadata there.
 - `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
 - If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
   silent about that; forge says so, and how to make the comment.
