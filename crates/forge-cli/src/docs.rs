@@ -153,8 +153,8 @@ differences are intended.
 - `issue create` asks for title, body and the next step, which is *Submit* or *Cancel*; gh also offers
   the browser and metadata there.
 - `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
-- If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
-  silent about that; forge says so, and how to make the comment.
+- If an issue already has the state that `close` or `reopen` would set, the comment is made
+  all the same, as by `pr close` and `pr reopen`; gh leaves it out without a word.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh only the last one.
   `issue edit --expected-version` refuses an issue that has changed since.
 
