@@ -162,10 +162,12 @@ differences are intended.
 
 - A refused token is exit code 4, like a missing one; `auth status` ends with 1, as gh's does.
 - `forge auth` and `label` have gh's flags except those of gh's own sign-in (`login --web`,
-  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
-  `auth login`. `auth token` prints a token instead of `status --show-token`, and labels are listed by
-  name, without `--sort`, `--order` and `--web`.
-- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
+  `--scopes`, `--clipboard` and `--expiring`, `refresh`, `setup-git`), `status --show-token` and
+  `label list --web`: a token is given to `auth login`, and `auth token` prints it. `login
+  --insecure-storage`, `--skip-ssh-key` and `--git-protocol https`, and `--no-refresh` have no effect:
+  forge keeps tokens in a file, makes no SSH keys, changes no configuration of git and refreshes no
+  token. Labels are listed by name, and `--sort` takes `name` alone.
+- `auth status --json` asks no host, and has fields of its own instead of `hosts`.
 
 ### JSON, templates and text
 
