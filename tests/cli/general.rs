@@ -47,9 +47,12 @@ fn forge_runs_as_git_subcommand() {
 #[test]
 fn completion_supports_every_shell() {
     let world = World::new();
-    for shell in ["bash", "zsh", "fish", "powershell"] {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = world.forge(&["completion", shell]).text();
         assert!(text.contains("forge") && text.contains("merge"), "{shell}");
+        // The scripts call the internal command, and do not offer it.
+        let offered = text.replace("forge __complete", "");
+        assert!(!offered.contains("__complete"), "{shell}");
     }
 }
 
@@ -70,6 +73,8 @@ fn completion_accepts_the_shell_flag_of_gh() {
     );
     for (shell, part) in [
         ("bash", "complete -F _forge_candidates"),
+        ("bash", "\"pr co\""),
+        ("bash", "\"co \"*) what=pulls"),
         ("zsh", ":_forge_pulls'"),
         ("zsh", ":branch:_forge_branches'"),
         ("fish", "(forge __complete pulls 2>/dev/null)"),

@@ -100,6 +100,11 @@ fn issue_is_closed_commented_on_and_reopened() {
     assert!(list.stdout.is_empty(), "{list:?}");
     let again = world.forge(&["issue", "close", "1"]).output().success();
     assert!(again.says("is already closed").stdout.is_empty());
+    let again = ["issue", "close", "1", "-c", "Still not."];
+    let again = world.forge(&again).output().success();
+    let _ = again
+        .says("is already closed")
+        .says("done all the same: comment");
     world.forge(&["issue", "reopen", "1"]).ok();
     let made = world.forge(&["issue", "comment", "1", "-b", "Again."]);
     assert_eq!(
@@ -113,6 +118,7 @@ fn issue_is_closed_commented_on_and_reopened() {
     assert_eq!(
         said.stdout_text(),
         "author:\tgrace\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nNot now.\n--\n\
+         author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nStill not.\n--\n\
          author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nAgain.\n--\n"
     );
 }

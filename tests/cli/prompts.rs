@@ -46,14 +46,38 @@ fn in_order(text: &str, parts: &[&str]) {
 fn single_enter_publishes_nothing() {
     let world = World::with_pull();
     let editor = editor(&world.scratch, "Words.");
+    let issue = world
+        .forge(&["issue", "create", "-t", "T", "-b", "B"])
+        .text();
+    let remark = "feature.txt:1=Why one?";
+    world.grace(&["pr", "review", "1", "--line", remark]).ok();
+    let list = [
+        "pr", "thread", "list", "1", "--json", "id", "--jq", ".[0].id",
+    ];
+    let thread = world.forge(&list).text();
     let before = world.git.run(["for-each-ref"]).text();
     for (line, first, second) in [
-        (["pr", "merge", "1"], "What merge method", "What's next?"),
-        (["pr", "review", "1"], "What kind of review", "Review body"),
-        (["pr", "comment", "1"], "Press Enter", "Submit?"),
-        (["pr", "edit", "1"], "(Title of feature)", "Submit?"),
+        (
+            &["pr", "merge", "1"][..],
+            "What merge method",
+            "What's next?",
+        ),
+        (&["pr", "review", "1"], "What kind of review", "Review body"),
+        (&["pr", "comment", "1"], "Press Enter", "Submit?"),
+        (&["pr", "edit", "1"], "(Title of feature)", "Submit?"),
+        (
+            &["pr", "thread", "reply", "1", thread.trim()],
+            "Press Enter",
+            "Submit?",
+        ),
+        (
+            &["issue", "comment", issue.trim()],
+            "Press Enter",
+            "Submit?",
+        ),
+        (&["issue", "create"], "Title", "What's next?"),
     ] {
-        let run = world.forge(&line).env("FORGE_EDITOR", &editor);
+        let run = world.forge(line).env("FORGE_EDITOR", &editor);
         let mut terminal = Terminal::start(&run, 120, 40);
         match line[1] {
             "merge" => {
@@ -67,6 +91,10 @@ fn single_enter_publishes_nothing() {
                 terminal.send(" \r");
                 terminal.expect(first);
                 terminal.send("New\r");
+            }
+            "create" => {
+                terminal.reply(first, "T\r");
+                terminal.reply("Body", "\r");
             }
             _ => {
                 terminal.expect(first);

@@ -15,6 +15,26 @@ fn review_verdict_prints_nothing_on_stdout() {
     assert_eq!(pr["reviews"][0]["author"]["login"], "grace");
 }
 
+/// In gh, `latestReviews` contains the author's own review.
+#[test]
+fn own_review_is_listed_without_counting() {
+    let world = World::with_pull();
+    world
+        .forge(&["pr", "review", "1", "-c", "-b", "Mine."])
+        .ok();
+    world
+        .forge(&["pr", "review", "1", "-c", "-b", "Again."])
+        .ok();
+    let pr = world.json("1", "latestReviews,reviews,reviewDecision");
+    let latest = pr["latestReviews"].as_array().unwrap();
+    assert_eq!(latest.len(), 1, "{pr}");
+    assert_eq!(latest[0]["id"], pr["reviews"][1]["id"], "{pr}");
+    assert_eq!(pr["reviewDecision"], "", "{pr}");
+    let search = ["pr", "list", "--search", "review:none", "--json", "number"];
+    let listed = world.forge(&search).output().success().json();
+    assert_eq!(listed[0]["number"], 1, "{listed}");
+}
+
 #[test]
 fn review_can_request_changes_or_comment() {
     let world = World::with_pull();

@@ -288,6 +288,16 @@ fn create_push_pushes_and_sets_the_upstream() {
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "On main"]);
     world.fails(Tool::Forge, "pr create -t T -b B --push");
     world.fails(Tool::Forge, "pr create -t T -b B --push -H no-such-branch");
+    world.git(&["checkout", "--quiet", "-b", "later"]);
+    for (flags, missing) in [
+        ("-r nobody-here", "there is no account 'nobody-here'"),
+        ("-l no-label", "there is no label 'no-label'"),
+        ("-B no-base", "there is no branch 'no-base'"),
+    ] {
+        let line = format!("pr create -t T -b B --push {flags}");
+        let said = world.fails(Tool::Forge, &line).stderr_text();
+        assert!(said.contains(missing) && !said.contains("ushed"), "{said}");
+    }
     assert_eq!((pulls(&world), pushed(&world)), (1, before));
     listed("`pr create --push` pushes the branch first, without a question");
 }

@@ -79,26 +79,15 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
 /// Further commands that both programs have, each with the flags of gh that `forge` lacks.
 /// `docs/reference/cli.md` lists these flags.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
-    (
-        "auth login",
-        &[
-            "clipboard",
-            "expiring",
-            "git-protocol",
-            "insecure-storage",
-            "scopes",
-            "skip-ssh-key",
-            "web",
-        ],
-    ),
+    ("auth login", &["clipboard", "expiring", "scopes", "web"]),
     ("auth logout", &[]),
-    ("auth status", &["no-refresh", "show-token"]),
+    ("auth status", &["show-token"]),
     ("auth switch", &[]),
-    ("auth token", &["no-refresh"]),
+    ("auth token", &[]),
     ("completion", &[]),
     ("label create", &[]),
     ("label delete", &[]),
-    ("label list", &["order", "sort", "web"]),
+    ("label list", &["web"]),
 ];
 
 /// Returns the flags of a command such as `pr list` from gh's help.
@@ -277,15 +266,32 @@ fn gh_flags_of_other_groups_are_accepted() {
     let everywhere = flags_of("forge");
     for (command, missing) in OTHER_COMMANDS {
         let ours = flags_of(&format!("forge {command}"));
-        for long in flags_of_gh(&world, command).into_keys() {
+        for (long, short) in flags_of_gh(&world, command) {
             // The page names the flag, and the command's help names the alias.
             let named = match long.as_str() {
                 "hostname" => "host",
                 "user" => "account",
                 other => other,
             };
-            let is_there = ours.contains_key(named) || everywhere.contains_key(named);
-            assert_ne!(is_there, missing.contains(&named), "{command} --{long}");
+            let found = ours.get(named).or_else(|| everywhere.get(named));
+            assert_ne!(
+                found.is_some(),
+                missing.contains(&named),
+                "{command} --{long}"
+            );
+            // A short flag of gh never has another meaning.
+            let same = short.and_then(|short| {
+                let mut all = ours.iter().chain(&everywhere);
+                all.find(|(_, other)| **other == Some(short))
+            });
+            assert!(
+                same.is_none_or(|(name, _)| name == named),
+                "{command} -{short:?}"
+            );
+            assert!(
+                found.is_none() || short.is_none() || same.is_some(),
+                "{command} -{short:?}"
+            );
         }
     }
     crate::differences::listed("`forge auth` and `label` have gh's flags except");

@@ -76,8 +76,11 @@ fn issue_commands_exit_like_gh() {
     ] {
         twins.same_words(line);
     }
+    for line in ["issue list -s all", "issue list -s closed"] {
+        twins.same(line);
+    }
     listed(
-        "If an issue already has the state that `close` or `reopen` would set, the comment is not made",
+        "If an issue already has the state that `close` or `reopen` would set, the comment is made all the same",
     );
     for line in [
         "issue close 3 --comment Again",
@@ -86,11 +89,18 @@ fn issue_commands_exit_like_gh() {
         let both = twins.same(line);
         let said = both.forge.stderr_text();
         assert!(said.starts_with(&both.gh.stderr_text()), "{said}");
-        assert!(said.contains("the comment was not made"), "{said}");
+        assert!(said.contains("done all the same: comment"), "{said}");
     }
-    for line in ["issue list -s all", "issue list -s closed"] {
-        twins.same(line);
-    }
+    let bodies = [
+        "issue",
+        "view",
+        "3",
+        "--json",
+        "comments",
+        "-q",
+        ".comments[].body",
+    ];
+    assert_eq!(twins.forge.ok(Tool::Gh, &bodies), "Again\n");
 }
 
 #[test]

@@ -138,6 +138,29 @@ fn comment_asks_for_text_and_consent() {
 }
 
 #[test]
+fn issue_create_and_comment_ask_before_publishing() {
+    let twins = Twins::new();
+    let create = |body, next| [("Title", "T\r"), ("Body", body), ("What's next?", next)];
+    for (next, wanted) in [
+        ("\r", (Some(0), Some(0))),
+        ("\u{1b}[A\r", (Some(2), Some(2))),
+    ] {
+        // gh opens its editor on a key press, and `forge` on the first of two answers.
+        let (ours, theirs) = (create("\r", next), create("e", next));
+        let codes = same_questions(&twins, MONA, "issue create", &ours, &theirs);
+        assert_eq!(codes, wanted, "{next:?}");
+        twins.same("issue list -s all --json number,title,body");
+    }
+    for (submit, wanted) in [("\r", (Some(0), Some(0))), ("n\r", (Some(2), Some(1)))] {
+        let answers = [("Press Enter", "\r"), ("Submit?", submit)];
+        let codes = same_questions(&twins, MONA, "issue comment 1", &answers, &answers);
+        assert_eq!(codes, wanted, "{submit:?}");
+        twins.same("issue view 1 --json comments --jq '.comments[].body'");
+    }
+    listed("`issue create` asks for title, body and the next step");
+}
+
+#[test]
 fn edit_asks_for_fields_values_and_consent() {
     let twins = six();
     let answers = |submit| {

@@ -120,8 +120,8 @@ differences are intended.
   with commits that were not pushed is reported.
 - `pr merge` reports each issue that the pull request closes on stderr: closed, moved, or left with the
   reason. gh prints nothing about them.
-- `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor without the key `e`.
-  *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
+- `pr review`, `pr comment`, `pr edit` and `issue comment` ask as gh does, and open the editor without
+  the key `e`. *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
   people, projects and the milestone as text.
 - Removing a label that the pull request does not have changes nothing, and is not an error. An empty
   name in `--remove-assignee` removes nobody; gh removes everybody.
@@ -150,9 +150,11 @@ differences are intended.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. The work tree must be a clone of the repository.
   `--recover` needs no terminal either. `--project` does not go with `--web`.
+- `issue create` asks for title, body and the next step, which is *Submit* or *Cancel*; gh also offers
+  the browser and metadata there.
 - `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
-- If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
-  silent about that; forge says so, and how to make the comment.
+- If an issue already has the state that `close` or `reopen` would set, the comment is made
+  all the same, as by `pr close` and `pr reopen`; gh leaves it out without a word.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh only the last one.
   `issue edit --expected-version` refuses an issue that has changed since.
 
@@ -160,10 +162,12 @@ differences are intended.
 
 - A refused token is exit code 4, like a missing one; `auth status` ends with 1, as gh's does.
 - `forge auth` and `label` have gh's flags except those of gh's own sign-in (`login --web`,
-  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
-  `auth login`. `auth token` prints a token instead of `status --show-token`, and labels are listed by
-  name, without `--sort`, `--order` and `--web`.
-- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
+  `--scopes`, `--clipboard` and `--expiring`, `refresh`, `setup-git`), `status --show-token` and
+  `label list --web`: a token is given to `auth login`, and `auth token` prints it. `login
+  --insecure-storage`, `--skip-ssh-key` and `--git-protocol https`, and `--no-refresh` have no effect:
+  forge keeps tokens in a file, makes no SSH keys, changes no configuration of git and refreshes no
+  token. Labels are listed by name, and `--sort` takes `name` alone.
+- `auth status --json` asks no host, and has fields of its own instead of `hosts`.
 
 ### JSON, templates and text
 

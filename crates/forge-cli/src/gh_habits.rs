@@ -6,6 +6,8 @@ const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and label
 const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
+const PRINT_TOKEN: &str = "print the token: forge auth token";
+
 /// The word that the user typed, the part of the usage line that shows the command, and the advice.
 type Habit = (&'static str, &'static str, &'static str);
 
@@ -79,13 +81,13 @@ const COMMANDS: &[Habit] = &[
 const FLAGS: &[Habit] = &[
     ("--web", "forge auth login ", TOKEN),
     ("--scopes", "forge auth login ", TOKEN),
-    ("--git-protocol", "forge auth login ", TOKEN),
     ("--clipboard", "forge auth login ", TOKEN),
-    (
-        "--show-token",
-        "forge auth status ",
-        "print the token: forge auth token",
-    ),
+    ("--expiring", "forge auth login ", TOKEN),
+    ("-w", "forge auth login ", TOKEN),
+    ("-s", "forge auth login ", TOKEN),
+    ("-c", "forge auth login ", TOKEN),
+    ("--show-token", "forge auth status ", PRINT_TOKEN),
+    ("-t", "forge auth status ", PRINT_TOKEN),
     (
         "--line",
         "forge pr comment ",

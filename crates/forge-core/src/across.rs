@@ -11,21 +11,35 @@ use crate::{
 /// repositories.
 const MAX_CONCURRENT_LISTS: usize = 8;
 
-/// Lists the pull requests of each of `repos` with a separate query, at most eight queries at once.
-/// [`PullsAcross::failed`] names the repositories that cannot be read.
+/// Lists the pull requests of each of `repos` with a separate list for each of `queries`, at most
+/// eight lists at once. [`PullsAcross::failed`] names the repositories that cannot be read.
 pub async fn list_each<F: PullRequests>(
     forge: &F,
     repos: &[RepoId],
     queries: &[PullQuery],
     limit: usize,
 ) -> PullsAcross {
-    let mut across = PullsAcross::new(queries.len());
-    let asked: Vec<_> = repos
-        .iter()
-        .map(|repo| list_one(forge, repo, queries, limit))
-        .collect();
-    for (repo, found) in repos.iter().zip(answers(asked).await) {
-        match found {
+    let mut asked = Vec::with_capacity(repos.len() * queries.len());
+    for repo in repos {
+        for query in queries {
+            asked.push(forge.list(repo, query, PageReq::first(limit)));
+        }
+    }
+    by_repository(repos, queries.len(), answers(asked).await)
+}
+
+/// Groups the lists, which are in the order of `repos`, with `queries` lists for each repository.
+fn by_repository(
+    repos: &[RepoId],
+    queries: usize,
+    found: Vec<Result<Page<PullRequest>>>,
+) -> PullsAcross {
+    let mut across = PullsAcross::new(queries);
+    let mut found = found.into_iter();
+    for repo in repos {
+        let of_repo: Vec<_> = found.by_ref().take(queries).collect();
+        let pages: Result<Vec<_>> = of_repo.into_iter().collect();
+        match pages {
             Ok(pages) => across.add(joined(pages)),
             Err(e) => across.failed.push((repo.to_string(), e)),
         }
@@ -39,19 +53,6 @@ async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
         .buffered(MAX_CONCURRENT_LISTS)
         .collect()
         .await
-}
-
-async fn list_one<F: PullRequests>(
-    forge: &F,
-    repo: &RepoId,
-    queries: &[PullQuery],
-    limit: usize,
-) -> Result<Vec<Page<PullRequest>>> {
-    let mut pages = Vec::with_capacity(queries.len());
-    for query in queries {
-        pages.push(forge.list(repo, query, PageReq::first(limit)).await?);
-    }
-    Ok(pages)
 }
 
 fn joined(pages: Vec<Page<PullRequest>>) -> PullsAcross {
@@ -69,6 +70,41 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::{Error, ForgeKind, Noun, PrId, RepoPath, Timestamp, model::Actor};
+
+    #[test]
+    fn lists_are_grouped_by_repository_and_query() {
+        let repo = |name: &str| RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: "octo".to_owned(),
+                name: name.to_owned(),
+            },
+        };
+        let repos = [repo("a"), repo("b"), repo("c")];
+        let page = |at: usize, number: u64| {
+            let id = PrId::number(repos[at].clone(), number);
+            let author = Actor::new("ada");
+            let pull = PullRequest::new(id, "T", author, Timestamp::from_unix(0));
+            Ok(Page::new(vec![pull]))
+        };
+        let missing = Err(Error::not_found(Noun::Repo, "gone"));
+        let found = vec![
+            page(0, 1),
+            page(0, 2),
+            missing,
+            page(1, 9),
+            page(2, 3),
+            page(2, 4),
+        ];
+        let across = by_repository(&repos, 2, found);
+        let numbers = |list: &Vec<PullRequest>| list.iter().map(|p| p.number).collect::<Vec<_>>();
+        let lists: Vec<_> = across.lists.iter().map(numbers).collect();
+        assert_eq!(lists, [[Some(1), Some(3)], [Some(2), Some(4)]]);
+        assert_eq!(across.failed.len(), 1);
+        assert_eq!(across.failed[0].0, repos[1].to_string());
+    }
 
     #[tokio::test]
     async fn lists_are_read_eight_at_once_and_in_order() {

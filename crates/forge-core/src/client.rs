@@ -480,6 +480,16 @@ impl Repo {
             .await
     }
 
+    /// Checks a request before its head branch is pushed; writes nothing. Not every forge checks all
+    /// of the request.
+    pub async fn check_create_pull(&self, req: &CreatePull) -> Result<()> {
+        self.client
+            .run(Op::PrCreate, &self.id, req.needs(), || {
+                self.forge().check_create(&self.id, req)
+            })
+            .await
+    }
+
     /// Returns a page of pull requests, newest first.
     pub async fn pulls(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
         self.client

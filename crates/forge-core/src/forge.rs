@@ -161,6 +161,18 @@ pub trait PullRequests: Send + Sync {
     /// if there is nothing to merge; `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
+    /// Checks a request before its head branch is pushed; writes nothing.
+    ///
+    /// # Behavior
+    /// Accepts a missing head branch. A backend that does not implement the check accepts every
+    /// request, and [`Self::create`] then refuses it after the push.
+    ///
+    /// # Errors
+    /// The errors of [`Self::create`].
+    async fn check_create(&self, _repo: &RepoId, _req: &CreatePull) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns a page of pull requests, newest first.
     ///
     /// # Behavior

@@ -77,6 +77,8 @@ fn first_line(verdict: Verdict, round: usize, patch: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     did: String,
+    /// True if the author of the pull request gave it.
+    own: bool,
     counts: bool,
     review: Review,
 }
@@ -104,6 +106,8 @@ pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
     }
     view.latest_reviews = latest.iter().map(|g| g.review.clone()).collect();
     view.latest_reviews.sort_by_key(|r| r.submitted_at);
+    let own = given.iter().filter(|g| g.own).map(|g| &g.review);
+    view.author_review = own.max_by_key(|r| r.submitted_at).cloned();
     let counts = view.review_counts();
     view.approvals = counts.approved;
     view.changes_requested = counts.changes_requested;
@@ -166,6 +170,7 @@ impl Tangled {
             review.round = Some(said.round);
             all.push(Given {
                 did: did.to_owned(),
+                own,
                 counts: !own && writers.may_write(did),
                 review,
             });

@@ -1,4 +1,5 @@
-//! Lists pull requests of several repositories and forges, with one concurrent query per forge.
+//! Lists pull requests of several repositories and forges: one call for each host, all concurrent. A
+//! backend without a query over several repositories lists each repository separately.
 
 use std::collections::BTreeMap;
 

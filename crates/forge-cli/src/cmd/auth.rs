@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use clap::{Args, Subcommand};
+use clap::{Arg as Flag, ArgAction, Args, Subcommand};
 use dialoguer::{Password, theme::ColorfulTheme};
 use forge::{
     AccountShape, Forges, account_shape,
@@ -49,11 +49,48 @@ pub enum AuthCommand {
     Token(TokenArgs),
 }
 
+/// Returns `--help` without a short form. In `auth`, `-h` is gh's short form of `--hostname`.
+fn long_help() -> Flag {
+    let flag = Flag::new("help").long("help").help("Print help");
+    flag.action(ArgAction::Help).display_order(999)
+}
+
+/// Help text of `--no-refresh`.
+const NO_REFRESH: &str = "Taken for gh: forge refreshes no token";
+
+/// Returns a flag of gh that has no effect, because `forge` always does what the flag requests.
+fn ignored(name: &'static str, help: &'static str) -> Flag {
+    let flag = Flag::new(name).long(name).help(help);
+    flag.action(ArgAction::SetTrue)
+}
+
+/// Returns gh's `--git-protocol`. Only the value that changes nothing is accepted.
+fn git_protocol() -> Flag {
+    Flag::new("git-protocol")
+        .short('p')
+        .long("git-protocol")
+        .value_name("protocol")
+        .value_parser(["https"])
+        .help("Taken for gh: forge changes no configuration of git")
+}
+
+/// Removes the short form of a flag that has another meaning in gh.
+fn without_short(flag: Flag) -> Flag {
+    flag.short(None)
+}
+
 /// `forge auth login`
 #[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    arg(long_help()),
+    arg(ignored("insecure-storage", "Taken for gh: forge keeps tokens in a file")),
+    arg(ignored("skip-ssh-key", "Taken for gh: forge makes no SSH key")),
+    arg(git_protocol())
+)]
 pub struct LoginArgs {
     /// The host [default: the default host]
-    #[arg(long, visible_alias = "hostname", value_name = "host")]
+    #[arg(short = 'h', long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
     /// The account: its handle on tangled; not needed on GitHub, where the token names it
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
@@ -88,9 +125,10 @@ pub struct LogoutArgs {
 
 /// `forge auth logout` and `forge auth switch`
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true, arg(long_help()))]
 pub struct AccountArgs {
     /// The host [default: the default host]
-    #[arg(long, visible_alias = "hostname", value_name = "host")]
+    #[arg(short = 'h', long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
     /// The account, if the host has several
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
@@ -99,12 +137,18 @@ pub struct AccountArgs {
 
 /// `forge auth status`
 #[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    arg(long_help()),
+    arg(ignored("no-refresh", NO_REFRESH)),
+    mut_arg("template", without_short)
+)]
 pub struct AuthStatusArgs {
     /// Only the active accounts
     #[arg(short, long)]
     pub active: bool,
     /// Only this host
-    #[arg(long, visible_alias = "hostname", value_name = "host")]
+    #[arg(short = 'h', long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
     /// Flags for JSON output, which is made without asking the hosts.
     #[command(flatten)]
@@ -113,9 +157,14 @@ pub struct AuthStatusArgs {
 
 /// `forge auth token`
 #[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    arg(long_help()),
+    arg(ignored("no-refresh", NO_REFRESH))
+)]
 pub struct TokenArgs {
     /// The host [default: the default host]
-    #[arg(long, visible_alias = "hostname", value_name = "host")]
+    #[arg(short = 'h', long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
     /// A stored account instead of the active one
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
@@ -470,4 +519,54 @@ async fn token(ctx: &Ctx, forges: &Forges, host: &str, account: Option<&str>) ->
     })?;
     ctx.ui.line(secret.expose())?;
     Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+    use crate::{cli::Cli, cmd::RootCommand};
+
+    fn read(words: &[&str]) -> std::result::Result<AuthCommand, ErrorKind> {
+        let words = ["forge", "auth"].iter().chain(words);
+        match Cli::read(words).map_err(|e| e.kind())?.command {
+            RootCommand::Auth(args) => Ok(args.command),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn short_h_names_the_host() {
+        let Ok(AuthCommand::Token(args)) = read(&["token", "-h", "git.example"]) else {
+            panic!("no host");
+        };
+        assert_eq!(args.host.as_deref(), Some("git.example"));
+        for command in ["login", "logout", "status", "switch", "token"] {
+            let e = read(&[command, "-h"]).unwrap_err();
+            assert_eq!(e, ErrorKind::InvalidValue, "{command}");
+            let e = read(&[command, "--help"]).unwrap_err();
+            assert_eq!(e, ErrorKind::DisplayHelp, "{command}");
+        }
+    }
+
+    #[test]
+    fn gh_flags_without_effect_are_taken() {
+        for words in [
+            &[
+                "login",
+                "-p",
+                "https",
+                "--insecure-storage",
+                "--skip-ssh-key",
+            ][..],
+            &["status", "--no-refresh", "--template", "x"],
+            &["token", "--no-refresh"],
+        ] {
+            assert!(read(words).is_ok(), "{words:?}");
+        }
+        for words in [&["login", "-p", "ssh"][..], &["status", "-t"]] {
+            assert!(read(words).is_err(), "{words:?}");
+        }
+    }
 }

@@ -1,15 +1,18 @@
 //! `forge completion`: a shell script that completes commands, flags, numbers and branches.
 
-use clap::{Args, Command};
+use std::iter;
+
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use forge_core::{Error, Result};
 
-use crate::{ctx::Ctx, exit::Exit};
+use crate::{cli::Cli, ctx::Ctx, exit::Exit};
 
 /// `forge completion`
 #[derive(Args, Debug)]
 pub struct CompletionArgs {
-    /// The shell [default, if the output is not a terminal: bash]
+    /// The shell [default, if the output is not a terminal: bash]; bash, zsh and fish also complete
+    /// numbers and branches
     #[arg(value_enum, value_name = "shell")]
     pub shell: Option<Shell>,
     /// The shell
@@ -38,12 +41,24 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
         }
         None => Shell::Bash,
     };
-    let mut definition = ctx.ui.named().definition.clone();
+    let mut definition = offered();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition, "forge", &mut script);
     let script = with_candidates(shell, &String::from_utf8_lossy(&script), &definition);
     ctx.ui.write(script.as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// Returns the commands without the internal one, which no script offers.
+fn offered() -> Command {
+    let all = Cli::command();
+    let commands = all.get_subcommands();
+    let commands = commands.filter(|command| !command.get_name().starts_with("__"));
+    Command::new("forge")
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .args(all.get_arguments().cloned())
+        .subcommands(commands.cloned())
 }
 
 /// Adds calls of `forge __complete` to the script. Candidates are foreign text, so no shell
@@ -86,7 +101,7 @@ fn with_candidates(shell: Shell, script: &str, definition: &Command) -> String {
     }
 }
 
-/// Returns the commands of a group that take a pull request or an issue.
+/// Returns the commands of a group that take a pull request or an issue, and their aliases.
 fn with_selector(definition: &Command, group: &str) -> Vec<String> {
     let group = definition.find_subcommand(group);
     let commands = group.into_iter().flat_map(Command::get_subcommands);
@@ -95,7 +110,8 @@ fn with_selector(definition: &Command, group: &str) -> Vec<String> {
         positionals.any(|arg| arg.get_id() == "selector")
     });
     taking
-        .map(|command| command.get_name().to_owned())
+        .flat_map(|command| iter::once(command.get_name()).chain(command.get_all_aliases()))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -107,6 +123,8 @@ const BASH: &str = r#"_forge_candidates() {
         *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
             PULLS) what=pulls ;;
             ISSUES) what=issues ;;
+            "co "*) what=pulls ;;
+            "pr thread") if [[ $COMP_CWORD -eq 4 ]]; then what=pulls; fi ;;
         esac ;;
     esac
     if [[ -z $what || $cur == -* ]]; then

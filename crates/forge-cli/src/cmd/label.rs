@@ -1,6 +1,6 @@
 //! `forge label`: the labels of a repository.
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use forge_core::{
     Error, Repo, Result,
     model::{Label, NewLabel},
@@ -57,16 +57,29 @@ impl LabelCommand {
 
 /// `forge label list`
 #[derive(Args, Debug)]
+#[command(arg(sort()))]
 pub struct LabelListArgs {
     /// Maximum number of labels
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
+    /// Order of the names
+    #[arg(long, value_name = "order", value_parser = ["asc", "desc"], default_value = "asc")]
+    pub order: String,
     /// Labels with this text in their name or description
     #[arg(short = 'S', long, value_name = "text")]
     pub search: Option<String>,
     /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+/// Returns gh's `--sort`. Labels are always sorted by name, so no other value is accepted.
+fn sort() -> Arg {
+    Arg::new("sort")
+        .long("sort")
+        .value_name("key")
+        .value_parser(["name"])
+        .help("Sort by this key")
 }
 
 /// `forge label create`
@@ -160,7 +173,10 @@ pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
 async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, FIELDS)?;
     let repo = ctx.repo(repo).await?;
-    let all = matching(ctx, &repo, args.search.as_deref()).await?;
+    let mut all = matching(ctx, &repo, args.search.as_deref()).await?;
+    if args.order == "desc" {
+        all.reverse();
+    }
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let shown: Vec<Label> = all.iter().take(limit).cloned().collect();
     if let Some(selection) = selection {

@@ -77,16 +77,20 @@ struct PullCreatePlan {
     below: Option<StackParent>,
 }
 
+fn check_limits(req: &CreatePull) -> Result<()> {
+    LIMITS.check_title(&req.title)?;
+    LIMITS.check_text("description", &req.description)?;
+    LIMITS.check_label_count(req.labels.len())?;
+    req.check_edits()
+}
+
 impl GitHub {
     pub(super) async fn create_pull(
         &self,
         repo: &RepoId,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        LIMITS.check_title(&req.title)?;
-        LIMITS.check_text("description", &req.description)?;
-        LIMITS.check_label_count(req.labels.len())?;
-        req.check_edits()?;
+        check_limits(req)?;
         let named;
         let req = if req.edits.is_empty() {
             req
@@ -94,7 +98,7 @@ impl GitHub {
             named = edits::with_branch(req)?;
             &named
         };
-        let plan = self.prepare_create(repo, req).await?;
+        let plan = self.prepare_create(repo, req, false).await?;
         let place = match &plan.below {
             Some(below) => Some(self.place_of(below).await?),
             None => None,
@@ -130,7 +134,19 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn prepare_create(&self, repo: &RepoId, req: &CreatePull) -> Result<PullCreatePlan> {
+    /// Checks a request whose head branch may be missing, in one query.
+    pub(super) async fn check_create_pull(&self, repo: &RepoId, req: &CreatePull) -> Result<()> {
+        check_limits(req)?;
+        self.prepare_create(repo, req, true).await.map(drop)
+    }
+
+    /// Checks the request. The head branch may be missing if `before_push` is true.
+    async fn prepare_create(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+        before_push: bool,
+    ) -> Result<PullCreatePlan> {
         let (owner, name) = owner_and_name(repo)?;
         let fork = fork(repo, req);
         let mut lookups = Lookups::default();
@@ -217,7 +233,7 @@ impl GitHub {
         }
         let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
-            _ if edited.is_some() => true,
+            _ if edited.is_some() || before_push => true,
             // If only the owner is given, GitHub finds a fork of any name.
             Some(_) => {
                 lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())

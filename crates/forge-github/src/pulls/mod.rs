@@ -56,6 +56,10 @@ impl PullRequests for GitHub {
         self.create_pull(repo, req).await
     }
 
+    async fn check_create(&self, repo: &RepoId, req: &CreatePull) -> Result<()> {
+        self.check_create_pull(repo, req).await
+    }
+
     async fn list(
         &self,
         repo: &RepoId,

@@ -229,7 +229,7 @@ fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a
         state: s.state,
         draft: s.draft,
         decision: s.review_counts().decision(),
-        reviewed: !s.latest_reviews.is_empty(),
+        reviewed: s.counted_reviews().next().is_some(),
         pending_reviewers: s.pending_reviewers.iter().map(|r| r.handle()).collect(),
     }
 }

@@ -78,7 +78,8 @@ impl Local {
         shown.changes_requested = reviews.changes_requested;
         shown.pending_reviewers = s.pending_reviewers.clone();
         shown.review_decision = reviews.decision();
-        shown.latest_reviews = s.latest_reviews.iter().map(latest).collect();
+        shown.latest_reviews = s.counted_reviews().map(latest).collect();
+        shown.author_review = s.author_review().map(latest);
         shown.comments_count = s.comments;
         shown.version = pull.tip.clone();
         shown.warnings = warnings;

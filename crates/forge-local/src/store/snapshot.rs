@@ -44,7 +44,7 @@ pub(crate) struct Snapshot {
     pub assignees: Vec<String>,
     pub pending_reviewers: Vec<Reviewer>,
     /// The latest opinion of each reviewer, or the latest comment if there is no opinion. Sorted by
-    /// time.
+    /// time. Contains the author's review, which does not count.
     pub latest_reviews: Vec<LatestReview>,
     /// The number of comments outside of threads.
     pub comments: u64,
@@ -178,14 +178,11 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Adds a review. Ignores a review by the author of the pull request.
+    /// Adds a review.
     pub fn add_review(&mut self, review: LatestReview) {
         let author = review.author.login.clone();
         self.pending_reviewers
             .retain(|r| !same_login(r.handle(), &author));
-        if same_login(&author, &self.author.login) {
-            return;
-        }
         let is_same =
             |a: &LatestReview, b: &LatestReview| same_login(&a.author.login, &b.author.login);
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
@@ -200,7 +197,22 @@ impl Snapshot {
 
     /// Counts the verdicts of the reviewers. In this backend, reviews are never required.
     pub fn review_counts(&self) -> ReviewCounts {
-        ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
+        ReviewCounts::of(self.counted_reviews().map(|r| r.state))
+    }
+
+    /// Returns the latest reviews without the author's.
+    pub fn counted_reviews(&self) -> impl Iterator<Item = &LatestReview> {
+        let reviews = self.latest_reviews.iter();
+        reviews.filter(|review| !self.is_by_author(review))
+    }
+
+    /// Returns the latest review by the author of the pull request.
+    pub fn author_review(&self) -> Option<&LatestReview> {
+        self.latest_reviews.iter().find(|r| self.is_by_author(r))
+    }
+
+    fn is_by_author(&self, review: &LatestReview) -> bool {
+        same_login(&review.author.login, &self.author.login)
     }
 
     /// Records that the merge announced by `intent` is done.

@@ -214,6 +214,11 @@ async fn verdicts_of_owner_and_collaborators_count() {
     let view = alice.pull(&pr, PrFields::REVIEWS).await.unwrap();
     assert_eq!((view.approvals, view.review_decision), (0, None));
     assert!(view.latest_reviews.is_empty());
+    let own = view.author_review.expect("the author's review");
+    assert_eq!(
+        (own.author.login.as_str(), own.state),
+        ("bob.test", ReviewState::Commented)
+    );
     let mut seen: Vec<_> = view
         .reviews
         .unwrap()

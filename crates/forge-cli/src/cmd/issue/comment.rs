@@ -14,11 +14,11 @@ use crate::{
         pr::{
             attach::{self, AttachArgs, Files},
             body,
-            comment::print,
+            comment::{print, write_text},
         },
     },
     exit::Exit,
-    ui::{browser, editor, prompt},
+    ui::{browser, prompt},
 };
 
 /// `forge issue comment`
@@ -117,12 +117,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
         }
         None => {
             let before = before.as_ref().map_or("", |c| c.body.as_str());
-            editor::edit(ctx.config()?.editor().as_deref(), before)?
+            write_text(ctx, before, args.editor)?
         }
     };
     if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
+    }
+    if asks(args) {
+        prompt::submit()?;
     }
     let repo = &selected.repo;
     let attached = files.upload(repo, text).await?;
@@ -136,6 +139,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
     Ok(attached.report(ctx))
+}
+
+/// Returns true if no flag sets the text, so that the user is asked.
+fn asks(args: &IssueCommentArgs) -> bool {
+    let given = args.body.body.is_some() || args.body.body_file.is_some();
+    !given && !args.editor && args.attach.attach.is_empty()
 }
 
 fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {

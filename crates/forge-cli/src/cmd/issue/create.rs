@@ -217,6 +217,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         false => None,
     };
     let blocking = all_related(ctx, &repo, &draft.blocking).await?;
+    if ctx.ui.is_tty() {
+        let name = repo_name(repo.id());
+        ctx.ui.note(&format!("\nCreating issue in {name}\n"));
+    }
     let is_given = args.title.is_some() && args.has_body();
     let typed = args.editor || !is_given && ctx.ui.can_prompt();
     let asked = match typed {
@@ -228,10 +232,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
             draft::keep(&ctx.ui, &draft, COMMAND);
         }
         return Err(e);
-    }
-    if ctx.ui.is_tty() {
-        let name = repo_name(repo.id());
-        ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
     let mut new = with_draft(new, &draft);
     if let Some(edit) = sized {
@@ -282,7 +282,7 @@ async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> 
     Ok(edit)
 }
 
-/// Asks for title and text, except for those that a flag gives.
+/// Asks for title and text, except for those that a flag gives, and then whether to submit them.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -307,9 +307,12 @@ async fn ask_text(
             let blank = "Open a blank issue";
             draft.body = templates::choose(ctx, TemplateKind::Issue, blank).await?;
         }
-        draft.body = editor::edit(program.as_deref(), &draft.body)?;
+        body::ask(program.as_deref(), &mut draft.body)?;
     }
-    Ok(())
+    match prompt::choose("What's next?", &["Submit", "Cancel"])? {
+        0 => Ok(()),
+        _ => Err(prompt::cancelled()),
+    }
 }
 
 /// Uploads the files and creates the issue.

@@ -1,7 +1,8 @@
 use clap::Args;
 use forge::workflow::{Workflow, WorkflowValue, check_size, with_setup};
 use forge_core::{
-    Action, Call, Capability, Error, Hint, Op, PrId, PrKey, Repo, Result, Warning,
+    Action, Arg, Call, Capability, Error, Hint, Op, Outcome, Param, PrId, PrKey, Repo, Result,
+    Step, Warning,
     model::{
         BoardId, ClosingPull, EditIssue, Issue, IssueFields, IssueId, IssueState, Link, LinkState,
         RelatedIssue, Subject,
@@ -338,6 +339,31 @@ pub(super) fn name(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(number) => format!("{}#{number}", repo_name(&id.repo)),
         PrKey::Record(uri) => uri.clone(),
+    }
+}
+
+/// Makes the comment that the forge left out because the issue already had the requested state.
+pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issue>) -> Result<()> {
+    let mut warnings = outcome.warnings.iter().enumerate();
+    let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, left_out_comment(w)?))) else {
+        return Ok(());
+    };
+    let made = repo.comment_issue(&outcome.value.id, &body).await?;
+    outcome.warnings.remove(at);
+    outcome.warnings.extend(made.warnings);
+    outcome.ingestion = outcome.ingestion.clone().worse(made.ingestion);
+    outcome.steps.push(Step::new("comment", true));
+    Ok(())
+}
+
+/// Returns the comment that the recovery of `warning` would make.
+fn left_out_comment(warning: &Warning) -> Option<String> {
+    let action = warning.hint.as_ref()?.action()?;
+    let mut args = action.args().iter();
+    let (_, body) = args.find(|(param, _)| *param == Param::Body)?;
+    match (action.call(), body) {
+        (Call::Op(Op::IssueComment), Arg::Set(body)) => Some(body.clone().into_owned()),
+        _ => None,
     }
 }
 

@@ -5,7 +5,10 @@ use std::{
 
 use forge_core::{Error, Repo, Result};
 
-use crate::args::output::BodyArgs;
+use crate::{
+    args::output::BodyArgs,
+    ui::{editor, prompt},
+};
 
 /// Returns the text of `--body` or `--body-file`; `None` when neither is given.
 ///
@@ -14,6 +17,19 @@ use crate::args::output::BodyArgs;
 /// `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
 pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
     read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
+}
+
+/// Asks whether to change the description `text` in the editor. If the editor fails, `text` keeps
+/// its value.
+pub(crate) fn ask(program: Option<&str>, text: &mut String) -> Result<()> {
+    let keep = match text.is_empty() {
+        true => "Skip",
+        false => "Keep the text as it is",
+    };
+    if prompt::choose("Body", &["Open the editor", keep])? == 0 {
+        *text = editor::edit(program, text)?;
+    }
+    Ok(())
 }
 
 /// Like [`read`], with the flags as separate arguments.

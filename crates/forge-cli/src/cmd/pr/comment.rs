@@ -136,12 +136,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
         Some(text) => text,
         // As in gh, files without a text are appended to the current text.
         None if !files.is_empty() && !args.editor => before.to_owned(),
-        None => {
-            if !args.editor {
-                prompt::press_enter("- Press Enter to draft your comment in the editor...")?;
-            }
-            editor::edit(ctx.config()?.editor().as_deref(), before)?
-        }
+        None => write_text(ctx, before, args.editor)?,
     };
     if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
@@ -172,6 +167,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
 fn asks(args: &CommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()
+}
+
+/// Opens the editor with the text `before`; unless `at_once`, only after a key press.
+pub(crate) fn write_text(ctx: &Ctx, before: &str, at_once: bool) -> Result<String> {
+    if !at_once {
+        prompt::press_enter("- Press Enter to draft your comment in the editor...")?;
+    }
+    editor::edit(ctx.config()?.editor().as_deref(), before)
 }
 
 /// Prints the comment's URL, or its id if it has no URL.

@@ -267,37 +267,58 @@ async fn make(
         dry_run(ctx, repo, &req).await?;
         return Ok(None);
     }
+    let in_browser = args.web || text.in_browser;
     if let Some(push) = push {
+        if !in_browser {
+            let check = async |req: &CreatePull| repo.check_create_pull(req).await;
+            try_or_correct(ctx, &mut req, text, check).await?;
+        }
         push.run(ctx, repo).await?;
     }
-    if args.web || text.in_browser {
+    if in_browser {
         let template = args.template.as_deref().filter(|_| args.web);
         web(ctx, repo, req, template).await?;
         return Ok(None);
     }
+    let made = publish(ctx, repo, files, req, text).await;
+    made.map(Some).map_err(|e| match push {
+        Some(push) => push.failed_after(&e),
+        None => e,
+    })
+}
+
+/// Uploads the files and creates the pull request.
+async fn publish(
+    ctx: &Ctx,
+    repo: &Repo,
+    files: Files,
+    mut req: CreatePull,
+    text: &PullText,
+) -> Result<(Outcome<PullRequest>, AttachedText)> {
     let description = std::mem::take(&mut req.description);
     let attached = files.upload(repo, description).await?;
     req.description.clone_from(&attached.text);
-    let created = open_or_correct(ctx, repo, &mut req, text).await?;
-    Ok(Some((created, attached)))
+    let create = async |req: &CreatePull| open(ctx, repo, req).await;
+    let created = try_or_correct(ctx, &mut req, text, create).await?;
+    Ok((created, attached))
 }
 
-/// Creates the pull request. If the user typed the text, asks again for names that the forge does
-/// not know.
-async fn open_or_correct(
+/// Runs `attempt`. If the user typed the text, asks again for names that the forge does not know,
+/// and repeats the attempt.
+async fn try_or_correct<T>(
     ctx: &Ctx,
-    repo: &Repo,
     req: &mut CreatePull,
     text: &PullText,
-) -> Result<Outcome<PullRequest>> {
+    attempt: impl AsyncFn(&CreatePull) -> Result<T>,
+) -> Result<T> {
     let mut kept: Option<String> = None;
     loop {
-        let e = match open(ctx, repo, req).await {
-            Ok(opened) => {
+        let e = match attempt(req).await {
+            Ok(value) => {
                 if let Some(path) = kept {
                     let _ = fs::remove_file(path);
                 }
-                return Ok(opened);
+                return Ok(value);
             }
             Err(e) => e,
         };

@@ -318,6 +318,25 @@ impl Push {
         }
     }
 
+    /// Returns the error `e` of a step after the push, with a message that names the push.
+    pub(super) fn failed_after(&self, e: &Error) -> Error {
+        // The forge wrote nothing, but the branch was pushed before the request.
+        let why = e.message();
+        let why = why.strip_suffix("; nothing was changed").unwrap_or(why);
+        let message = format!(
+            "pushed {}, but opening the pull request failed: {why}",
+            self.name()
+        );
+        let mut failed = Error::new(e.kind().clone(), message).with_retry(e.retry());
+        if let Some(op) = e.op() {
+            failed = failed.with_op(op);
+        }
+        match e.hint() {
+            Some(hint) => failed.with_hint(hint.clone()),
+            None => failed,
+        }
+    }
+
     /// Pushes the branch, and sets its upstream.
     ///
     /// # Errors
@@ -387,6 +406,24 @@ mod tests {
         ] {
             assert_eq!(fork_url(url, &base, &fork).as_deref(), wanted, "{url}");
         }
+    }
+
+    #[test]
+    fn failure_after_push_names_the_push() {
+        let push = Push {
+            remote: Some("origin".to_owned()),
+            branch: "t".to_owned(),
+            name: "t".to_owned(),
+            asked: false,
+        };
+        let e = Error::invalid("reviewers", "there is no account 'x'; nothing was changed")
+            .with_hint("choose another");
+        let failed = push.failed_after(&e);
+        assert_eq!(
+            failed.message(),
+            "pushed 't' to origin, but opening the pull request failed: there is no account 'x'"
+        );
+        assert_eq!((failed.kind(), failed.hint()), (e.kind(), e.hint()));
     }
 
     #[test]

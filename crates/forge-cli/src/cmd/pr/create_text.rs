@@ -263,30 +263,19 @@ async fn ask_text(
         // Another person's commit subject may contain terminal escapes.
         draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
-    draft.body = match body {
-        Some(body) => body,
+    match body {
+        Some(body) => draft.body = body,
         None => {
-            let start = match start.text.is_some() {
+            draft.body = match start.text.is_some() {
                 true => start.with(String::new()),
                 false => {
                     let blank = "Open a blank pull request";
                     start.with(templates::choose(ctx, TemplateKind::Pull, blank).await?)
                 }
             };
-            let keep = match start.is_empty() {
-                true => "Skip",
-                false => "Keep the text as it is",
-            };
-            match prompt::choose("Body", &["Open the editor", keep])? {
-                0 => {
-                    // The text is stored before the editor runs, because the editor may fail.
-                    draft.body.clone_from(&start);
-                    editor::edit(command.as_deref(), &start)?
-                }
-                _ => start,
-            }
+            body::ask(command.as_deref(), &mut draft.body)?;
         }
-    };
+    }
     choose_next(repo, args, draft).await
 }
 

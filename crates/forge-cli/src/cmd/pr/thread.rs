@@ -19,8 +19,8 @@ use crate::{
     exit::Exit,
     select::{self, Unnamed},
     ui::{
-        editor,
         json::{Json, Selection, THREAD_FIELDS},
+        prompt,
     },
 };
 
@@ -274,7 +274,15 @@ async fn reply(ctx: &Ctx, repo: Option<&str>, args: &ThreadReplyArgs) -> Result<
     };
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
-        None if ctx.ui.can_prompt() => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+        None if ctx.ui.can_prompt() => {
+            let text = comment::write_text(ctx, "", false)?;
+            if text.trim().is_empty() {
+                return Err(Error::invalid("body", "the comment is empty")
+                    .with_hint("pass a text with --body or --body-file"));
+            }
+            prompt::submit()?;
+            text
+        }
         None => {
             return Err(Error::invalid(
                 "body",
