@@ -51,7 +51,7 @@ pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, Re
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
-pub use secret::Secret;
+pub use secret::{Secret, TOKEN_PREFIXES};
 pub use settle::settle_mergeability;
 pub use time::Timestamp;
 pub use touches::{MAX_TOUCH_SCAN, PathFilter};

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use forge_core::TOKEN_PREFIXES;
+
 const MARK: &str = "***";
 
 /// Names of headers whose whole value is a credential.
@@ -101,16 +103,8 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// word is removed.
 fn token(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = tail(bytes, at);
-    let prefix = if rest.starts_with(b"github_pat_") {
-        11
-    } else if matches!(
-        rest,
-        [b'g', b'h', b'p' | b'o' | b'u' | b's' | b'r', b'_', ..]
-    ) {
-        4
-    } else {
-        return None;
-    };
+    let is_of = |prefix: &&&str| rest.starts_with(prefix.as_bytes());
+    let prefix = TOKEN_PREFIXES.iter().find(is_of)?.len();
     let end = run(bytes, at + prefix, |b| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
     });

@@ -69,6 +69,6 @@ pub use forge_core::*;
 pub use forge_tangled::{IndexShows, IngestionReport};
 pub use forge_workflow as workflow;
 pub use forges::{Forges, open};
-pub use registry::{AccountShape, Backend, account_shape, backends};
+pub use registry::{ACCOUNT_KINDS, AccountShape, Backend, account_shape, backends};
 pub use selection::{SelectedPull, WorkingCopy};
 pub use workflows::DEFINITION_IN_REPO;

@@ -208,6 +208,10 @@ pub(crate) async fn other_login(
     }
 }
 
+/// Kinds of forges with accounts, by name: the values of `hosts.<host>.kind` and of
+/// `auth login --kind`.
+pub const ACCOUNT_KINDS: &[&str] = &["github", "tangled"];
+
 /// Account properties by kind of forge.
 static ACCOUNTS: &[AccountShape] = &[
     AccountShape {
@@ -353,6 +357,12 @@ mod tests {
 
     use super::*;
     use crate::{Config, config::Env};
+
+    #[test]
+    fn account_kinds_match_accounts() {
+        let kinds: Vec<&str> = ACCOUNTS.iter().map(|shape| shape.kind.as_str()).collect();
+        assert_eq!(kinds, ACCOUNT_KINDS);
+    }
 
     #[tokio::test]
     async fn missing_backend_is_named() {

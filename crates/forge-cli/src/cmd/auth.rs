@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use clap::{Arg as Flag, ArgAction, Args, Subcommand};
 use dialoguer::{Password, theme::ColorfulTheme};
 use forge::{
-    AccountShape, Forges, account_shape,
+    ACCOUNT_KINDS, AccountShape, Forges, account_shape,
     auth::{AccountStatus, Accounts, parse_secret},
 };
 use forge_core::{
@@ -96,7 +96,7 @@ pub struct LoginArgs {
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
     /// The forge that runs on the host, if the host is not known yet
-    #[arg(long, value_name = "kind", value_parser = ["github", "tangled"])]
+    #[arg(long, value_name = "kind", value_parser = ACCOUNT_KINDS.to_vec())]
     pub kind: Option<String>,
     /// Read the token or the app password from standard input
     #[arg(long)]

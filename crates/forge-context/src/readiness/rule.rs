@@ -237,9 +237,9 @@ pub const RULES: &[RuleInfo] = &[
         "checks_reported",
         "every check that the forge expects or the base branch requires has reported, from the \
          required app, and at least one check has reported; listed on forges with checks",
-        "no check has reported, also if none is required (no check is not a green one); or some \
-         checks could not be read; or a check that an app must report is a commit status, which \
-         names no app",
+        "no check has reported, also if none is required (a missing check does not count as \
+         passed); or some checks could not be read; or a check that an app must report is a commit \
+         status, which names no app",
         (8, "Expected checks have not reported: a, b"),
     ),
     info(

@@ -1,5 +1,5 @@
 use super::ForgeKind;
-use crate::{Action, Call, Error, Hint, Op, Param};
+use crate::{Action, Call, Error, Hint, Op, Param, TOKEN_PREFIXES};
 
 /// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
 pub(super) const AN_ISSUE: &str = "an issue";
@@ -261,7 +261,7 @@ fn without_credentials(input: &str) -> Vec<&str> {
         Some(at) => rest.split_at(at + 1),
         None => (rest, ""),
     };
-    let token = ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"]
+    let token = TOKEN_PREFIXES
         .iter()
         .filter_map(|prefix| before_query.find(prefix))
         .min();

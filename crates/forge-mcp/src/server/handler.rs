@@ -47,7 +47,7 @@ Begin with pr_list or pr_view (include=checks,threads for what blocks a merge). 
 call, 'Recovery:' and 'Next:' say what to do.";
 
 const WRITING: &str = "
-Ids of threads and comments come from pr_view. Pass expected_head (in full, as pr_view shows it) to \
+Get thread and comment ids from pr_view. Pass expected_head (in full, as pr_view shows it) to \
 pr_merge and pr_review. Merging, closing with branch deletion and rewriting a branch ask the user first.";
 
 #[allow(deprecated, reason = "subscriptions and log levels of 2025-11-25")]

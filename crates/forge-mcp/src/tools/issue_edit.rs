@@ -66,8 +66,8 @@ impl Tool for IssueEdit {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "\"-\" clears body, parent, value; remove_*: all; blocked_by \"-#1\" \
-                      unblocks. Recovery: issue_view.",
+        description: "\"-\" clears body, parent, value, or all in remove_*; \"-#1\" removes a \
+                      blocker. Recovery: issue_view.",
         effect: ToolEffect::Replace,
     };
     type Args = IssueEditInput;

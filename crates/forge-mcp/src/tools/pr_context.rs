@@ -47,7 +47,7 @@ pub(super) struct PrContextInput {
     #[serde(default)]
     include: Vec<PrContextSection>,
     context_lines: Option<u32>,
-    /// Instead of the diff, changes since a commit, review id or "review", my latest
+    /// Instead of the diff, changes since a commit, review id or "review" (your latest review)
     since: Option<String>,
     /// At most 45 s; continue with cursor
     wait_for: Option<WaitFor>,
@@ -328,7 +328,7 @@ impl Tool for PrContext {
         name: "pr_context",
         title: "Judge a pull request",
         description: "A pull request in one call: verdict, requirements and who clears them, \
-                      risk, threads, checks, issues, the most important hunks of the diff.",
+                      risk, threads, checks, issues, the most important diff hunks.",
         effect: ToolEffect::Read,
     };
     type Args = PrContextInput;

@@ -18,7 +18,7 @@ pub(super) struct PrCreateInput {
     title: String,
     /// Also owner:branch
     head: Option<String>,
-    /// Whole files, on new branch head
+    /// Whole files; head is the new branch
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,
@@ -89,7 +89,7 @@ impl Tool for PrCreate {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "From a pushed branch, edits or patch. More commits: repo_push.",
+        description: "Opens a pull request from a pushed branch, edits or patch.",
         effect: ToolEffect::Add,
     };
     type Args = PrCreateInput;

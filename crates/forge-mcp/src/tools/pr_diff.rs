@@ -28,7 +28,7 @@ pub(super) struct PrDiffInput {
     /// Only these files and directories
     #[serde(default)]
     paths: Vec<String>,
-    /// Only changes since a commit, review id or "review", my latest
+    /// Only changes since a commit, review id or "review" (your latest review)
     since: Option<String>,
     /// Only names and counts
     #[serde(default)]

@@ -35,23 +35,23 @@ pub(super) struct PrMerge;
 pub(super) struct PrMergeInput {
     repo: Option<String>,
     number: String,
-    /// Default: configured, else the repository's, else squash
+    /// Default: configured, the repository's, or squash
     method: Option<MergeMethodArg>,
     expected_head: Option<String>,
-    /// First line of the message
+    /// Message's first line
     subject: Option<String>,
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// Once the forge allows it
+    /// Merge later, when the forge allows it
     #[serde(default)]
     auto: bool,
-    /// Refuse unless the checks passed
+    /// Refuse unless checks passed
     #[serde(default)]
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// Code from the failed call
+    /// Token from the previous call; only for clients without elicitation
     confirm: Option<String>,
 }
 
@@ -85,9 +85,8 @@ impl Tool for PrMerge {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_merge",
         title: "Merge a pull request",
-        description: "Shows the user each open requirement, and merges if they agree; closes \
-                      linked issues. Refuses conflicts or a moved head. A second call does not \
-                      merge again.",
+        description: "Merges if the user accepts open requirements; closes linked issues. Refuses \
+                      conflicts or a moved head. Safe to repeat.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrMergeInput;

@@ -35,7 +35,7 @@ pub(super) struct PrSetStateInput {
     #[serde(default)]
     delete_branch: bool,
     expected_head: Option<String>,
-    /// Code from the failed call
+    /// Token from the previous call; only for clients without elicitation
     confirm: Option<String>,
 }
 

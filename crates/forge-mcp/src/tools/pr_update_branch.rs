@@ -31,7 +31,7 @@ pub(super) struct PrUpdateBranchInput {
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<UpdateMethodArg>,
     expected_head: Option<String>,
-    /// Code from the failed call
+    /// Token from the previous call; only for clients without elicitation
     confirm: Option<String>,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct WorkflowAdvanceInput {
     /// Also move claimed sub-issues
     #[serde(default)]
     pass_locks: bool,
-    /// Code from the failed call
+    /// Token from the previous call; only for clients without elicitation
     confirm: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct WorkflowClaimInput {
     claim: Option<String>,
     /// State to pick from or release to
     state: Option<String>,
-    /// Without issue
+    /// Largest estimate to pick without issue
     max_estimate: Option<String>,
     holder: Option<String>,
     #[schemars(description = format!("Seconds; default {DEFAULT_LEASE_S}"))]
@@ -66,8 +66,8 @@ impl Tool for WorkflowClaim {
         name: "workflow_claim",
         title: "Claim an issue",
         description: "Claims an issue for a command (without issue: the next one), renews the \
-                      claim's lease, or releases it. Pass the claim's id with later writes. \
-                      Recovery: a conflict names the holder; take another issue.",
+                      lease, or releases it. Pass the claim's id with later writes. Recovery: \
+                      after a conflict, take another issue.",
         effect: ToolEffect::Add,
     };
     type Args = WorkflowClaimInput;

@@ -26,7 +26,7 @@ pub(super) struct WorkflowSetStateInput {
     /// Ignore another claim; needs reason
     #[serde(default)]
     force: bool,
-    /// Only along transitions; needs reason
+    /// Allow only moves along the graph; needs reason
     #[serde(default)]
     handoff: bool,
 }

@@ -1,4 +1,4 @@
-use forge_core::{Action, Call, Error, Hint, Param, Result, Secret};
+use forge_core::{Action, Call, Error, Hint, Param, Result, Secret, TOKEN_PREFIXES};
 
 /// Maximum length of a token, in bytes. A longer text is a file that was piped in by mistake.
 const MAX_TOKEN_LENGTH: usize = 4096;
@@ -29,9 +29,8 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
 
 /// Returns a secret masked for display, with the prefix that shows its kind: `gho_****`.
 pub(super) fn masked(secret: &Secret) -> String {
-    const PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
     let is_of = |prefix: &&&str| secret.expose().starts_with(**prefix);
-    format!("{}****", PREFIXES.iter().find(is_of).unwrap_or(&""))
+    format!("{}****", TOKEN_PREFIXES.iter().find(is_of).unwrap_or(&""))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::{
     Var,
     dialect::{self, AUDIENCES, NSIDS, WORDS},
 };
+use crate::registry::ACCOUNT_KINDS;
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,7 +316,7 @@ pub const KEYS: &[ConfigKey] = &[
     },
     ConfigKey {
         name: "hosts.<host>.kind",
-        ty: ValueType::Word(&["github", "tangled"]),
+        ty: ValueType::Word(ACCOUNT_KINDS),
         scope: SENDS,
         doc: "Which forge runs at this host. Naming a kind is what makes a host known.",
         ..DEFAULTS
