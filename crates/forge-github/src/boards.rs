@@ -166,7 +166,6 @@ pub(crate) fn values_on(
     (values, warning)
 }
 
-/// Finds the item that is on `board`.
 pub(crate) fn item_on<'a>(
     board: &BoardId,
     items: &'a wire::Nodes<wire::BoardItem>,

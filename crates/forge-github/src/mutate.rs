@@ -34,7 +34,6 @@ pub(crate) struct PullPayload {
     pub branch: Option<wire::Id>,
 }
 
-/// An entry of a merge queue.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueEntry {
@@ -42,7 +41,6 @@ pub(crate) struct QueueEntry {
     pull_request: Option<wire::Pull>,
 }
 
-/// The edge of a created comment.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct CommentEdge {
     pub node: Option<wire::Comment>,

@@ -15,7 +15,6 @@ pub(crate) fn statuses(names: &Dialects) -> Kind {
     }
 }
 
-/// States of issues.
 pub(crate) fn issue_states(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_issue_states.to_string(),
@@ -46,7 +45,6 @@ pub(crate) fn comments(names: &Dialects) -> Kind {
     }
 }
 
-/// Changes of labels.
 pub(crate) fn label_ops(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_label_ops.to_string(),

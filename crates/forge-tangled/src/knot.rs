@@ -15,7 +15,6 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// A branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Branch {
     pub name: String,
@@ -327,7 +326,6 @@ impl Tangled {
         .with_hint(Hint::new("submit the changes as a patch").with_action(AS_PATCH)))
     }
 
-    /// Deletes a branch on the knot.
     pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
         let of = &self.settings.dialects.inputs.knot;
         let input = json!({

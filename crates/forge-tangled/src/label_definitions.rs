@@ -182,7 +182,6 @@ impl Tangled {
         Ok(record)
     }
 
-    /// The record that defines a label.
     fn definition_record(
         &self,
         name: &str,

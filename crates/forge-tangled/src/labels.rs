@@ -110,7 +110,6 @@ pub(crate) struct Labelled {
     pub missing: Vec<Warning>,
 }
 
-/// Type of a label's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
     /// None: it is there or not. Written as the word `null`.

@@ -166,7 +166,6 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A mail of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The commit that it was made from, full hex.
@@ -178,7 +177,6 @@ pub(crate) struct Mail {
     pub diff: Vec<u8>,
 }
 
-/// A patch that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// The bytes as they are stored.

@@ -125,7 +125,6 @@ impl Kind {
         record.text_at(&path)
     }
 
-    /// Returns true if a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
         self.subject(record) == Some(subject)
     }

@@ -30,7 +30,6 @@ pub(crate) enum GoesWith {
 }
 
 impl Tangled {
-    /// Comments on a ticket.
     pub(crate) async fn comment_on_ticket(
         &self,
         located: &Located,

@@ -122,7 +122,6 @@ pub struct TokenArgs {
     pub account: Option<String>,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<AccountStatus>] = &[
     Field {
         name: "account",

@@ -104,7 +104,6 @@ pub struct LabelDeleteArgs {
     pub wait: WaitArgs,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<Label>] = &[
     Field {
         name: "color",

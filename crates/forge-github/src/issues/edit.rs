@@ -66,7 +66,6 @@ impl EditPayload {
     }
 }
 
-/// An edit in progress.
 struct RunningEdit<'a> {
     edit: IndexedEdit<'a>,
     before: EditedIssue,
@@ -408,7 +407,6 @@ impl GitHub {
         }
     }
 
-    /// Returns the result of an edit.
     fn end(&self, edit: RunningEdit<'_>) -> Result<Outcome<Issue>> {
         let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
         let told = |error: Error| match done.is_empty() {

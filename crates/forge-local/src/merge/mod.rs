@@ -365,7 +365,6 @@ pub(super) fn close(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }
 
-/// Checks the texts of a merge request.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
         LIMITS.check_text("subject", subject)?;
@@ -390,7 +389,6 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error for a merge with conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()

@@ -234,7 +234,6 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     }
 }
 
-/// Checks the texts of a review.
 fn check_texts(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();

@@ -28,7 +28,6 @@ use crate::safety::seals::TTL;
 /// The key of the question in a result.
 const KEY: &str = "confirm";
 
-/// A confirmation to request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConfirmationRequest<'a> {
     /// The pull request in the question.

@@ -19,7 +19,6 @@ pub(super) struct ConfirmationArgs<'a> {
     pub confirm: Option<&'a str>,
 }
 
-/// A question for the user.
 #[derive(Clone, Copy)]
 pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text of the question.

@@ -8,7 +8,6 @@ use crate::{
     tickets::{editor, markdown},
 };
 
-/// An issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub uri: AtUri,

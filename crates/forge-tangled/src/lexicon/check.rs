@@ -108,7 +108,6 @@ impl Walk {
         }
     }
 
-    /// Checks the `$type` of a record.
     fn typed(&mut self, record: &Value, collection: &str) {
         let kind = record.get("$type").and_then(Value::as_str);
         if record.is_object() && kind != Some(collection) {

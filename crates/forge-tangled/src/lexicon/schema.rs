@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Number, Value};
 
-/// A document.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {

@@ -14,7 +14,6 @@ use crate::{
 };
 
 impl Tangled {
-    /// Returns true for the title of a draft.
     pub(crate) fn is_draft(&self, title: &str) -> bool {
         let marker = self.settings.draft_marker.as_ref();
         marker.is_some_and(|marker| marker.marks(title))

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::{ShFields, cid, records::Record, repository::Repository};
 
-/// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A blob in the account of the pull request's author, by its CID.
@@ -25,7 +24,6 @@ pub(crate) struct Round {
     pub content: Content,
 }
 
-/// A pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub uri: AtUri,

@@ -15,7 +15,6 @@ use sha2::{Digest as _, Sha256};
 use super::{Login, Pin};
 use crate::Origin;
 
-/// The tokens of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tokens {
     pub access: Secret,

@@ -21,7 +21,6 @@ use crate::{ctx::Ctx, ui::prompt};
 pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
-    /// The local branch to push.
     branch: String,
     /// The branch's name at the remote.
     name: String,
@@ -113,7 +112,6 @@ async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
     }))
 }
 
-/// A possible target of a push.
 struct PushTarget {
     remote: String,
     repo: RepoId,
