@@ -256,7 +256,7 @@ fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<(
 /// repeat or to undo the write.
 pub(crate) fn unseen(uri: &str, error: Error) -> Error {
     let why = error.message();
-    let message = format!("{uri} is written, and could not be read again: {why}");
+    let message = format!("{uri} was written, but could not be read again: {why}");
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_context("uri", uri)

@@ -52,8 +52,8 @@ const NO_DRAFTS: Support = Support::No {
 const NO_VERDICTS: Support = Support::No {
     why: "tangled has no approvals and no requests for changes",
     instead: hint!(
-        "say it in a comment, or set `hosts.tangled.org.verdict_comments`, so that the verdict is \
-         written into a comment and read back",
+        "write a comment, or set `hosts.tangled.org.verdict_comments`: forge then writes verdicts \
+         as comments, and reads them back",
         Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))])
     ),
 };
@@ -409,7 +409,7 @@ pub(crate) fn refusal(capability: Capability) -> Error {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),
         _ => Error::unsupported(
             capability,
-            "it is not possible in this place",
+            "this backend does not support the operation here",
             "use the web",
         ),
     }

@@ -111,7 +111,7 @@ impl Checks for Tangled {
 /// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
 fn why_not(repository: &Repository) -> Option<&'static str> {
     match repository.era {
-        Era::Org10 => Some("it is not known how a spindle of Tangled 1.0 is asked for pipelines"),
+        Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
         Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
         Era::Sh2026 => None,
     }

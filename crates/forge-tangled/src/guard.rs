@@ -139,7 +139,7 @@ impl Guard {
         let from = from.host_str().unwrap_or_default();
         Err(Error::new(
             ErrorKind::Protocol,
-            format!("{from} sends us on to {root}, which is not contacted: {why}"),
+            format!("{from} redirects to {root}, which is not contacted: {why}"),
         )
         .with_hint(self.allow_private()))
     }

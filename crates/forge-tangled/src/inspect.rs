@@ -157,7 +157,7 @@ impl Tangled {
             };
             let mut because = format!("this index does not ingest {collection}");
             if collection != uri.collection {
-                because.push_str(", and the record is about one of those");
+                because.push_str(", and the record is about such a record");
             }
             let instead = Some(Hint::from(instead));
             return report(IndexShows::NotAsked, ingestion, because, instead);
@@ -184,7 +184,7 @@ impl Tangled {
             Some(reason) => {
                 let because = match &index {
                     IndexShows::This { host } => {
-                        format!("{host} lists it, and it does not count: {reason}")
+                        format!("{host} lists the record, but the record does not count: {reason}")
                     }
                     _ => format!("the index drops it: {reason}"),
                 };
@@ -383,16 +383,16 @@ impl Tangled {
 
     async fn remedy(&self, record: &Record, uri: &AtUri) -> Hint {
         let names = &self.settings.dialects.sh;
-        let anew = Hint::new("open it anew, and close this one");
+        let anew = Hint::new("open a new one with the same content, and close this one");
         if uri.collection == names.pull {
             anew.with_action(Action::op(Op::PrCreate))
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
         } else if self.names_nothing(record).await.is_some() {
-            Hint::new("write about an existing pull request or issue, as the lists show them")
+            Hint::new("write about an existing pull request or issue, which the lists show")
                 .with_action(Action::op(Op::PrList))
         } else {
-            Hint::new("ask the owner of the repository to do it, or leave a comment")
+            Hint::new("ask the owner of the repository to make the change, or leave a comment")
         }
     }
 }
@@ -412,8 +412,8 @@ fn explained(
 ) -> (IndexShows, String, Option<Hint>) {
     let host_name = host.to_owned();
     let ask = || Action::new(Call::Ingestion).on(uri);
-    let again =
-        Hint::new("have it looked at again").with_action(ask().with(Param::PutAgain, "true"));
+    let again = Hint::new("write the record again, so that the index reads it")
+        .with_action(ask().with(Param::PutAgain, "true"));
     let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
         Look::Shown => (
@@ -427,23 +427,23 @@ fn explained(
                 cid,
             },
             format!(
-                "{host} shows another version of it: the index lags, or has failed to ingest the \
-                 last change"
+                "{host} shows another version of the record: the index lags, or failed to ingest \
+                 the last change"
             ),
             Some(again),
         ),
         Look::Absent if age.is_some_and(|age| age < SLOW) => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, and it is less than a minute old: the index is behind"
+                "{host} does not show the record, which is less than a minute old: the index lags"
             ),
             Some(later),
         ),
         Look::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, although the record is valid: the index has lost it, and \
-                 reads it again only after a change"
+                "{host} does not show the record, although it is valid: the index has lost the \
+                 record, and reads it again only after a change"
             ),
             Some(again),
         ),
@@ -452,7 +452,7 @@ fn explained(
                 host: host_name,
                 why: one_line(e.message()).into_owned(),
             },
-            format!("{host} does not answer, so nothing is known"),
+            format!("{host} does not answer, so the state of the record there is unknown"),
             Some(later),
         ),
     }

@@ -242,16 +242,17 @@ impl Tangled {
         }
         if by_pages > 0 {
             let told = format!(
-                "pages of this repository are named by {by_pages} more, perhaps the page of this \
-                 one: a record has no number"
+                "{by_pages} more record(s) name pages of this repository, and may mean this one: a \
+                 record has no page number"
             );
-            let hint = "name it by the number of its page, so that these records are searched";
+            let hint = "name the pull request or issue by its page number, so that these records \
+                        are searched";
             links.warnings.push(Warning::new(told).with_hint(hint));
         }
         if repository.era != Era::Org10 {
             links.warnings.push(Warning::new(
-                "comments elsewhere that mention it are unknown, because nothing on tangled lists \
-                 them",
+                "comments elsewhere that mention this pull request or issue are unknown, because \
+                 no service of tangled lists them",
             ));
         }
         Ok(links.settled(&match subject {

@@ -609,7 +609,7 @@ fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
          confirm it ({why})",
         owner.name()
     ))
-    .with_hint("look on the web whose it is")
+    .with_hint("check on the web who owns the repository")
 }
 
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
@@ -633,7 +633,7 @@ fn not_there(owner: &Identity, did: &str, knot: &Origin) -> Error {
             knot.host()
         ),
     )
-    .with_hint("look on the web whether it is there: it may have been deleted or moved")
+    .with_hint("check on the web whether the repository exists: it may have been deleted or moved")
 }
 
 #[cfg(test)]

@@ -801,7 +801,7 @@ impl Tangled {
                     "who may push to {} beside its owner could not be read: {why}",
                     repository.id
                 ))
-                .with_hint("try again later: you may be allowed more than is said here")
+                .with_hint("try again later: you may have more rights than are shown here")
             }),
         }
     }
@@ -831,7 +831,7 @@ impl Tangled {
             Warning::new(format!(
                 "who may push is read from the owner's records, because the knot does not say: {why}"
             ))
-            .with_hint("try again later: what other collaborators have set may not count here")
+            .with_hint("try again later: changes by other collaborators may be missing here")
         };
         let why = match asked.await {
             Ok(accounts) => {

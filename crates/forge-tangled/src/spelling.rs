@@ -59,8 +59,8 @@ pub(crate) fn of_state<'a>(
     if let Some((word, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
         let shown = one_line(word);
         let told = format!(
-            "the state was written as '{shown}', as most others here have it, and none has \
-             '{usual}'"
+            "the state was written as '{shown}', because most records here have '{shown}' and none \
+             has '{usual}'"
         );
         return Spelling::with(word, Warning::new(told));
     }
@@ -91,8 +91,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
 /// guess.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
-        "that a comment on a pull request names its ticket, and not its newest round, is a guess: \
-         it was not seen on Tangled 1.0",
+        "the comment names the ticket of the pull request, and not its newest round, which is a \
+         guess: this was not seen on Tangled 1.0",
     )
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
         .iter()
         .map(|warning| warning.message.as_str())
         .collect();
-    let told = format!("see whether this is why: {}", told.join("; "));
+    let told = format!("check whether this is the cause: {}", told.join("; "));
     let hint = match error.hint().cloned() {
         Some(hint) => hint.map_text(|text| format!("{text}; {told}")),
         None => Hint::from(told),

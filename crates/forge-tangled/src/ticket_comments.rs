@@ -146,7 +146,8 @@ impl Tangled {
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
-                let again = Hint::new("do the same again, which only comments; the state is set");
+                let again =
+                    Hint::new("repeat the command, which then only comments: the state is set");
                 let told = Warning::new(why).with_hint(again.with_action(AGAIN));
                 (Some(comments::step(false)), vec![told])
             }

@@ -104,7 +104,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
                 ticket.uri
             ),
         )
-        .with_hint("put them right with the program that wrote them")),
+        .with_hint("correct the list with the program that wrote it")),
     }
 }
 
@@ -206,8 +206,8 @@ fn learned(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Ve
             )
             .with_hint(
                 Hint::new(
-                    "give one that the list of labels shows, or give this one on the web once, \
-                     because on Tangled 1.0 only labels that are in use can be given",
+                    "use a label that the list of labels shows, or add this label on the web once: \
+                     on Tangled 1.0 only labels in use can be added",
                 )
                 .with_action(Action::op(Op::LabelList)),
             )

@@ -264,8 +264,7 @@ impl Tangled {
             format!("'{base}' moved while {tip} was pushed to it"),
         )
         .with_hint(again(Hint::new(
-            "merge again, which looks first whether the change is on the branch, and pushes it if \
-             not",
+            "merge again: the command pushes the change only if the branch lacks it",
         ))))
     }
 
@@ -559,12 +558,13 @@ fn no_clone(located: &Located) -> Error {
     Error::invalid(
         "clone",
         format!(
-            "on Tangled 1.0 you merge by pushing from a clone, and this is no clone of {}",
+            "cannot merge: a merge on Tangled 1.0 is a push from a clone, and this directory is no \
+             clone of {}",
             repository.id
         ),
     )
     .with_hint(
-        Hint::new("merge in a clone that has a remote of it which you can push to")
+        Hint::new("merge in a clone of the repository with a remote that you can push to")
             .with_action(merge(&located.pull.record.uri)),
     )
 }

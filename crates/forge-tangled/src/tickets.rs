@@ -145,8 +145,8 @@ pub(crate) fn unassigned<'a>(
     let none = !tickets.any(|ticket| ticket.value.get(field).is_some());
     none.then(|| {
         Warning::new(format!(
-            "no ticket here has the field '{field}'; that assignees are in it is a guess, so that \
-             somebody may be assigned all the same"
+            "no assignees are shown, but there may be some: no ticket here has the field \
+             '{field}', and its name is a guess"
         ))
         .with_hint(
             "look on the web; if they are in another field, set `dialect.field_assignees` in the \

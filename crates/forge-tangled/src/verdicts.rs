@@ -233,8 +233,8 @@ impl Tangled {
         if !writers.may_write(&viewer.identity.did) {
             let id = &located.repository.id;
             outcome.warnings.push(Warning::new(format!(
-                "this verdict is shown and does not count: those of the owner and the \
-                 collaborators of {id} do"
+                "this verdict is shown but does not count: only verdicts of the owner and the \
+                 collaborators of {id} count"
             )));
         }
         Ok(outcome)

@@ -89,7 +89,7 @@ impl Tangled {
                         None => self.read_back(&did, records).await?.ok_or_else(|| {
                             Error::new(
                                 ErrorKind::Protocol,
-                                "the server says that it has written, and has not",
+                                "the server reported a write that it did not make",
                             )
                         }),
                     };
@@ -314,7 +314,7 @@ pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };
-    let again = "do the same again, which does only what is left";
+    let again = "repeat the command, which then does only what is left";
     let hint = match error.hint().cloned() {
         Some(first) => first.map_text(|text| format!("{text}; then {again}")),
         None => Hint::new(again).with_action(AGAIN),

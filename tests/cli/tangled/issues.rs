@@ -54,7 +54,10 @@ fn closing_pulls_of_issues_need_no_links() {
     let output = t.forge(&t.alice, &list).output().success();
     assert_eq!(output.json(), json!([{field: []}]));
     let said = output.stderr_text();
-    assert!(!said.contains("that mention it are unknown"), "{said}");
+    assert!(
+        !said.contains("that mention this pull request or issue are unknown"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -400,7 +400,7 @@ impl Tangled {
                         existing: Some(uri.clone()),
                     },
                     format!(
-                        "there is an open pull request of this very patch into '{}' already: {uri}",
+                        "an open pull request into '{}' already has the same patch: {uri}",
                         one_line(base)
                     ),
                 )
@@ -545,7 +545,7 @@ pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {
         return Err(
-            Error::invalid("patch", "this changes no file, or is no patch")
+            Error::invalid("patch", "the patch changes no file, or is no patch")
                 .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
         );
     }

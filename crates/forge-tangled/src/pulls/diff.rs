@@ -197,7 +197,8 @@ impl Tangled {
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     let why = patch.fault()?;
     Some(Warning::new(format!(
-        "git may take other changes from {name} than are shown, so it is not merged: the patch {why}"
+        "forge does not merge {name}: git may apply other changes than the ones shown, because the \
+         patch {why}"
     )))
 }
 

@@ -166,8 +166,8 @@ impl Tangled {
                     ),
                 )
                 .with_hint(
-                    "look at the branch, then try again: a file may stand where a directory is to \
-                     be, or the branch moved",
+                    "look at the branch, then try again: a file may be where a directory is \
+                     needed, or the branch moved",
                 ))
             }
         }

@@ -778,7 +778,10 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
         ),
     };
     let (state, how) = match read {
-        Ok(state) => (state, "it is worked out from the status records".to_owned()),
+        Ok(state) => (
+            state,
+            "the state is computed from the status records".to_owned(),
+        ),
         Err(e) => {
             let why = e.message();
             let how = format!("shown as open, because the status records cannot be read: {why}");

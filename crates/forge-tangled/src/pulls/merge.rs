@@ -130,7 +130,7 @@ impl Tangled {
             return Err(Error::precondition(
                 Precondition::Rule,
                 format!(
-                    "cannot merge {}: git may take other changes from it than are shown, because the \
+                    "cannot merge {}: git may apply other changes than the ones shown, because the \
                      patch {why}",
                     pull.record.uri
                 ),
@@ -532,8 +532,8 @@ fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
         Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
     };
     Hint::from(format!(
-        "look at the branch before merging again, because {seen} and nothing was recorded; a merge \
-         looks there first, too, and only records a change that it finds"
+        "look at the branch before you merge again: {seen}, and nothing was recorded; the next \
+         merge looks there first, and only records a change that is there"
     ))
     .with_action(again(&located.pull.record.uri, req))
 }

@@ -59,8 +59,7 @@ impl Tangled {
             of.path
         );
         let by_uri = Hint::from(format!(
-            "name it by its at-uri, which the list of {}s shows, because only the web pages know \
-             numbers",
+            "name the {} by its at-uri, which the list shows: only the web pages know numbers",
             of.title
         ))
         .with_action(Action::op(of.list));

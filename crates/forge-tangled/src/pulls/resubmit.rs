@@ -215,7 +215,7 @@ impl Tangled {
         let latest = self.latest_patch(&located.repository, pull).await;
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
             let warning =
-                Warning::new("the newest round has these very changes; nothing was submitted");
+                Warning::new("nothing was submitted: the newest round has the same changes");
             return self.unchanged_pull(located, warning).await;
         }
         let raw = patch.raw.clone();

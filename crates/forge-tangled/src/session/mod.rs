@@ -256,8 +256,8 @@ impl Session {
         );
         self.not_pinned(
             message,
-            "if the account that it leads to now is yours, log in again; with TANGLED_HANDLE, set \
-             it to the DID of your account",
+            "if the new account is yours, log in again; if TANGLED_HANDLE names the account, set \
+             that variable to the DID of your account",
         )
     }
 
@@ -269,8 +269,8 @@ impl Session {
         );
         self.not_pinned(
             message,
-            "if you moved the account, make an app password there, then log in with it; with \
-             TANGLED_PASSWORD, set that to it",
+            "if you moved the account, make an app password there and log in with it, or set \
+             TANGLED_PASSWORD to it",
         )
     }
 

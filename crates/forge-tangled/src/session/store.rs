@@ -221,7 +221,7 @@ impl Store {
                     dir.display()
                 ),
             )
-            .with_hint("delete the files there, then do the same again")
+            .with_hint("delete the files there, then repeat the command")
             .with_source(e)
         })
     }
