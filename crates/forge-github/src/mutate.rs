@@ -214,14 +214,17 @@ where
     };
     match read_back().await {
         Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
-        Ok(None) => Err(error.with_hint("try again: GitHub shows no sign that it happened")),
+        Ok(None) => Err(error.with_hint("try again: GitHub shows no trace of the write")),
         Err(_) => Err(error),
     }
 }
 
 /// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
-    Warning::new(format!("it happened, although {}", lower(error.message())))
+    Warning::new(format!(
+        "the write succeeded, although {}",
+        lower(error.message())
+    ))
 }
 
 fn lower(message: &str) -> String {

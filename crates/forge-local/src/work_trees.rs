@@ -396,8 +396,8 @@ impl Local {
         let (message, hint) = match tree.is_main {
             true => (
                 format!(
-                    "'{branch}' is checked out in the main work tree of {}, and {} is not that; \
-                     nothing was changed",
+                    "'{branch}' is checked out in the main work tree of {}, but {} is not that \
+                     work tree; nothing was changed",
                     show(&self.repository.common_dir),
                     show(&tree.path)
                 ),
@@ -409,8 +409,8 @@ impl Local {
             ),
             false => (
                 format!(
-                    "'{branch}' is checked out in a linked work tree, and {} is not that; nothing \
-                     was changed",
+                    "'{branch}' is checked out in a linked work tree, but {} is not that work \
+                     tree; nothing was changed",
                     show(&tree.path)
                 ),
                 Hint::new(

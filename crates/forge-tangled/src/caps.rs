@@ -52,7 +52,7 @@ const NO_DRAFTS: Support = Support::No {
 const NO_VERDICTS: Support = Support::No {
     why: "tangled has no approvals and no requests for changes",
     instead: hint!(
-        "write a comment, or set `hosts.tangled.org.verdict_comments`: forge then writes verdicts \
+        "write a comment, or set `hosts.tangled.org.verdict_comments`; forge then writes verdicts \
          as comments, and reads them back",
         Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))])
     ),

@@ -65,7 +65,7 @@ pub(crate) fn another_round(uri: &str) -> Hint {
 
 /// For a merge that was made and not recorded; `merge` is the same one.
 pub(crate) fn record_merge(merge: Action) -> Hint {
-    Hint::new("merge again: forge finds the change on the branch, and only writes the record")
+    Hint::new("merge again; forge then finds the change on the branch, and only writes the record")
         .with_action(merge)
 }
 

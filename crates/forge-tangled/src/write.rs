@@ -339,7 +339,7 @@ pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
 }
 
 fn read_again() -> Hint {
-    Hint::new("read it again, then make the change on what is there now")
+    Hint::new("read the current version, then repeat the change")
 }
 
 fn cids(answer: &Value, count: usize) -> Option<Vec<String>> {

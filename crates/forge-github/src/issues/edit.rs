@@ -557,7 +557,7 @@ impl RunningEdit<'_> {
         }
         self.done = done.iter().map(|p| p.title.clone()).collect();
         self.lost = self.lost.take().map(|error| match done.is_empty() {
-            true => error.with_hint("try again: GitHub shows no sign that it happened"),
+            true => error.with_hint("try again: GitHub shows no trace of the write"),
             false => error,
         });
     }

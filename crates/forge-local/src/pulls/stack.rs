@@ -84,7 +84,7 @@ impl Local {
         let (unmet, why, hint) = match below.snapshot.state {
             PrState::Open => (
                 Precondition::Stacked,
-                format!("#{number} is on top of #{lower}, which is open and is merged first"),
+                format!("cannot merge #{number}: it builds on #{lower}, which is open"),
                 Hint::from(format!("merge #{lower} first")).with_action(
                     Action::op(Op::PrMerge)
                         .on(lower)

@@ -67,7 +67,7 @@ pub(crate) async fn confirm(
         if let Some(state) = &call.params.request_state {
             call.server.seals().open(&bind, state).map_err(|e| {
                 e.with_hint(format!(
-                    "make the call again without it; the user is asked anew: {}",
+                    "repeat the call without the confirmation; the user is asked again: {}",
                     ask.question
                 ))
             })?;

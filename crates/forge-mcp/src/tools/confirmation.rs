@@ -210,7 +210,7 @@ pub(super) fn changed(expected: String, actual: String, message: String) -> Erro
         actual,
     };
     Error::new(kind, message).with_hint(Hint::fixed(
-        "look at it, then make the call again: the user is asked anew",
+        "look at the change, then repeat the call: the user is asked again",
         Action::op(Op::PrView),
     ))
 }

@@ -436,7 +436,7 @@ pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result
         ),
     )
     .with_hint(Hint::fixed(
-        "if it is to be merged, reopen it first",
+        "to merge it, reopen it first",
         Action::op(Op::PrReopen),
     )))
 }

@@ -294,7 +294,11 @@ async fn ticket_lifecycle_works_with_either_audience() {
             .unwrap();
         assert_eq!(said.value.author.login, "bob.test");
         let subject = &said.warnings[1].message;
-        assert!(subject.contains("names its ticket"), "{:?}", said.warnings);
+        assert!(
+            subject.contains("names the ticket of the pull request"),
+            "{:?}",
+            said.warnings
+        );
         let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));

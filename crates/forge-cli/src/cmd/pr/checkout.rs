@@ -81,7 +81,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
                 "round",
                 format!("{} follows its branch and has no rounds", pull.id),
             )
-            .with_hint("leave the round out: the head is checked out"));
+            .with_hint("check out without a round, which gives the head"));
         }
         (Some(_), None) => in_this_repository(ctx, &pull).await?,
         (Some(head_ref), Some(remote)) => {

@@ -245,7 +245,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     if head.owner.is_none() && head.branch == base {
         let message = format!("head and base are both '{branch}'");
         return Err(Error::invalid("head", message)
-            .with_hint("commit on a branch of its own, or choose another base with --base"));
+            .with_hint("commit on a new branch, or choose another base with --base"));
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
@@ -263,7 +263,8 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
         existing: Some(twin.url.clone()),
     };
     let edit = Action::op(Op::PrEdit).on(&twin.id.key);
-    Err(Error::new(kind, message).with_hint(Hint::new("change that one").with_action(edit)))
+    Err(Error::new(kind, message)
+        .with_hint(Hint::new("edit the open pull request instead").with_action(edit)))
 }
 
 /// Creates the fork and a remote for it; returns the remote's name.
@@ -276,7 +277,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
         let message = format!("{name} was created, but no remote has its address");
         return Err(Error::invalid("push", message)
-            .with_hint("add it with `git remote add`, push to it, and try again"));
+            .with_hint("add the fork with `git remote add`, push to the fork, and try again"));
     };
     let owner = fork.owner_and_name().map_or("", |(owner, _)| owner);
     let remote = match config.remote("fork") {
