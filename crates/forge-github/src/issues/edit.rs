@@ -78,7 +78,8 @@ struct RunningEdit<'a> {
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
     lost: Option<Error>,
-    /// Refused values, by their index in the plan: their cached ids may be outdated.
+    /// Values that GitHub refused, by index in the plan. Their cached ids may be outdated, so fresh
+    /// ids are tried.
     stale: Vec<(usize, Error)>,
     /// Values that are sent once more, by their index in the plan.
     resent: Vec<usize>,

@@ -102,7 +102,7 @@ struct Log {
     commits: Vec<Made>,
     /// True if the log goes back as far as requested.
     whole: bool,
-    /// So many of them could not be read, and are not among the commits.
+    /// Number of commits that could not be read; `commits` lacks them.
     unread: usize,
 }
 

@@ -185,8 +185,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// Returns the owner of a possible fork; `None` if no fork is possible, or the owner already has a
-/// target.
+/// Returns the viewer's login if the viewer can fork and no push target is theirs.
 async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -222,7 +221,8 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarge
     Ok(found)
 }
 
-/// Names a branch of the repository `place` as a pull request in `base` names it.
+/// Returns the head reference of `branch` in `place`, qualified by owner and name where `place`
+/// differs from `base`.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
