@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Returns true if a service that a stranger named is contacted at public addresses alone. This
-    /// machine is allowed by its own names, and by no other that leads to it.
+    /// Returns true if a service named by a stranger is contacted only at public addresses.
+    /// Loopback is allowed only under its own names, such as `localhost`.
     fn is_public_only(&self, url: &str) -> bool {
         match self.settings.reach {
             Reach::Public => true,

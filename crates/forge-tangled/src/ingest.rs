@@ -73,8 +73,8 @@ impl Tangled {
         self.word_of(put_for, seen, record).await
     }
 
-    /// Waits for a record that a command found already as requested: a stored record need not be
-    /// shown. Such a command writes nothing, so the record is not written once more either.
+    /// Waits for a record that already was as requested, because a stored record may not be shown
+    /// yet. The command wrote nothing, so the record is not written again either.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
         self.word_of(None, seen, record).await.ingestion
     }

@@ -1,4 +1,4 @@
-//! Where a record is now: in its account, in the index, and why not.
+//! Reports whether the account and the index have a record, and why the index does not.
 
 use std::time::{Duration, Instant};
 
@@ -55,14 +55,14 @@ pub enum IndexShows {
         /// Which index.
         host: String,
     },
-    /// Another version of it.
+    /// Another version of the record.
     Another {
         /// Which index.
         host: String,
         /// The CID of that version.
         cid: String,
     },
-    /// Nothing of it.
+    /// No version of the record.
     Nothing {
         /// Which index.
         host: String,
@@ -403,7 +403,7 @@ enum Known {
     No(&'static str),
 }
 
-/// Which of an index's moods explains what it shows, and what to do then.
+/// Returns the result of an index, its explanation, and a hint.
 fn explained(
     look: Look,
     host: &str,

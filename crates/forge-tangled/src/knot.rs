@@ -43,7 +43,7 @@ impl Answer for Branch {
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const BRANCH_PAGES_MOST: usize = 100;
-/// Where there are as many, there may be more.
+/// Maximum number of branches that are read; a list of this length may be incomplete.
 pub(crate) const BRANCHES_MOST: usize = BRANCH_PAGE * BRANCH_PAGES_MOST;
 
 #[derive(Debug, Deserialize)]

@@ -28,7 +28,7 @@ use crate::{
 /// The most definitions of a repository that are read, of those that its record names first: its owner
 /// chooses how many, and at whose servers.
 const MAX_DEFINITIONS: usize = 500;
-/// The longest name of a label, in bytes. It is shown with each value of the label.
+/// Maximum length of a label name, in bytes. The name is shown with each value of the label.
 const MAX_NAME: usize = 1_000;
 
 /// The colour of a label whose definition has none.
@@ -112,7 +112,7 @@ pub(crate) struct Labelled {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
-    /// None: it is there or not. Written as the word `null`.
+    /// No value: the label is only present or absent. Written as the word `null`.
     Null,
     Boolean,
     Integer,
@@ -548,7 +548,7 @@ impl Change {
         self
     }
 
-    /// Both of them.
+    /// Combines both sets.
     pub fn and(mut self, other: Self) -> Self {
         self.add.extend(other.add);
         self.remove.extend(other.remove);
@@ -578,7 +578,7 @@ impl Change {
 }
 
 impl Tangled {
-    /// The definitions that a repository subscribes to. One that was deleted is none.
+    /// Returns the definitions to which a repository subscribes, without deleted ones.
     pub(crate) async fn definitions(&self, repository: &Repository) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
@@ -728,8 +728,8 @@ impl Tangled {
         Before::of(&all, subject, &writers, self.fields())
     }
 
-    /// The operations on `subject`, which is by `author`, also those that the index may not have
-    /// yet. Where nobody answers there are none: our clock decides then what is later.
+    /// Returns the operations on `subject` by `author`, including those that the index may lack.
+    /// Without an answer the list is empty, and the local clock decides which operation is later.
     pub(crate) async fn label_ops_now(
         &self,
         repository: &Repository,

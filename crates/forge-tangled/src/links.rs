@@ -87,12 +87,12 @@ impl Ticket {
     }
 }
 
-/// Where title and body are, in all but tickets of 1.0.
+/// Returns the fields of title and body, except for tickets of 1.0.
 fn texts(fields: &ShFields) -> [&str; 2] {
     [&fields.title, &fields.body]
 }
 
-/// Where they are in those.
+/// Returns the fields of title and body of tickets of 1.0.
 fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }

@@ -1,4 +1,4 @@
-//! Where a service of tangled's world is: scheme, host and port, and nothing else.
+//! The origin of a tangled service: scheme, host and port.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use url::{Host, Url};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(String);
 
-/// Which addresses that a stranger's document names may be contacted.
+/// The addresses that may be contacted if a stranger's document names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Public names over HTTPS alone: no address literals, no `localhost`.

@@ -277,7 +277,7 @@ fn mails(text: &[u8]) -> Vec<Mail> {
         .collect()
 }
 
-/// Where mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
+/// Returns the offsets at which mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
 fn mail_starts(raw: &[u8]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;

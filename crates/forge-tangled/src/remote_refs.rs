@@ -1,7 +1,7 @@
 //! The branches of a repository as git itself tells them.
 //!
-//! Which query of a knot names the branches of a repository of Tangled 1.0 was not seen. That a
-//! knot serves its repositories over git's smart HTTP was.
+//! The query of a knot for the branches of a Tangled 1.0 repository is not known. Knots do serve
+//! repositories over git's smart HTTP.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 

@@ -1,5 +1,4 @@
-//! Which repository a name means: its owner, its record, its DID, its knot, and which protocol it
-//! speaks.
+//! Resolves the name of a repository to owner, record, DID, knot and protocol version.
 
 use forge_core::{
     Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, suggest, text::one_line,
@@ -146,7 +145,7 @@ impl Repository {
         told.filter(|_| !self.confirmed.initialized()).cloned()
     }
 
-    /// Where it is: the knot of its own identity once that is known, else of its record.
+    /// Returns the knot: that of the repository's identity if known, otherwise that of its record.
     pub fn knot(&self) -> &Origin {
         self.moved_to.get().unwrap_or(&self.recorded_knot)
     }
@@ -353,7 +352,7 @@ impl Tangled {
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
 
-    /// As [`Self::owner_confirmed`], of a declaration that nothing confirmed when it was found.
+    /// Checks a declaration that was unconfirmed when found, as [`Self::owner_confirmed`] does.
     async fn declaration_confirmed(&self, repository: &Repository) -> Result<()> {
         let (owner, did) = (&repository.owner, repository.target());
         let doubt = self.doubt_of_declaration(owner, did, repository.knot());

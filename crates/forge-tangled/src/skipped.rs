@@ -6,8 +6,8 @@ use forge_core::{Warning, text::one_line};
 
 use crate::records::Record;
 
-/// So many are named one by one. Anybody can write records about a pull request: a flood of broken
-/// ones must not bury what is right.
+/// Maximum number of skipped records that are named. Anybody can write records about a pull
+/// request, and a flood of malformed ones must not hide the others.
 const NAMED: usize = 50;
 
 /// Records that were passed over, and why.

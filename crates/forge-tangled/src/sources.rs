@@ -77,7 +77,7 @@ pub(crate) struct Kind {
     /// The query of the index.
     pub query: String,
     pub collection: String,
-    /// Where the record names what it is about: the keys on the way.
+    /// Path of the field that names the subject, as keys.
     pub path: Vec<String>,
     /// Records that said the same before there were these. An index hands them out with the others.
     pub older: Vec<Older>,
@@ -439,9 +439,9 @@ impl Tangled {
         .with_hint("try again later: what the others wrote may be missing")
     }
 
-    /// The accounts that have a record which links to `subject`: a hundred a page, however many
-    /// records each has (Constellation's `getBacklinkDids`). Where a later page fails, those before
-    /// it.
+    /// Returns the accounts with a record that links to `subject`, a hundred on each page
+    /// (Constellation's `getBacklinkDids`). If a later page fails, returns the accounts of the
+    /// earlier pages.
     async fn linking_accounts(
         &self,
         subject: &str,
@@ -775,8 +775,8 @@ impl Tangled {
         found.await.clone()
     }
 
-    /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
-    /// records; what is in one was not seen).
+    /// In 1.0 the record key of a collaborator is their DID, according to the project's description
+    /// of its records; the content of such a record was not observed.
     async fn collaborators_of_account(&self, repository: &Repository) -> Pushers {
         let read = async {
             let (knot, did) = self.account(repository).await?;

@@ -156,9 +156,9 @@ impl Tangled {
         Ok((step.into_iter().collect(), warnings))
     }
 
-    /// Writes a comment on the current version of a ticket; the knot takes no other. `since` is
-    /// what it must be later than. What a comment on a pull request is about is a guess, which comes
-    /// with it.
+    /// Writes a comment on the current version of a ticket, because the knot accepts no other
+    /// version. The comment must be later than `since`. The subject of a comment on a pull request
+    /// is a guess, which is returned as a warning.
     async fn put_comment(
         &self,
         repository: &Repository,

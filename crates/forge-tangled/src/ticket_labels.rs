@@ -21,7 +21,7 @@ use crate::{
     tickets,
 };
 
-/// Which label one on a ticket is.
+/// Identity of a label on a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Carried {
     key: String,
@@ -43,7 +43,7 @@ impl Carried {
         })
     }
 
-    /// Its name; with its value as labels of 2026 are shown.
+    /// Returns the name, and the value if there is one, in the form of labels of 2026.
     fn name(&self) -> String {
         self.with_value(self.key.rsplit('/').next().unwrap_or_default())
     }
@@ -81,8 +81,7 @@ pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }
 
-/// Sets all labels; a ticket without any has no list of them. One that it has already stays as it
-/// is.
+/// Sets all labels; without labels, removes the list. Existing labels stay unchanged.
 pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     let old = carried(map, names);
     let labels = labels.into_iter().map(|label| {

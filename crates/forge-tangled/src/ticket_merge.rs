@@ -189,8 +189,8 @@ impl Tangled {
         .with_hint(look_again(&was.record.uri)))
     }
 
-    /// Puts `tip` on the target branch, unless that has moved. Whether it is there is decided by
-    /// the branch, not by what the push said.
+    /// Pushes `tip` to the target branch, unless the branch has moved. The branch itself, not the
+    /// output of the push, decides whether the push succeeded.
     async fn push(
         &self,
         git: &Git,
@@ -220,8 +220,7 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // Another account may have pushed on top of it since, or the knot's answer may be
-            // outdated.
+            // Another account may have pushed later commits, or the knot's answer may be outdated.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {
@@ -355,7 +354,7 @@ impl Tangled {
         let ticket = &located.pull.record;
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
-                // Somebody who closed it meanwhile is not overruled.
+                // A pull request that another account closed in the meantime stays closed.
                 if tickets::state_in(map.get(field), names).0 == PrState::Open {
                     map.insert(field.to_owned(), json!(word));
                 }

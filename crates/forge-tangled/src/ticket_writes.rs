@@ -548,8 +548,8 @@ impl Tangled {
         }
     }
 
-    /// Erases a ticket whose patch was refused, where it is new. That needs the right to push, so
-    /// it may stay.
+    /// Deletes a new ticket whose patch was refused. Deletion needs the right to push, so the
+    /// ticket may stay.
     async fn take_back(
         &self,
         repository: &Repository,

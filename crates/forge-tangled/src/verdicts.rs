@@ -1,9 +1,9 @@
 //! Verdicts, which tangled has not: comments whose first line says one, where the configuration
 //! allows it.
 //!
-//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that it is
-//! clear to everybody what was looked at, and the record names the round as well: a line that does
-//! not fit the pull request is a text like any other.
+//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that every
+//! reader knows what was reviewed. The record names the round as well; a line that does not match
+//! the pull request is ordinary text.
 
 use std::borrow::Cow;
 

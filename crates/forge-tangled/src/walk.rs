@@ -26,7 +26,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Reads a row; `what` is what it should be: `pull request`.
+    /// Parses a row. `what` names the expected kind: `pull request`.
     pub fn parse(row: Value, what: &str, fields: &IndexFields) -> Result<Self> {
         let uri = row.get("uri").and_then(Value::as_str).unwrap_or("a row");
         let uri = one_line(uri).into_owned();
@@ -51,7 +51,7 @@ impl Item {
     }
 }
 
-/// Which field keeps a row from being one: those that `listPulls` promises.
+/// Returns the name of a field that `listPulls` promises and the row lacks.
 fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
     let promised = [
         ("uri", "text"),
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
         }
         self.at.size = size;
         let got = page.items.len();
-        // Of one broken row among others the caller tells.
+        // The caller reports a single malformed row.
         let mut rows = page.items.iter();
         let first = rows.next().and_then(|row| not_a_row(row, self.fields));
         if let Some(why) = first
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Where the next row is; `None` at the end.
+    /// Returns the position of the next row, or `None` at the end.
     pub fn position(&self) -> Option<Position> {
         if !self.page.is_empty() {
             return Some(self.at.clone());

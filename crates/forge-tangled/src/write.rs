@@ -38,8 +38,8 @@ pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A record that our lexicon allows. One whose names were configured is not described by it, and
-/// passes.
+/// Returns the record if its lexicon allows it. A record with configured names passes, because no
+/// lexicon describes it.
 ///
 /// # Errors
 /// `invalid_input` with what is wrong.
@@ -201,7 +201,7 @@ impl Tangled {
         Ok(cid.unwrap_or_default().to_owned())
     }
 
-    /// Deletes one of the viewer's records. One that is gone already is as good.
+    /// Deletes one of the viewer's records. A missing record counts as deleted.
     pub(crate) async fn delete_record(&self, _: Undeclared, uri: &AtUri) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did != uri.authority {

@@ -113,7 +113,7 @@ impl Xrpc {
         self
     }
 
-    /// The same service, for a comparison of commits.
+    /// Returns the same service with the limits of a comparison of commits.
     pub fn for_comparison(mut self) -> Self {
         self.max_body = Some(MAX_COMPARISON);
         self

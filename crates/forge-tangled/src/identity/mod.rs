@@ -39,7 +39,7 @@ const FAILED_FOR: Duration = Duration::from_secs(60);
 pub struct Identity {
     /// Its DID.
     pub did: String,
-    /// Its handle, where the handle and the document name each other.
+    /// The handle, if the handle and the document name each other.
     pub handle: Option<String>,
     /// Its document.
     pub document: Document,
@@ -137,7 +137,7 @@ impl Identities {
         found.await.cloned()
     }
 
-    /// The document of an account. Its handle is not looked at.
+    /// Returns the document of an account, without a check of the handle.
     async fn document_of(&self, did: &str) -> Result<Document> {
         check_did(did)?;
         let cell = self.documents.cell(did);

@@ -47,7 +47,7 @@ const MAX_ELSEWHERE: usize = 50;
 struct Node {
     issue: Stored,
     comments: u64,
-    /// Its repository and its state, where that is another repository.
+    /// The repository and the state of an issue in another repository.
     elsewhere: Option<(Arc<Repository>, PrState)>,
 }
 
@@ -207,8 +207,8 @@ impl Graph {
 }
 
 impl Tangled {
-    /// Reads the issues of a repository, and what those who may push say about their labels and
-    /// states. What cannot be read is a warning, and marks the relations as truncated.
+    /// Reads the issues of a repository, with labels and states set by accounts that may push.
+    /// Unreadable parts give a warning, and mark the relations as truncated.
     pub(super) async fn issue_graph(&self, repository: &Arc<Repository>) -> Graph {
         let names = &self.settings.dialects;
         let writers = self.writers(repository).await;

@@ -196,7 +196,7 @@ impl Tangled {
         };
         let (_, words) = changed.entry(suffix).or_insert((kind, Vec::new()));
         let name = match definition {
-            // Nobody reads beyond the most that are named.
+            // More names than the maximum are left out.
             _ if words.len() >= MAX_NAMED => String::new(),
             Some(d) if d.is_assignee() && counts => {
                 format!("@{}", self.actor(&operand.value).await.login)

@@ -85,7 +85,7 @@ impl Tangled {
         );
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
-            // Nobody of that name has written anything.
+            // An account that does not exist has written nothing.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };

@@ -1,5 +1,5 @@
-//! A Lexicon document, as far as records need it. What is not understood is refused, so that no
-//! rule of a document is passed over in silence.
+//! A Lexicon document, as far as records need it. Unknown rules are refused, because a skipped rule
+//! would weaken the check.
 
 use std::collections::BTreeMap;
 

@@ -78,7 +78,8 @@ impl Tangled {
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
                 let patch = given(patch)?;
-                // Nobody else looks: the knot is not asked for the changes.
+                // The knot does not compute these changes, so it does not check the base branch
+                // either.
                 let tip = self.branch(&repository, &base).await?;
                 let tip = tip.ok_or_else(|| no_branch("base", &repository, &base))?;
                 (patch, None, Some(tip.hash))
@@ -255,7 +256,7 @@ impl Tangled {
             ..Beside::default()
         };
         if let Some(labels) = written.labels {
-            // Where the pull request is not shown, its labels cannot be.
+            // The index can show the labels only if it shows the pull request.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
@@ -426,7 +427,7 @@ impl Tangled {
             Some(Content::Blob(_)) if pull.title == title => {
                 match self.latest_patch(repository, pull).await {
                     Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
-                    // Nothing proves that the two are the same.
+                    // Without this answer, nothing proves that both patches have the same changes.
                     Err(_) => false,
                 }
             }

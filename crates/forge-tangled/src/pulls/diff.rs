@@ -122,7 +122,7 @@ impl Tangled {
         };
         match on_top {
             Ok(diff) => Ok(diff),
-            // Where the lower one is merged, a younger round is on the base branch.
+            // If the lower pull request is merged, a newer round starts from the base branch.
             Err(e) => {
                 let from_base = self.one_diff_from(repository, &base, patch).await;
                 from_base.map_err(|_| e)

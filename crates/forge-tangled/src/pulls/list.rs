@@ -126,7 +126,7 @@ impl Tangled {
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
         let claimed = self.claimed_repository(repo).await?;
-        // Its knot says whose it is while the list is read; no row is given out before that.
+        // The knot confirms the owner while the list is read; rows are returned only after that.
         let (confirmed, page) = future::join(
             self.confirm_owner(&claimed),
             self.page_of(&claimed, query, req),
@@ -165,7 +165,7 @@ impl Tangled {
                 search,
                 touches,
             },
-            // Nobody of that name has written anything.
+            // An account that does not exist has written nothing.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
@@ -304,7 +304,7 @@ impl Tangled {
                     *login = self.identities.name_of(&did).await;
                     people.insert(did, login.clone());
                 }
-                // Nobody of that name has written anything.
+                // An account that does not exist has written nothing.
                 Err(e) if nobody(&e) => {}
                 Err(e) => return Err(e),
             }

@@ -1,7 +1,7 @@
 //! The rows of a list that was made without the index.
 //!
-//! Such a list is read as a whole, from all accounts. Its pages are cut here, and the list is
-//! cached for a while, so that the next page sends no request.
+//! Such a list is read as a whole, from all accounts. This module cuts the pages and caches the
+//! list for a while, so that the next page sends no request.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result, Timestamp};
 
-/// How long a list is kept. What is written meanwhile is not on its later pages.
+/// Lifetime of a cached list. Later pages lack the records that were written in the meantime.
 const KEPT: Duration = Duration::from_secs(120);
 const PREFIX: &str = "rest|";
 
@@ -20,7 +20,7 @@ pub(crate) trait Placed {
     fn place(&self) -> Place;
 }
 
-/// Where a page ends: the place of its last row. It means the same when the list is read again.
+/// Position of the last row of a page, valid also after the list is read again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub created_at: Timestamp,

@@ -1,4 +1,4 @@
-//! Another round of a pull request.
+//! Submits another round of a pull request.
 
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
@@ -28,7 +28,7 @@ use crate::{
     write,
 };
 
-/// Where the changes can be taken from, too.
+/// Hint: other sources of the changes.
 static ELSEWHERE: Hint = Hint::fixed(
     "pass the changes as a patch, or name a branch of your clone that has them",
     AS_PATCH,

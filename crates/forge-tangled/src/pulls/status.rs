@@ -369,7 +369,7 @@ mod tests {
             record("author", "a", "open", at("2026-06-01T00:00:00Z")),
         ];
         assert_eq!(decide(records), closed("author"));
-        // A word that nobody knows, and a record about something else, change nothing.
+        // An unknown status, and a record about another subject, change nothing.
         let mut other = record("owner", "o", "merged", at("2026-09-01T00:00:00Z"));
         other.value["pull"] = json!("at://did:plc:author/sh.tangled.repo.pull/other");
         let records = vec![

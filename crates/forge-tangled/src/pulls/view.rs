@@ -479,7 +479,7 @@ impl Tangled {
         }
     }
 
-    /// The patch of a round. It never changes, and is read once.
+    /// Returns the patch of a round, which never changes and is read once.
     pub(crate) async fn patch_of(
         &self,
         repository: &Repository,

@@ -21,8 +21,8 @@ pub(crate) struct Tokens {
     pub refresh: Secret,
 }
 
-/// A file of a session. What was not written from the start may be missing. A session that has ended
-/// has empty tokens: its file still pins the account and the server of the password.
+/// The file of a session. Fields of later versions are optional. The file of an ended session has
+/// empty tokens, and still pins the account and the server of the password.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     did: String,
@@ -30,7 +30,7 @@ struct Stored {
     refresh: String,
     /// The name that it was opened for, as the account is called in the store of accounts.
     account: Option<String>,
-    /// The origin of the server that opened it. Its tokens are shown to no other.
+    /// The origin of the server that opened the session. Only this server gets the tokens.
     server: Option<String>,
     /// The password that opened it.
     opened_by: Option<Fingerprint>,
@@ -77,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// Where sessions are kept; without a directory, nowhere.
+/// The store of sessions; without a directory, sessions are not stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     dir: Option<PathBuf>,
