@@ -22,7 +22,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Fields with nothing in them that has a name.
+    /// Returns fields without named subfields.
     pub fn each<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
@@ -33,7 +33,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// An answer; or why it is none, with the path of the field.
+/// Parses an answer, or returns the reason of the failure with the path of the field.
 pub(crate) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
         "." => e.inner().to_string(),

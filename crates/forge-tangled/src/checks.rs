@@ -184,7 +184,7 @@ impl Tangled {
         }
     }
 
-    /// The service that runs the repository's pipelines; `None` where none was chosen.
+    /// Returns the spindle of the repository, or `None` if the owner has chosen none.
     pub(crate) fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
         let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());

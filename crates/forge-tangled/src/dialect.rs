@@ -101,7 +101,7 @@ impl Dialect {
         }
     }
 
-    /// Every name with its key behind `prefix`.
+    /// Returns every name, with its key after `prefix`.
     fn entries(&mut self, prefix: &str) -> Entries<'_> {
         let [open, closed, merged] = &mut self.states;
         let [issue_open, issue_closed] = &mut self.issue_states;

@@ -25,7 +25,7 @@ const HANDLE: &str = "handle";
 const DOCUMENT: &str = "identity document";
 const RECORDS: &str = "PDS com.atproto.repo.listRecords";
 const REPOSITORY: &str = "repository";
-/// A service that has not answered by then is unreachable.
+/// Timeout after which a service counts as unreachable.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// More fields of an answer of another form are not named.
 const MAX_NAMED: usize = 20;

@@ -19,7 +19,7 @@ const SPENT: &str = "spent";
 /// it that is so; without, the account may be elsewhere.
 const NO_RECORD: &str = "Could not locate record";
 
-/// The name that the server gave a failure, such as `InvalidSwap`.
+/// Returns the server's name of a failure, such as `InvalidSwap`.
 pub(crate) fn name(error: &Error) -> Option<&str> {
     let (_, name) = error.context().iter().find(|(key, _)| *key == NAME)?;
     Some(name)

@@ -1,4 +1,4 @@
-//! Finds out who can see a written record, as this backend promises to report.
+//! Determines who can see a written record.
 
 use std::time::{Duration, Instant};
 
@@ -215,7 +215,7 @@ impl Tangled {
         }
     }
 
-    /// The reason for which the index drops a record, if one can be proved in a short time.
+    /// Returns the reason why the index drops a record, if a short check proves one.
     pub(crate) async fn why_dropped(&self, record: &Record) -> Option<String> {
         tokio::time::timeout(PROOF_MAX, self.proof(record))
             .await
@@ -257,7 +257,7 @@ impl Tangled {
             if left.is_zero() {
                 return last;
             }
-            // A look that hangs must not outlast the wait.
+            // A request that hangs must not exceed the wait.
             match tokio::time::timeout(left, self.look(seen, uri, cid)).await {
                 Ok(Look::Shown) => return Look::Shown,
                 Ok(look) => last = look,

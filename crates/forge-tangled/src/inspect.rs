@@ -52,24 +52,24 @@ pub struct IngestionReport {
 pub enum IndexShows {
     /// The current version of the record.
     This {
-        /// Which index.
+        /// Host of the index.
         host: String,
     },
     /// Another version of the record.
     Another {
-        /// Which index.
+        /// Host of the index.
         host: String,
         /// The CID of that version.
         cid: String,
     },
     /// No version of the record.
     Nothing {
-        /// Which index.
+        /// Host of the index.
         host: String,
     },
     /// The index does not answer.
     NoAnswer {
-        /// Which index.
+        /// Host of the index.
         host: String,
         /// How it failed.
         why: String,
@@ -122,8 +122,8 @@ impl Tangled {
         })
     }
 
-    /// The verdict on a pull request whose record has just been read from its account: one look at
-    /// the index, and a proof where it does not show the record.
+    /// Returns the verdict on a pull request whose record was just read from its account: queries
+    /// the index once, and searches a proof if the index does not show the record.
     pub(crate) async fn ingestion_of_pull(&self, pull: &Pull) -> RecordIngestion {
         let found = self
             .index_verdict(&pull.record, &pull.uri, Known::Yes)
@@ -372,7 +372,7 @@ impl Tangled {
         Some(Seen::About(kind, subject))
     }
 
-    /// How long ago a record was written.
+    /// Returns the time since a record was written.
     fn age(&self, record: &Record, uri: &AtUri) -> Option<Duration> {
         let written = record
             .created_at(&self.fields().created_at)

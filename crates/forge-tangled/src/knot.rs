@@ -266,7 +266,8 @@ impl Tangled {
         Ok(Checked::Conflicts(files))
     }
 
-    /// A procedure of the knot in the viewer's name, once it is confirmed whose the repository is.
+    /// Calls a procedure of the knot for the viewer, after the owner of the repository is
+    /// confirmed.
     pub(crate) async fn knot_call(
         &self,
         repository: &Repository,

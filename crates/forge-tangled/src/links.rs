@@ -119,7 +119,7 @@ pub(crate) fn references<'a>(
 /// The repository in which a text stands.
 struct Home {
     id: RepoId,
-    /// Everything that it is called in an address.
+    /// All names of the subject in addresses.
     names: BTreeSet<String>,
     hosts: Hosts,
 }

@@ -70,7 +70,7 @@ impl Origin {
         })
     }
 
-    /// As [`Self::found`]; else why not.
+    /// Parses an origin as [`Self::found`] does, or returns the reason of the refusal.
     pub(crate) fn allowed(text: &str, reach: Reach) -> Result<Self, &'static str> {
         let url = Url::parse(text).map_err(|_| "it is no address")?;
         let here = is_here(&url);

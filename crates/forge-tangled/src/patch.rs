@@ -204,7 +204,7 @@ impl Patch {
         self.raw.len() + mails.sum::<usize>()
     }
 
-    /// The head commit, where the patch names one.
+    /// Returns the head commit, if the patch names one.
     pub fn head(&self) -> Option<&str> {
         self.mails.last().map(|m| m.oid.as_str())
     }
@@ -231,7 +231,7 @@ impl Patch {
     }
 }
 
-/// The author, and those whom trailers of the message name.
+/// Returns the author, and the people in the trailers of the message.
 fn authors(mail: &Mail) -> Vec<Signature> {
     let trailers = mail.body.lines().filter_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -518,8 +518,8 @@ fn diff_start(body: &[u8]) -> usize {
     found.map_or(body.len(), |at| at + 1)
 }
 
-/// The diff without the mail's signature: `-- ` and git's version. Within a hunk the same line is a
-/// removed `- `.
+/// Returns the diff without the mail's signature: `-- ` and git's version. In a hunk, `-- ` is a
+/// removed line `- `.
 fn without_signature(diff: &[u8]) -> &[u8] {
     let mut reader = LineReader::default();
     let mut at = 0;
@@ -604,7 +604,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
                 false
             }
             DiffLine::Header(key @ (HeaderKey::OldName | HeaderKey::NewName), name) => {
-                // `git am` takes the first directory off, so other prefixes name another file.
+                // `git am` strips the first directory, so other prefixes name another file.
                 let prefix = if key == HeaderKey::OldName {
                     "a/"
                 } else {
@@ -627,7 +627,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     Some(changes)
 }
 
-/// Returns true if a line of a header changes something by itself.
+/// Returns true if a header line is a change even without a hunk.
 fn changes_by_itself(key: HeaderKey) -> bool {
     matches!(
         key,
@@ -642,7 +642,7 @@ fn changes_by_itself(key: HeaderKey) -> bool {
     )
 }
 
-/// The path of a `diff --git` line, or its names as they stand.
+/// Returns the path of a `diff --git` line, or both names unchanged.
 fn named(names: &[u8]) -> String {
     diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }

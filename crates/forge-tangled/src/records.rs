@@ -82,7 +82,7 @@ impl Record {
         self.value.get(field)?.as_str()
     }
 
-    /// The text at the end of a path of keys.
+    /// Returns the text at a path of keys.
     pub fn text_at(&self, path: &[&str]) -> Option<&str> {
         let mut at = &self.value;
         for name in path {
@@ -147,7 +147,7 @@ pub(crate) async fn find(
     }
 }
 
-/// The record of an at-uri, from the server of its account.
+/// Reads the record of an at-uri from the server of its account.
 pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
     get(xrpc, &uri.authority, &uri.collection, &uri.rkey).await
 }
@@ -349,8 +349,8 @@ impl NewRecord {
         format!("at://{did}/{}/{}", self.collection, self.rkey)
     }
 
-    /// The record as it is in the account `did`, once it was created; `cids` as the server named
-    /// them, this one's first.
+    /// Returns the record as stored in the account `did`. `cids` are the CIDs from the server's
+    /// answer, beginning with that of this record.
     pub fn written(self, did: &str, cids: Vec<String>) -> Record {
         Record {
             uri: self.uri(did),

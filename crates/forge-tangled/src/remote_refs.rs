@@ -79,7 +79,7 @@ impl Refs {
         self.branch(self.default.as_deref()?)
     }
 
-    /// All of them, by name.
+    /// Returns all branches, by name.
     pub fn all(self) -> Vec<model::Branch> {
         let branches = self.branches.into_iter();
         branches
@@ -179,8 +179,8 @@ fn at_nobodys(url: &str) -> Git {
         .with_env("GIT_ASKPASS", "")
 }
 
-/// The user's own global configuration of git, which is not found without HOME; `None` where
-/// `GIT_CONFIG_GLOBAL` names one, or there is none.
+/// Returns the path of the user's global git configuration, which git cannot find without HOME.
+/// `None` if `GIT_CONFIG_GLOBAL` is set, or if there is no such file.
 fn global_settings() -> Option<PathBuf> {
     if std::env::var_os("GIT_CONFIG_GLOBAL").is_some() {
         return None;

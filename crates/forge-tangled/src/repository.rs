@@ -42,7 +42,7 @@ pub(crate) struct Repository {
     recorded_knot: Origin,
     /// Filled where its own identity names another knot.
     moved_to: OnceCell<Origin>,
-    /// Why it need not be the owner's, where nobody but the owner's declaration says that it is.
+    /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
@@ -50,7 +50,7 @@ pub(crate) struct Repository {
     unconfirmed: OnceCell<Warning>,
 }
 
-/// Why a knot has not confirmed whose a repository is.
+/// Reason why a knot has not confirmed the owner of a repository.
 enum Unconfirmed {
     /// The knot must not be contacted, or names another owner.
     Refused(Error),
@@ -58,12 +58,12 @@ enum Unconfirmed {
     Unknown(Error),
     /// The knot does not answer.
     Silent(Error),
-    /// The repository's own identity does not say which knot it is.
+    /// The repository's own identity does not name its knot.
     Unplaced(Error),
 }
 
 impl Unconfirmed {
-    /// The warning for a caller that only reads, and the error behind it.
+    /// Returns a warning for a caller that only reads, and its cause.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::records::Record;
 /// request, and a flood of malformed ones must not hide the others.
 const NAMED: usize = 50;
 
-/// Records that were passed over, and why.
+/// Skipped records, with reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
     named: Vec<Warning>,

@@ -79,7 +79,8 @@ pub(crate) struct Kind {
     pub collection: String,
     /// Path of the field that names the subject, as keys.
     pub path: Vec<String>,
-    /// Records that said the same before there were these. An index hands them out with the others.
+    /// Earlier collections with the same meaning. An index returns their records together with the
+    /// others.
     pub older: Vec<Older>,
 }
 
@@ -140,7 +141,7 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// As [`Self::over`], of an answer.
+    /// Applies [`Self::over`] to an answer.
     pub fn over_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
         found.map(|found| Found {
             value: self.over(found.value),
@@ -509,8 +510,8 @@ impl Tangled {
         }
     }
 
-    /// The records themselves. An account with several is read as a whole: one request for a
-    /// hundred records beats a hundred requests.
+    /// Reads the linked records. If an account has several, its whole collection is read: one
+    /// request for a hundred records instead of a hundred requests.
     async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
         let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (did, collection, rkey) in links {
@@ -673,9 +674,9 @@ impl Tangled {
             .await;
     }
 
-    /// The records of one kind of a repository (pull requests, issues), and what was said about their
-    /// state, without the index's help. `names` are both collections, `targets` the fields of the first
-    /// that name the repository.
+    /// Reads the pull requests or issues of a repository and their states without the index.
+    /// `names` are both collections, and `targets` the fields of the first that name the
+    /// repository.
     ///
     /// The backlinks name the accounts, a hundred for each request. Then each account is read once,
     /// as a whole.

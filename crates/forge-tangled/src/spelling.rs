@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// The word, and what is told of it.
+    /// Returns the word for a state, and the warning about the word.
     fn word(seen: &[&str], state: PrState, names: &Dialects) -> (String, String) {
         let tickets: Vec<Record> = seen
             .iter()

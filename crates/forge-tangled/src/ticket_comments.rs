@@ -23,7 +23,7 @@ use crate::{
 /// Change to which a comment belongs: the time from which an equal text is the same comment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GoesWith {
-    /// A change of the ticket: it is about the version that this made.
+    /// A change of the ticket; the comment is about the resulting version.
     Change,
     /// A round that was submitted at this time.
     Round(Option<Timestamp>),

@@ -72,7 +72,7 @@ struct Seen {
     which: Carried,
     /// By how many of them.
     tickets: usize,
-    /// As it is spelled on one of them, without what else is in it.
+    /// The label as one of the tickets spells it, without its other fields.
     token: Value,
 }
 

@@ -32,7 +32,7 @@ use crate::{
     tickets,
 };
 
-/// How long a knot has to notice by itself that a pull request was merged.
+/// Time for a knot to detect a merge by itself.
 const NOTICES: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";

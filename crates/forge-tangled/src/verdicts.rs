@@ -222,7 +222,7 @@ impl Tangled {
         }
     }
 
-    /// Says of a verdict that it does not count.
+    /// Adds a warning to a verdict that does not count.
     pub(crate) async fn if_it_counts(
         &self,
         located: &Located,

@@ -14,7 +14,7 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// How many the index is asked for at once when most of them may be filtered out.
+/// Number of rows per request if a filter may drop most of them.
 pub(crate) const SCAN: usize = 100;
 
 /// A row of a list of pull requests or issues.
@@ -91,7 +91,7 @@ impl Position {
         }
     }
 
-    /// The position of a request's cursor; `query` is what it is bound to.
+    /// Returns the position in a cursor, which must belong to `query`.
     pub fn of(req: &PageReq, scheme: &str, query: &impl Hash) -> Result<Option<Self>> {
         let Some(cursor) = &req.cursor else {
             return Ok(None);

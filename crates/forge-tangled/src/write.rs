@@ -249,7 +249,7 @@ impl Tangled {
             let message = "the server took a blob and did not name it";
             return Err(Error::new(ErrorKind::Protocol, message));
         };
-        // A record with another name would be of other bytes.
+        // A record with another CID would refer to other bytes.
         cid::check_blob(named, &body, &viewer.pds, &viewer.identity.did)?;
         Ok(blob.clone())
     }
@@ -283,7 +283,7 @@ impl Tangled {
     }
 }
 
-/// The record with a change, which must not make one invalid that was valid.
+/// Returns the changed record. A change must not make a valid record invalid.
 pub(crate) fn changed(
     uri: &AtUri,
     old: &Record,

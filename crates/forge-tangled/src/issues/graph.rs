@@ -1,9 +1,9 @@
-//! How the issues of a repository stand to each other.
+//! The relations between the issues of a repository.
 //!
-//! Relations are labels whose values are the at-uris of issues. Labels count from accounts that may
-//! push alone, so that the changes of labels in those accounts are all that there is to read, whatever
-//! the number of issues. The index lists the issues; a state is worked out from the accounts that may
-//! set it, because the index believes anybody.
+//! Relations are labels whose values are the at-uris of issues. Labels count only from accounts
+//! that may push, so only the label operations of these accounts are read, whatever the number of
+//! issues. The index lists the issues; their states come from the accounts that may set them,
+//! because the index believes anybody.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -433,7 +433,7 @@ impl Tangled {
         graph.read.extend(authors);
     }
 
-    /// An issue by its record alone, and its state.
+    /// Reads an issue by its record alone, and its state.
     async fn issue_elsewhere(&self, uri: &str) -> Result<(Located, PrState)> {
         let id = self.issue_of_record(&AtUri::parse(uri)?).await?;
         let located = self.locate_issue(&id).await?;
@@ -442,7 +442,7 @@ impl Tangled {
         Ok((located, winner.unwrap_or(PrState::Open)))
     }
 
-    /// The model of an issue of the repository; `None` of one that is not there.
+    /// Returns the model of an issue of the repository, or `None` if the graph lacks the issue.
     pub(super) async fn issue_of_graph(&self, graph: &Graph, uri: &str) -> Option<Issue> {
         let node = graph.nodes.get(uri)?;
         if node.elsewhere.is_some() {

@@ -142,7 +142,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// A page of the list that is made without the index, which is down, behind a place.
+    /// Reads a page after a position without the index, which does not answer.
     async fn rest_of_issues(
         &self,
         repository: &Arc<Repository>,

@@ -12,7 +12,7 @@ use crate::dialect::STAMP;
 /// Beginning of the problem of a required field that a record lacks.
 const MISSING: &str = "is missing";
 
-/// As many problems as are told; a hostile record could have any number.
+/// Maximum number of reported problems; a hostile record could have any number.
 const MOST_PROBLEMS: usize = 50;
 
 /// Maximum nesting depth of a record. The records that this program writes have five levels.

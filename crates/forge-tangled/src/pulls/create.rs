@@ -262,7 +262,7 @@ impl Tangled {
                 let told = self.ingestion(&repository, seen, &labels).await;
                 ingestion = ingestion.worse(told.ingestion);
             }
-            // The pull request is there, whatever can be read of it.
+            // The pull request exists, even if its labels cannot be read.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
             let labelled = labelled.unwrap_or_else(|e| {
                 beside.warnings.push(unread("the labels", &e));

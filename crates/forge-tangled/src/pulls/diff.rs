@@ -193,7 +193,7 @@ impl Tangled {
     }
 }
 
-/// The warning of a round, called `name`, of which no diff need show all changes.
+/// Returns the warning of a round, called `name`, whose diffs may not show all changes.
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     let why = patch.fault()?;
     Some(Warning::new(format!(

@@ -11,7 +11,7 @@ use crate::{
     patch::{Mail, Patch},
 };
 
-/// The last commit of a round, as the branch had it.
+/// Returns the last commit of a round on its branch.
 pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a str> {
     patch.head().or(located.pull.source_sha.as_deref())
 }

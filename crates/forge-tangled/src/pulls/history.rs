@@ -68,7 +68,7 @@ impl Tangled {
 /// How far apart a pull request and the status that was written with it can be, in seconds.
 const TOGETHER: u64 = 60;
 
-/// The status that was written with the pull request, and repeats what its record says.
+/// Returns the status that was written with the pull request and repeats its record.
 fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
     let first = statuses
         .iter()

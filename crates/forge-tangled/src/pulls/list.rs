@@ -325,7 +325,7 @@ impl Tangled {
         position: Option<Position>,
         limit: usize,
     ) -> Result<(Vec<Row>, Option<Position>, u64, Vec<Warning>)> {
-        // Behind the first page nobody else can go on.
+        // After the first page, only the same source can continue.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -427,8 +427,8 @@ impl Tangled {
         Ok((rows, warnings, scanned, is_cut))
     }
 
-    /// The rows whose newest round changes a file that is looked for, of the first
-    /// [`MAX_TOUCH_SCAN`], and what could not be read.
+    /// Returns the rows, of the first [`MAX_TOUCH_SCAN`], whose newest round changes a requested
+    /// file, with warnings about unread rounds.
     async fn touching(
         &self,
         repository: &Repository,

@@ -115,7 +115,7 @@ impl Tangled {
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
-            // A merge that was made and not recorded.
+            // An earlier merge succeeded without its record.
             Landed::Yes => {
                 return self
                     .record_merge(&located, &before, req, standing, true)
@@ -184,8 +184,8 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// The branch after the merge, once it has the change. If the knot's answer was lost, the
-    /// branch decides; another account may have pushed at the same time.
+    /// Returns the branch after the merge, if the branch has the change. If the knot's answer was
+    /// lost, the branch decides; another account may have pushed at the same time.
     async fn landed(
         &self,
         located: &Located,

@@ -43,7 +43,7 @@ impl Tangled {
             .await
     }
 
-    /// The record of `collection` that the web shows under a number.
+    /// Reads the record of `collection` that the web shows under a number.
     pub(crate) async fn web_record(
         &self,
         repository: &Repository,

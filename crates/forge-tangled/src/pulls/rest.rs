@@ -44,8 +44,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// At most `limit` rows behind a place, in the order that they have, and where they end if there are
-/// more.
+/// Returns at most `limit` rows after a position, in order, and the end position if there are more.
 pub(crate) fn page<T: Placed + Clone>(
     rows: &[T],
     behind: Option<&Place>,
@@ -100,7 +99,7 @@ impl<T> Whole<T> {
 #[derive(Debug)]
 pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
 
-/// A list: what was asked for, and when.
+/// A cached list: the hash of its query, its time, and its items.
 type List<T> = (u64, Instant, Arc<Whole<T>>);
 
 impl<T> Default for Kept<T> {

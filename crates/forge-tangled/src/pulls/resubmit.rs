@@ -88,7 +88,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The text that goes with a round. The round is there whatever becomes of it.
+    /// Writes the comment of a round. The round stays even if the comment fails.
     async fn comment_on_round(&self, pr: &PrId, comment: &str, outcome: &mut Outcome<PullRequest>) {
         let written = async {
             let located = self.locate(pr).await?;

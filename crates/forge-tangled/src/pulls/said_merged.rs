@@ -147,7 +147,7 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     .of_section(SECTION)
 }
 
-/// Removes that warning from a view.
+/// Removes the warning of an unproved merge from a view.
 pub(super) fn is_proved(view: &mut PullRequest) {
     view.warnings.retain(|w| w.section != Some(SECTION));
 }

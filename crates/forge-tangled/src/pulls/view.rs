@@ -70,7 +70,7 @@ impl Tangled {
         })
     }
 
-    /// The record that a key means, and the number where it is one.
+    /// Returns the record of a key, and the number if the key is a number.
     async fn address(&self, repository: &Repository, key: &PrKey) -> Result<(AtUri, Option<u64>)> {
         let (uri, number) = match key {
             PrKey::Number(number) => (

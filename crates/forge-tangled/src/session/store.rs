@@ -32,7 +32,7 @@ struct Stored {
     account: Option<String>,
     /// The origin of the server that opened the session. Only this server gets the tokens.
     server: Option<String>,
-    /// The password that opened it.
+    /// Fingerprint of the password that opened the session.
     opened_by: Option<Fingerprint>,
 }
 
