@@ -112,7 +112,9 @@ impl Checks for Tangled {
 fn why_not(repository: &Repository) -> Option<&'static str> {
     match repository.era {
         Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
-        Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
+        Era::Sh2025 => {
+            Some("this repository has no DID of its own, by which a spindle lists pipelines")
+        }
         Era::Sh2026 => None,
     }
 }

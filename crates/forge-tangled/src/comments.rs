@@ -216,7 +216,7 @@ impl Tangled {
                     None => Op::IssueView,
                 };
                 let text = format!(
-                    "look whether {} exists before you comment again",
+                    "check whether {} exists before you comment again",
                     record.uri(&viewer)
                 );
                 e.with_hint(

@@ -347,7 +347,7 @@ impl Tangled {
         let (told, e) = why.doubt(repository)?;
         let error = Error::new(
             e.kind().clone(),
-            format!("{}; this was not written", told.message),
+            format!("{}; nothing was written", told.message),
         );
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
@@ -362,7 +362,7 @@ impl Tangled {
             return Ok(());
         };
         let told = declared_alone(owner, did, why.message());
-        let message = format!("{}; this was not written", told.message);
+        let message = format!("{}; nothing was written", told.message);
         let error = Error::new(why.kind().clone(), message).with_retry(why.retry());
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }

@@ -799,7 +799,7 @@ impl Tangled {
                 .collect(),
             doubt: why.map(|why| {
                 Warning::new(format!(
-                    "who may push to {} beside its owner could not be read: {why}",
+                    "the collaborators of {} could not be read: {why}",
                     repository.id
                 ))
                 .with_hint("try again later: you may have more rights than are shown here")
@@ -830,7 +830,8 @@ impl Tangled {
         };
         let doubt = |why: String| {
             Warning::new(format!(
-                "who may push is read from the owner's records, because the knot does not say: {why}"
+                "the collaborators are read from the owner's records, because the knot does not \
+                 list them: {why}"
             ))
             .with_hint("try again later: changes by other collaborators may be missing here")
         };

@@ -131,11 +131,12 @@ impl Tangled {
         let doubt = match self.ticket_is_there(located, req).await {
             Ok(true) => None,
             Ok(false) => Some(format!(
-                "its ticket says so, and '{base}' does not show its commits: they were squashed, \
-                 reverted since, or never merged"
+                "the ticket says that it is merged, but '{base}' does not show its commits: they \
+                 were squashed, reverted since, or never merged"
             )),
             Err(e) => Some(format!(
-                "its ticket says so; whether '{base}' has its commits could not be looked at: {}",
+                "the ticket says that it is merged; whether '{base}' has its commits could not be \
+                 checked: {}",
                 e.message()
             )),
         };

@@ -187,7 +187,7 @@ impl Tangled {
             PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; only an open one can be reviewed");
+            let message = format!("{uri} is {word}; only an open pull request can be reviewed");
             return Err(Error::precondition(why, message));
         }
         let viewer = self.session.viewer().await?;

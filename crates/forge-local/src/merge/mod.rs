@@ -27,7 +27,7 @@ const MAX_NAMED_FILES: usize = 5;
 impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
-        crate::pulls::require_open(&pull, "only an open one can be merged")?;
+        crate::pulls::require_open(&pull, "only an open pull request can be merged")?;
         self.mergeability_of(&pull).await
     }
 
@@ -145,7 +145,7 @@ impl Local {
     /// Refuses a merge that cannot succeed before any object is created.
     async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
-        crate::pulls::require_open(pull, "only an open one can be merged")?;
+        crate::pulls::require_open(pull, "only an open pull request can be merged")?;
         if pull.snapshot.draft {
             return Err(Error::precondition(
                 Precondition::Draft,

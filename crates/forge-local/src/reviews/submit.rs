@@ -51,7 +51,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            crate::pulls::require_open(&pull, "only an open one is reviewed")?;
+            crate::pulls::require_open(&pull, "only an open pull request can be reviewed")?;
             if by.is(&pull.snapshot.author.login) && review.verdict != Verdict::Comment {
                 let verb = match review.verdict {
                     Verdict::Approve => "approve",

@@ -201,7 +201,7 @@ fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> 
             Ok(()) => return Ok(()),
             Err(e) => e.message().to_owned(),
         },
-        None => "it needs a confirmation".to_owned(),
+        None => "the call needs a confirmation".to_owned(),
     };
     let seal = seals.seal(bind)?;
     let message = format!("{why}. {}", ask.question);

@@ -50,7 +50,7 @@ impl Tangled {
         // A ticket of 1.0 holds its state and not how it came to it.
         let mut warnings = match repository.era {
             Era::Org10 => vec![Warning::new(
-                "a ticket of Tangled 1.0 does not say when it was changed",
+                "a ticket of Tangled 1.0 does not record the times of its changes",
             )],
             Era::Sh2025 | Era::Sh2026 => self.add_events(&located, &mut events).await,
         };

@@ -225,7 +225,7 @@ impl Tangled {
         let cids = written.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(
-                    Hint::new("look whether it is there before trying again")
+                    Hint::new("check whether the pull request exists before you try again")
                         .with_action(Action::op(Op::PrView).on(&uri)),
                 )
             } else {

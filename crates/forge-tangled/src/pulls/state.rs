@@ -128,7 +128,7 @@ impl Tangled {
         }
         let told = format!(
             "{} may not change the state of {uri}: only its author, the owner of {} and the \
-             collaborators may, and what others write does not count",
+             collaborators may, and records of other accounts do not count",
             viewer.identity.name(),
             repository.id
         );

@@ -609,7 +609,9 @@ fn no_patch(pull: &Pull, number: usize) -> Error {
     let uri = &pull.record.uri;
     let (what, hint) = match pull.has_versions {
         true => (
-            format!("version {number} of {uri} has no patch, and its other content is not known"),
+            format!(
+                "version {number} of {uri} has no patch, and forge cannot read its other content"
+            ),
             Hint::new("look at the changes on the web, or fetch the head branch with git"),
         ),
         false => (

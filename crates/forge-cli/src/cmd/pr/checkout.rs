@@ -256,10 +256,7 @@ async fn fetched(
             expected: head.clone(),
             actual: String::new(),
         };
-        let message = format!(
-            "the head of {} has moved on from {head} while it was fetched",
-            pull.id
-        );
+        let message = format!("the head of {} moved from {head} during the fetch", pull.id);
         return Err(Error::new(kind, message).with_hint("try again"));
     }
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
