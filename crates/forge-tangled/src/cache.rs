@@ -68,7 +68,8 @@ impl<T> Cache<T> {
         Self { is_failure, ..self }
     }
 
-    /// The place of `key`, empty until somebody fills it, and again once it is too old.
+    /// Returns the cell of `key`, which is empty before its first value and after the value
+    /// expires.
     pub fn cell(&self, key: &str) -> Arc<OnceCell<T>> {
         self.cell_at(key, Instant::now())
     }

@@ -64,7 +64,7 @@ const VERDICTS: Support = Support::Emulated {
     how: "a comment whose first line says the verdict and the round",
 };
 
-/// The table, as of tangled's protocol of 2026; drafts and verdicts are as the configuration has it.
+/// Returns the table for the protocol of 2026. The configuration decides about drafts and verdicts.
 const fn rows(drafts: Support, verdicts: Support) -> Rows {
     [
         yes(PrCreate),
@@ -403,7 +403,7 @@ pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
     }
 }
 
-/// The refusal of what the table says no to.
+/// Returns the error for a capability that the table refuses.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),

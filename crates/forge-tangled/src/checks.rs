@@ -151,7 +151,7 @@ impl Tangled {
         Some(self.checks_of(repository, pull).await)
     }
 
-    /// The checks of the rows of a list, whose heads are known: one question for all of them.
+    /// Reads the checks of all rows of a list, whose heads are known, in one request.
     pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
         if why_not(repository).is_some() {
             return;

@@ -156,7 +156,7 @@ type Entries<'a> = Vec<(String, &'a mut Name)>;
 
 /// A group of names.
 pub(crate) trait Table: PartialEq + Sync + 'static {
-    /// The usual ones.
+    /// Returns the default names.
     fn usual() -> &'static Self;
 }
 
@@ -713,7 +713,7 @@ const AUDIENCE: &str = "audience";
 impl Audience {
     const ALL: [Self; 2] = [Self::Knot, Self::Repository];
 
-    /// The word for it.
+    /// Returns the word in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -79,7 +79,7 @@ pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     ]
 }
 
-/// The same of issues.
+/// Fields in which issues name their repository.
 pub(crate) fn targets_of_issues(names: &Dialects) -> Vec<TargetField> {
     vec![TargetField {
         path: names.sh_fields.issue_repo.to_string(),

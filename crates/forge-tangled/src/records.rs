@@ -16,7 +16,7 @@ use crate::{
     xrpc::{Params, Xrpc},
 };
 
-/// The most records that one page of `listRecords` has.
+/// Maximum number of records on a page of `listRecords`.
 pub(crate) const PAGE: usize = 100;
 
 /// A record as it is stored: unknown fields and all.

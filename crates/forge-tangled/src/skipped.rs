@@ -34,7 +34,7 @@ impl Skipped {
         self.rest = Some(what);
     }
 
-    /// A warning for each; beyond a number, for how many more.
+    /// Returns a warning for each record up to the maximum, and one for the number of others.
     pub fn warnings(self) -> Vec<Warning> {
         let more = (self.more > 0).then(|| {
             let text = format!("{} more records were skipped", self.more);

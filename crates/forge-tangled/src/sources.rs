@@ -621,8 +621,8 @@ impl Tangled {
         self.fresh(kinds, subject, &accounts).await
     }
 
-    /// The records of some collections that `keep` wants, in the accounts that we know of, each
-    /// account looked up once.
+    /// Reads the records that `keep` selects from some collections of the known accounts. Resolves
+    /// each account once.
     pub(crate) async fn in_accounts<const N: usize>(
         &self,
         collections: [&str; N],

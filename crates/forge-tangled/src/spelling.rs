@@ -31,7 +31,7 @@ impl Spelling {
         spelling
     }
 
-    /// The word; what there is to say of it is added to `warnings`.
+    /// Returns the word, and adds its warning to `warnings`.
     pub fn tell(self, warnings: &mut Vec<Warning>) -> String {
         warnings.extend(self.told);
         self.word
@@ -74,7 +74,7 @@ pub(crate) fn of_state<'a>(
     Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
 }
 
-/// The key that the repository has where a round is submitted to it.
+/// Returns the key of the repository in the submission of a round.
 pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     let word = &*names.inputs.knot.submit_repo;
     if word != Dialects::default().inputs.knot.submit_repo {
@@ -103,7 +103,7 @@ fn guess(told: String, key: &str) -> Warning {
     ))
 }
 
-/// A refusal, with the words that went into what was refused: one of them may be why.
+/// Adds the guessed words of a refused write to its error, because one of them may be the cause.
 pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
     let refused = matches!(
         error.kind(),

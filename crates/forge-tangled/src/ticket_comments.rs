@@ -60,8 +60,8 @@ impl Tangled {
         self.told(repository, &written).await
     }
 
-    /// As [`Self::comment_in_account`], of a text that goes with something else and is not written
-    /// again where the viewer has said it with that already: the command was cut off behind it.
+    /// Writes a comment as [`Self::comment_in_account`] does, unless an interrupted command of the
+    /// viewer has already written the same comment with the same change.
     pub(crate) async fn comment_in_account_once(
         &self,
         repository: &Repository,
@@ -113,9 +113,9 @@ impl Tangled {
         self.told(repository, &written).await
     }
 
-    /// The text that goes with a change of the state, said behind it: about the version that the
-    /// change made, so that a second run knows it. `changed` says whether the state was written
-    /// just now; then a comment that fails is a warning.
+    /// Writes the comment of a state change after the change. The comment names the resulting
+    /// version, so that a repeated command recognises it. If `changed`, the state was just written,
+    /// and a failed comment is only a warning.
     pub(crate) async fn comment_with_state(
         &self,
         repository: &Repository,
@@ -237,7 +237,7 @@ impl Tangled {
         first.ok_or_else(|| no_comment(&record.uri))
     }
 
-    /// The comment of this repository that a key means.
+    /// Returns the at-uri of the comment of this repository with this key.
     fn comment_of_account(&self, repository: &Repository, key: &str) -> Result<AtUri> {
         let collection = &self.settings.dialects.org.comment;
         let uri = AtUri::parse(key).ok().filter(|uri| {

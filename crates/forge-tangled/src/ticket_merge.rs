@@ -168,7 +168,8 @@ impl Tangled {
         )
     }
 
-    /// A round that was added after we looked must not be merged unseen, nor the old one after it.
+    /// Refuses a merge if a round was added since the read: neither the unseen round nor the
+    /// outdated one may be merged.
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
         let now = self.again(located).await?.pull;
         let (was, is) = (&located.pull, &now);

@@ -396,7 +396,7 @@ impl Tangled {
         })
     }
 
-    /// A view behind a write.
+    /// Reads the view after a write.
     async fn view_written(&self, located: &Located) -> Result<PullRequest> {
         let view = async {
             let located = self.again(located).await?;

@@ -82,7 +82,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Behind so many rows of a list that is in memory.
+    /// Returns the position after `skip` rows of a list in memory.
     pub fn in_memory(skip: usize) -> Self {
         Self {
             size: 1,
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The same from the other end.
+    /// Reverses the order: oldest first.
     pub fn oldest_first(self) -> Self {
         Self {
             order: "asc",
@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next row; `None` at the end, and where as much was read as is ([`Self::cut`]).
+    /// Returns the next row, or `None` at the end and at the read limit ([`Self::cut`]).
     pub async fn next(&mut self) -> Result<Option<Value>> {
         if self.is_spent() {
             return Ok(None);

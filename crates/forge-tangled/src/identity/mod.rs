@@ -386,7 +386,7 @@ fn no_did(did: &str) -> Error {
     .with_hint("name the account by a did:plc:… or a did:web:…")
 }
 
-/// The DID that the TXT records of a handle name. Two different ones are no answer (atproto
+/// Returns the DID in the TXT records of a handle. Two different DIDs are no answer (atproto
 /// specification, "Handle Resolution").
 fn did_of(texts: &[String]) -> Option<String> {
     let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
@@ -397,7 +397,7 @@ fn did_of(texts: &[String]) -> Option<String> {
     valid_did(did.to_owned())
 }
 
-/// The DID that a page at `/.well-known/atproto-did` is.
+/// Returns the DID in a page at `/.well-known/atproto-did`.
 fn did_on(page: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(page.get(..page.len().min(PAGE_MAX))?).ok()?;
     valid_did(text.trim().to_owned())

@@ -74,7 +74,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The issues next to one, whichever names the other.
+    /// Returns the neighbours of an issue, in both directions of the relations.
     fn next_to(&self, uri: &str) -> impl Iterator<Item = &String> {
         let named = self.named.get(uri);
         let parent = named.and_then(|n| n.parent.as_ref());
@@ -199,7 +199,7 @@ impl Graph {
         named.is_some_and(|named| named.blocked_by.iter().any(is_unread))
     }
 
-    /// The failure of an issue that was asked for and is not here.
+    /// Returns the error for a requested issue that the graph lacks.
     pub fn failure(&mut self, uri: &AtUri) -> Error {
         let failed = self.failed.remove(&uri.to_string());
         failed.unwrap_or_else(|| super::view::missing(uri))

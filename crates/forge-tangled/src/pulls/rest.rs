@@ -63,7 +63,7 @@ pub(crate) fn page<T: Placed + Clone>(
     (taken, end)
 }
 
-/// A list as a whole.
+/// All rows of a list.
 #[derive(Debug)]
 pub(crate) struct Whole<T> {
     pub rows: Vec<T>,

@@ -20,7 +20,7 @@ use crate::{
     repository::Repository,
 };
 
-/// The highest stack that is followed.
+/// Maximum height of a stack.
 const HIGHEST: usize = 50;
 
 impl Tangled {

@@ -188,7 +188,7 @@ fn indexed(names: &Dialects) -> [&str; 3] {
     [&of.state_open, &of.state_closed, &of.state_merged]
 }
 
-/// As [`read_as`], of pull requests.
+/// Reads the statuses of a pull request, as [`read_as`] does.
 pub(crate) fn read(
     records: Vec<Record>,
     pull_uri: &str,

@@ -247,7 +247,7 @@ fn file_name(did: &str) -> String {
     did.replace([':', '%'], "_")
 }
 
-/// Not there is as good as removed.
+/// A missing file counts as removed.
 fn or_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
