@@ -254,7 +254,6 @@ fn refreshing(it: &mut Side) {
     }
 }
 
-/// Returns the claims of a token.
 fn claims(token: &str) -> Value {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     let part = token.split('.').nth(1).unwrap();

@@ -25,7 +25,6 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the text of the section with this id.
 fn section_text(page: &str, id: &str) -> String {
     let all = elements(page);
     let is_it = |e: &&Element| e.name == "section" && e.attr("aria-labelledby") == id;

@@ -342,7 +342,7 @@ fn failed_create_names_the_cause_and_makes_nothing() {
     say(&[], "git push -u origin topic");
     let main = hub.scratch.run(git_program()).dir(&dir);
     main.args(["switch", "--quiet", "main"]).ok();
-    say(&["-B", "main"], "on a branch of its own");
+    say(&["-B", "main"], "on a new branch");
     say(&["-H", "feature", "-B", "mian"], "mian");
     say(&["-H", "feature", "-l", "bugg"], "'bug'");
     say(&["-H", "feature", "-r", "grac"], "grace");

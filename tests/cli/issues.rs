@@ -11,7 +11,6 @@ use crate::{
     world::{DATE, World, rows},
 };
 
-/// Creates a world with issue 1.
 fn world() -> World {
     let world = World::new();
     world.forge(&["label", "create", "bug", "--force"]).ok();
@@ -34,19 +33,16 @@ fn world() -> World {
     world
 }
 
-/// Returns the URL of an issue in this world.
 fn url(world: &World, number: u64) -> String {
     let path = world.git.path().canonicalize().unwrap();
     format!("file://{}#issue-{number}", path.display())
 }
 
-/// Opens another issue.
 fn open(world: &World, title: &str, flags: &[&str]) {
     let line = ["issue", "create", "-t", title, "-b", ""];
     world.forge(&[&line, flags].concat()).ok();
 }
 
-/// Returns fields of an issue as JSON.
 fn json(world: &World, number: &str, fields: &str) -> Value {
     let view = world.forge(&["issue", "view", number, "--json", fields]);
     view.output().success().json()

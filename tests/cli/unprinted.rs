@@ -116,7 +116,9 @@ fn write_with_unprintable_result_is_reported_as_done() {
         let said = self::said(&output);
         assert_eq!(output.status.code(), Some(0), "{line}: {said}");
         assert!(
-            said.contains(&format!("nobody reads the result: {op} on ")),
+            said.contains(&format!(
+                "standard output is closed, so the result was not printed: {op} on "
+            )),
             "{said}"
         );
     }

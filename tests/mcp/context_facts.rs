@@ -211,7 +211,6 @@ fn related(of: &Value) -> Vec<Value> {
     found
 }
 
-/// Returns the statistics of a diff.
 fn diff(diff: &Value) -> Value {
     let stats = match diff["stats"].is_object() {
         true => ["files", "additions", "deletions"].map(|name| &diff["stats"][name]),

@@ -13,7 +13,6 @@ fn wire(world: &World, args: &[&str]) -> Wire {
     wire
 }
 
-/// Opens an issue.
 fn create(wire: &mut Wire, title: &str, more: Value) -> Called {
     let mut args = json!({"title": title, "body": "Often."});
     args.as_object_mut()

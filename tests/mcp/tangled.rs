@@ -702,7 +702,10 @@ fn status_reports_unreadable_collaborators() {
     let args = json!({"repo": "tangled:alice.test/new"});
     let status = wire.call("forge_status", args).ok();
     let missing = status.data()["missing"].to_string();
-    assert!(missing.contains("certainty: who may push to "), "{missing}");
+    assert!(
+        missing.contains("certainty: the collaborators of "),
+        "{missing}"
+    );
 }
 
 /// A knot of Tangled 1.0 shows the records that it stores, so the index plays no part.

@@ -261,7 +261,6 @@ fn create_takes_title_and_body_from_editor() {
     assert_eq!(body(&twins.gh), "Typed body.");
 }
 
-/// The editor starts with the text of the template.
 #[test]
 fn editor_starts_with_the_template() {
     let world = World::new();

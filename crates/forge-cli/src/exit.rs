@@ -64,7 +64,9 @@ pub fn report(ui: &Ui, e: &Error) -> Exit {
             of_error(e)
         }
         (Some(done), true) => {
-            ui.caution(&format!("nobody reads the result: {done}"));
+            ui.caution(&format!(
+                "standard output is closed, so the result was not printed: {done}"
+            ));
             Exit::Ok
         }
         (Some(done), false) => {

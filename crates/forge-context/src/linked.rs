@@ -97,7 +97,7 @@ pub enum LinkTarget {
     Ticket(String),
 }
 
-/// An issue that a pull request links to, or another pull request that it mentions in the same way.
+/// An issue or pull request that the pull request closes, relates to or mentions.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LinkedItem {

@@ -114,7 +114,6 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
     (FileClass::Lock, Deps),
 ];
 
-/// Maximum number of key changes.
 const MAX_KEY_CHANGES: usize = 5;
 
 /// Returns the type of a change. The first of these decides: the prefix of the title, a label, the

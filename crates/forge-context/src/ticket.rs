@@ -17,7 +17,6 @@ use crate::{
     linked::{LinkTarget, LinkedItem},
 };
 
-/// Maximum number of tickets that are read.
 const MAX_TICKETS: usize = 10;
 /// Maximum length of a key, in bytes.
 const MAX_KEY: usize = 64;

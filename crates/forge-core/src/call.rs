@@ -120,7 +120,6 @@ impl CallState {
         })
     }
 
-    /// Runs `call` in this scope.
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {

@@ -12,7 +12,6 @@ use crate::{
     op::{Effect, Op},
 };
 
-/// Returns the error of a call that exceeded its deadline.
 pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     let e = Error::new(
         ErrorKind::Timeout { after },

@@ -87,7 +87,7 @@ impl Limits {
         if count <= most {
             return Ok(());
         }
-        let message = format!("{count} labels are too many: {most} is the most");
+        let message = format!("{count} labels are too many: the maximum is {most}");
         Err(Error::invalid("labels", message).with_hint("name fewer labels"))
     }
 }
@@ -97,7 +97,7 @@ fn check_length(field: &'static str, text: &str, most: usize) -> Result<()> {
     if length <= most {
         return Ok(());
     }
-    let message = format!("the {field} has {length} characters, and {most} is the most");
+    let message = format!("the {field} has {length} characters, and the maximum is {most}");
     Err(Error::invalid(field, message))
 }
 
@@ -164,7 +164,7 @@ mod tests {
         for (title, problem) in [
             (" \n", "the title is empty"),
             ("a\nb", "the title has more than one line"),
-            ("longer", "the title has 6 characters, and 5 is the most"),
+            ("longer", "the title has 6 characters, and the maximum is 5"),
         ] {
             let e = LIMITS.check_title(title).unwrap_err();
             assert_eq!((e.code(), e.message()), ("invalid_input", problem));
@@ -176,7 +176,7 @@ mod tests {
         assert!(LIMITS.check_text("body", " ").is_ok());
         assert!(LIMITS.check_comment("body", " seven ").is_ok());
         let message = |checked: Result<()>| checked.unwrap_err().message().to_owned();
-        let long = "the body has 8 characters, and 7 is the most";
+        let long = "the body has 8 characters, and the maximum is 7";
         assert_eq!(message(LIMITS.check_text("body", "12345678")), long);
         assert_eq!(message(LIMITS.check_comment("body", "12345678")), long);
         assert_eq!(

@@ -2,7 +2,6 @@
 
 use crate::{Action, Param};
 
-/// Maximum number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of names that a hint lists completely.
 const MAX_FULL_LIST: usize = 12;

@@ -34,9 +34,7 @@ pub fn version_moved(
         expected: expected.to_owned(),
         actual: actual.to_owned(),
     };
-    let message =
-        format!("{target} has changed: its version is {actual}, and not {expected} as expected");
-    Error::new(kind, message).with_hint(
-        Hint::new("read it again, then make the change on what is there now").with_action(read),
-    )
+    let message = format!("{target} has changed: its version is {actual}, not {expected}");
+    Error::new(kind, message)
+        .with_hint(Hint::new("read the current version, then repeat the change").with_action(read))
 }

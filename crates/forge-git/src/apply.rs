@@ -61,7 +61,7 @@ impl Git {
         let lines = patch.split(|byte| *byte == b'\n');
         let count = lines.filter(|line| line.starts_with(b"From ")).count();
         if count > MAX_MAILS {
-            let message = format!("the patch has {count} mails; at most {MAX_MAILS} are read");
+            let message = format!("the patch has {count} mails, and the maximum is {MAX_MAILS}");
             return Err(Error::invalid("patch", message)
                 .with_hint("apply it with `git am`, or ask for a patch of fewer commits"));
         }

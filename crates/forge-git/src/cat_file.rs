@@ -324,7 +324,7 @@ async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<O
             .await
             .ok()?;
         let why = match size > MAX_OBJECT_BYTES {
-            true => format!("it has {size} bytes, and {MAX_OBJECT_BYTES} is the most that is read"),
+            true => format!("it has {size} bytes, and the maximum is {MAX_OBJECT_BYTES}"),
             false => format!("it has {size} bytes, and the objects read before it leave {left}"),
         };
         return Some(ObjectLookup::Unreadable(damaged(&oid, &why)));

@@ -5,7 +5,6 @@ use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 /// Maximum length of git's stderr in an error message, in characters.
 const MAX_STDERR_CHARS: usize = 2000;
 
-/// Returns the error of a git command that failed.
 pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let said = tidy(stderr);
     let message = match (status, said.is_empty()) {

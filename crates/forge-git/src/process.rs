@@ -8,7 +8,6 @@ use tokio::process::Command;
 
 use crate::{Git, Setting};
 
-/// Purpose of a git process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Reads objects, refs and settings. Writes only objects and temporary indexes.

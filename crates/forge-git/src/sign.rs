@@ -252,7 +252,6 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Returns the error for a commit that git would alter.
 fn altered(commit: &RawCommit<'_>) -> Error {
     let subject = commit.message.split(|b| *b == b'\n').next();
     let subject = String::from_utf8_lossy(subject.unwrap_or_default());

@@ -166,7 +166,6 @@ pub(crate) fn values_on(
     (values, warning)
 }
 
-/// Finds the item that is on `board`.
 pub(crate) fn item_on<'a>(
     board: &BoardId,
     items: &'a wire::Nodes<wire::BoardItem>,
@@ -181,7 +180,7 @@ pub(crate) fn item_on<'a>(
 /// Returns the error for a board that does not exist or that the token cannot see.
 pub(crate) fn no_board(id: &BoardId) -> Error {
     Error::not_found(Noun::Other, format!("there is no board {id}")).with_hint(
-        "look for its number in the address of the board, and whether the token may see it",
+        "check the number in the address of the board, and whether the token may see the board",
     )
 }
 

@@ -751,7 +751,7 @@ fn bad_text(field: &'static str, message: String) -> Error {
 
 fn taken(message: String) -> Error {
     Error::new(ErrorKind::AlreadyExists { existing: None }, message)
-        .with_hint("choose another name, or change that one")
+        .with_hint("choose another name, or edit the object with this name")
 }
 
 fn bad_head(message: String) -> Error {

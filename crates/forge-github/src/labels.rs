@@ -94,7 +94,7 @@ impl Labels for GitHub {
                     format!("label '{}' exists in {repo}", old.name),
                 )
                 .with_hint(
-                    Hint::new("change the one that exists")
+                    Hint::new("change the existing label")
                         .with_action(Action::again(&[]).with(Param::Force, "true")),
                 ));
             }

@@ -193,7 +193,6 @@ fn number(pr: &PrId) -> Result<u64> {
     }
 }
 
-/// Returns the variables that name a repository.
 fn repo_variables(repo: &RepoId) -> Result<Map<String, Value>> {
     let (owner, name) = owner_and_name(repo)?;
     Ok(Map::from_iter([

@@ -34,7 +34,6 @@ pub(crate) struct PullPayload {
     pub branch: Option<wire::Id>,
 }
 
-/// An entry of a merge queue.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueEntry {
@@ -42,7 +41,6 @@ pub(crate) struct QueueEntry {
     pull_request: Option<wire::Pull>,
 }
 
-/// The edge of a created comment.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct CommentEdge {
     pub node: Option<wire::Comment>,
@@ -216,14 +214,17 @@ where
     };
     match read_back().await {
         Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
-        Ok(None) => Err(error.with_hint("try again: GitHub shows no sign that it happened")),
+        Ok(None) => Err(error.with_hint("try again: GitHub shows no trace of the write")),
         Err(_) => Err(error),
     }
 }
 
 /// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
-    Warning::new(format!("it happened, although {}", lower(error.message())))
+    Warning::new(format!(
+        "the write succeeded, although {}",
+        lower(error.message())
+    ))
 }
 
 fn lower(message: &str) -> String {

@@ -16,7 +16,6 @@ use crate::{
 /// GitHub's maximum page size.
 pub(crate) const MAX_PAGE_SIZE: usize = 100;
 
-/// A paged section.
 pub(crate) struct Paged<T> {
     pub scheme: &'static str,
     /// The selection, which uses the variables `$first` and `$after`.

@@ -51,7 +51,6 @@ impl Drop for Permit {
     }
 }
 
-/// The limiters of all hosts.
 #[derive(Debug)]
 pub(crate) struct HostLimiter {
     hosts: Mutex<HashMap<String, Arc<HostSlots>>>,

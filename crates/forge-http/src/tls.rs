@@ -26,9 +26,9 @@ pub enum RootSource {
     System,
     /// Only a PEM file and directories of PEM files (`SSL_CERT_FILE`, `SSL_CERT_DIR`).
     Files {
-        /// The file.
+        /// A PEM file with several authorities.
         file: Option<PathBuf>,
-        /// The directories.
+        /// Directories with a PEM file for each authority.
         dirs: Vec<PathBuf>,
     },
 }

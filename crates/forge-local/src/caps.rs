@@ -288,7 +288,6 @@ pub static CAPABILITIES: Capabilities = Capabilities {
 };
 
 impl Local {
-    /// Returns the error for an unsupported capability.
     pub(crate) fn unsupported(capability: C) -> Error {
         match CAPABILITIES.get(capability) {
             No { why, instead } => Error::unsupported(capability, why, instead),

@@ -147,7 +147,7 @@ impl EventStore {
         let bytes = object.data.len();
         if bytes > MAX_LABELS_BYTES {
             let why =
-                format!("{LABELS_FILE} has {bytes} bytes, and {MAX_LABELS_BYTES} is the most");
+                format!("{LABELS_FILE} has {bytes} bytes, and the maximum is {MAX_LABELS_BYTES}");
             return Err(bad(why.into()));
         }
         Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;

@@ -31,7 +31,6 @@ const MAX_NAMED_FILES: usize = 5;
 const LEAVE_CHECKOUT: Action =
     Action::again(&[(Param::LeaveCheckout, Arg::Set(Cow::Borrowed("true")))]);
 
-/// How a work tree uses a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BranchUse {
     /// The branch is checked out.
@@ -48,7 +47,6 @@ pub(crate) struct WorkTree {
     pub path: PathBuf,
     /// How the work tree uses the branch.
     pub usage: BranchUse,
-    /// True if this is the main work tree.
     is_main: bool,
     /// True if `git worktree lock` has locked the work tree, which is for disks that are not always
     /// mounted.
@@ -165,7 +163,6 @@ impl Local {
         Ok(using)
     }
 
-    /// Returns the work trees that have `branch` checked out.
     async fn checked_out(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let list = ["worktree", "list", "--porcelain", "-z"];
         let list = self.git().run_ok(list).await?;
@@ -399,8 +396,8 @@ impl Local {
         let (message, hint) = match tree.is_main {
             true => (
                 format!(
-                    "'{branch}' is checked out in the main work tree of {}, and {} is not that; \
-                     nothing was changed",
+                    "'{branch}' is checked out in the main work tree of {}, but {} is not that \
+                     work tree; nothing was changed",
                     show(&self.repository.common_dir),
                     show(&tree.path)
                 ),
@@ -412,8 +409,8 @@ impl Local {
             ),
             false => (
                 format!(
-                    "'{branch}' is checked out in a linked work tree, and {} is not that; nothing \
-                     was changed",
+                    "'{branch}' is checked out in a linked work tree, but {} is not that work \
+                     tree; nothing was changed",
                     show(&tree.path)
                 ),
                 Hint::new(

@@ -114,7 +114,8 @@ impl Tangled {
                     let now = records::get(&knot, &did, collection, ticket.rkey()).await;
                     let now = now.map_err(|e| unseen(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
-                    // Nothing can be said about a version that another writer made.
+                    // Only the written version can be compared: another writer made a different
+                    // one.
                     if cid.is_none_or(|cid| cid == now.cid()) {
                         survived(&sent, &now)?;
                         stayed_out(&old.value, &sent, &now, stamp)?;
@@ -163,7 +164,7 @@ impl Tangled {
         match self.call_for(&knot, &first, method, input).await {
             Err(e) if known.get().is_none() && fault::is_wrong_audience(&e) => {
                 let answer = self.call_for(&knot, &second, method, input).await?;
-                // Another call may have found out at the same time.
+                // A concurrent call may have set the same value.
                 let _ = known.set(second);
                 Ok(answer)
             }
@@ -256,7 +257,7 @@ fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<(
 /// repeat or to undo the write.
 pub(crate) fn unseen(uri: &str, error: Error) -> Error {
     let why = error.message();
-    let message = format!("{uri} is written, and could not be read again: {why}");
+    let message = format!("{uri} was written, but could not be read again: {why}");
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_context("uri", uri)

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::dialect::Table;
 
-/// An answer, or an object in one. Its type reads it by the usual names.
+/// An answer, or an object in an answer. The type deserializes the default names.
 pub(crate) trait Answer: DeserializeOwned + Send + Sync {
     /// The table that its fields are in.
     type Names: Table;
 
-    /// Its fields, all that are read, in an order that is always the same.
+    /// Returns all fields that are read, always in the same order.
     fn fields(names: &Self::Names) -> Vec<Field<'_>>;
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Fields with nothing in them that has a name.
+    /// Returns fields without named subfields.
     pub fn each<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
@@ -33,7 +33,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// An answer; or why it is none, with the path of the field.
+/// Parses an answer, or returns the reason of the failure with the path of the field.
 pub(crate) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
         "." => e.inner().to_string(),
@@ -41,8 +41,7 @@ pub(crate) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     })
 }
 
-/// As [`parse`], of an answer that came by `names`. Where these are the usual ones, nothing is done
-/// to it.
+/// Parses an answer with configured `names`, as [`parse`] does. Default names need no conversion.
 pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, String> {
     let usual = A::Names::usual();
     let value = match names == usual {

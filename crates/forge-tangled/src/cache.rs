@@ -25,8 +25,8 @@ struct Entry<T> {
 #[derive(Debug)]
 struct Entries<T> {
     by_key: HashMap<String, Entry<T>>,
-    /// The keys with their times, oldest first. Those of entries that are gone or were made anew
-    /// stand here until they come up.
+    /// The keys with their times, oldest first. Keys of removed or replaced entries stay until they
+    /// are the oldest.
     order: VecDeque<(String, Instant)>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// Nothing yet; each value is going to be kept this long. For values whose size is bounded and
-    /// small.
+    /// Returns an empty cache whose values expire after `kept`. Only for small values of bounded
+    /// size.
     pub fn new(kept: Duration) -> Self {
         Self::weighed(kept, usize::MAX, |_| 0)
     }
@@ -68,7 +68,8 @@ impl<T> Cache<T> {
         Self { is_failure, ..self }
     }
 
-    /// The place of `key`, empty until somebody fills it, and again once it is too old.
+    /// Returns the cell of `key`, which is empty before its first value and after the value
+    /// expires.
     pub fn cell(&self, key: &str) -> Arc<OnceCell<T>> {
         self.cell_at(key, Instant::now())
     }

@@ -52,8 +52,8 @@ const NO_DRAFTS: Support = Support::No {
 const NO_VERDICTS: Support = Support::No {
     why: "tangled has no approvals and no requests for changes",
     instead: hint!(
-        "say it in a comment, or set `hosts.tangled.org.verdict_comments`, so that the verdict is \
-         written into a comment and read back",
+        "write a comment, or set `hosts.tangled.org.verdict_comments`; forge then writes verdicts \
+         as comments, and reads them back",
         Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))])
     ),
 };
@@ -64,7 +64,7 @@ const VERDICTS: Support = Support::Emulated {
     how: "a comment whose first line says the verdict and the round",
 };
 
-/// The table, as of tangled's protocol of 2026; drafts and verdicts are as the configuration has it.
+/// Returns the table for the protocol of 2026. The configuration decides about drafts and verdicts.
 const fn rows(drafts: Support, verdicts: Support) -> Rows {
     [
         yes(PrCreate),
@@ -403,13 +403,13 @@ pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
     }
 }
 
-/// The refusal of what the table says no to.
+/// Returns the error for a capability that the table refuses.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),
         _ => Error::unsupported(
             capability,
-            "it is not possible in this place",
+            "this backend does not support the operation here",
             "use the web",
         ),
     }

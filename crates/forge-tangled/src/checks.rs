@@ -111,8 +111,10 @@ impl Checks for Tangled {
 /// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
 fn why_not(repository: &Repository) -> Option<&'static str> {
     match repository.era {
-        Era::Org10 => Some("it is not known how a spindle of Tangled 1.0 is asked for pipelines"),
-        Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
+        Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
+        Era::Sh2025 => {
+            Some("this repository has no DID of its own, by which a spindle lists pipelines")
+        }
         Era::Sh2026 => None,
     }
 }
@@ -149,7 +151,7 @@ impl Tangled {
         Some(self.checks_of(repository, pull).await)
     }
 
-    /// The checks of the rows of a list, whose heads are known: one question for all of them.
+    /// Reads the checks of all rows of a list, whose heads are known, in one request.
     pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
         if why_not(repository).is_some() {
             return;
@@ -184,7 +186,7 @@ impl Tangled {
         }
     }
 
-    /// The service that runs the repository's pipelines; `None` where none was chosen.
+    /// Returns the spindle of the repository, or `None` if the owner has chosen none.
     pub(crate) fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
         let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());

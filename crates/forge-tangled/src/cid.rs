@@ -22,7 +22,7 @@ const DAG_CBOR: u64 = 0x71;
 const SHA2_256: u64 = 0x12;
 
 const HINT: &str =
-    "do not use what it sends: it is damaged or forged; ask whoever runs that server";
+    "do not use the data of this server: it is damaged or forged; tell the operator of the server";
 
 /// Checks that `bytes`, which `origin` sent as the blob `named` of `uri`, have that CID.
 ///

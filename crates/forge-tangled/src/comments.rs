@@ -216,7 +216,7 @@ impl Tangled {
                     None => Op::IssueView,
                 };
                 let text = format!(
-                    "look whether {} exists before you comment again",
+                    "check whether {} exists before you comment again",
                     record.uri(&viewer)
                 );
                 e.with_hint(
@@ -296,7 +296,7 @@ impl Tangled {
         .await
     }
 
-    /// The same about a record; `round` is that of a pull request.
+    /// Writes a comment about a record once. `round` is that of a pull request.
     pub(crate) async fn comment_about_once(
         &self,
         repository: &Repository,

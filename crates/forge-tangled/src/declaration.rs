@@ -16,8 +16,7 @@ use crate::{
 pub(crate) struct Undeclared(());
 
 impl Undeclared {
-    /// For a record that is about no repository, such as the definition of a label that is put once
-    /// more.
+    /// Returns the proof for a record about no repository, such as a rewritten label definition.
     pub const fn of_no_repository() -> Self {
         Self(())
     }

@@ -1,10 +1,10 @@
 //! The protocol's names, as data. Tangled changed its protocol twice in 2026; which of the three is
 //! spoken is found out per repository.
 //!
-//! The names of collections, methods, types and states, the fields of records, and what methods are
-//! asked with and answer stand here alone, so that one which is changed can be followed by
-//! configuration: [`Dialects::set`]. What is atproto's own (`$type`, strong references, blobs, the
-//! pages of lists, the names of errors) has no other.
+//! Only this module has the names of collections, methods, types, states, record fields, parameters
+//! and answer fields. If tangled renames one, configuration sets the new name ([`Dialects::set`]).
+//! Names of atproto itself (`$type`, strong references, blobs, the pages of lists, errors) are
+//! fixed.
 
 use std::borrow::Cow;
 
@@ -20,13 +20,13 @@ use serde_json::{Value, json};
 /// A name: of a collection, of a method, of a type, of a field, of a state.
 type Name = Cow<'static, str>;
 
-/// A knot of Tangled 1.0 stamps records with keys that begin so. Whether these count into the CID was
-/// not seen.
+/// Prefix of the fields with which a knot of Tangled 1.0 stamps records. Whether the CID covers
+/// these fields was not observed.
 pub(crate) const STAMP: &str = "x-tngl-";
 /// Beginning of the names of Tangled 1.0's collections, of which records have stamps.
 pub(crate) const STAMPED: &str = "org.tangled.";
 
-/// Which protocol a repository speaks.
+/// The version of the protocol that a repository uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Era {
     /// Until spring 2026: repositories by at-uri, the patch in the record or as one blob.
@@ -101,7 +101,7 @@ impl Dialect {
         }
     }
 
-    /// Every name with its key behind `prefix`.
+    /// Returns every name, with its key after `prefix`.
     fn entries(&mut self, prefix: &str) -> Entries<'_> {
         let [open, closed, merged] = &mut self.states;
         let [issue_open, issue_closed] = &mut self.issue_states;
@@ -156,7 +156,7 @@ type Entries<'a> = Vec<(String, &'a mut Name)>;
 
 /// A group of names.
 pub(crate) trait Table: PartialEq + Sync + 'static {
-    /// The usual ones.
+    /// Returns the default names.
     fn usual() -> &'static Self;
 }
 
@@ -713,7 +713,7 @@ const AUDIENCE: &str = "audience";
 impl Audience {
     const ALL: [Self; 2] = [Self::Knot, Self::Repository];
 
-    /// The word for it.
+    /// Returns the word in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -25,7 +25,7 @@ const HANDLE: &str = "handle";
 const DOCUMENT: &str = "identity document";
 const RECORDS: &str = "PDS com.atproto.repo.listRecords";
 const REPOSITORY: &str = "repository";
-/// A service that has not answered by then is unreachable.
+/// Timeout after which a service counts as unreachable.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// More fields of an answer of another form are not named.
 const MAX_NAMED: usize = 20;
@@ -150,7 +150,7 @@ impl Tangled {
             .await
     }
 
-    /// From the handle or the DID of an account to its records.
+    /// Examines an account, from its handle or DID to its records.
     async fn examine_account(&self, owner: &str) -> Vec<Examined> {
         let did = match owner.starts_with("did:") {
             true => Ok(owner.to_owned()),
@@ -322,7 +322,7 @@ fn is_refusal(kind: &ErrorKind) -> bool {
     )
 }
 
-/// How methods are called in a report.
+/// Returns the names of methods in a report.
 fn titles(methods: &[(String, String)]) -> impl Iterator<Item = String> {
     methods.iter().map(|(key, nsid)| title(key, nsid))
 }
@@ -332,7 +332,7 @@ fn title(key: &str, nsid: &str) -> String {
     format!("{service} {nsid}")
 }
 
-/// How the records of a collection are called in a report.
+/// Returns the name of the records of a collection in a report.
 fn record_title(collection: &str) -> String {
     format!("record {collection}")
 }

@@ -19,7 +19,7 @@ const SPENT: &str = "spent";
 /// it that is so; without, the account may be elsewhere.
 const NO_RECORD: &str = "Could not locate record";
 
-/// The name that the server gave a failure, such as `InvalidSwap`.
+/// Returns the server's name of a failure, such as `InvalidSwap`.
 pub(crate) fn name(error: &Error) -> Option<&str> {
     let (_, name) = error.context().iter().find(|(key, _)| *key == NAME)?;
     Some(name)
@@ -71,7 +71,7 @@ pub(crate) fn is_gone(error: &Error) -> bool {
     error.is_not_found() && !is_unclear
 }
 
-/// The token was refused, and the service's words are about whom it is for.
+/// Returns true if a service refused the audience of the token.
 pub(crate) fn is_wrong_audience(error: &Error) -> bool {
     error.context().iter().any(|(key, _)| *key == AUDIENCE)
 }
@@ -172,17 +172,17 @@ fn is_unread(error: &Error, why: &str) -> bool {
         .any(|(key, value)| *key == UNREAD && value == why)
 }
 
-/// The answer is longer than is read: one of fewer rows may do.
+/// Returns true if the answer exceeds the size limit; fewer rows may fit.
 pub(crate) fn is_too_long(error: &Error) -> bool {
     is_unread(error, TOO_LONG) || forge_http::is_too_long(error)
 }
 
-/// The answers to this command were as long as is read.
+/// Returns true if the answers to this command reach the total size limit.
 pub(crate) fn is_spent(error: &Error) -> bool {
     is_unread(error, SPENT)
 }
 
-/// An answer that would take more memory than it may.
+/// Returns the error for an answer that exceeds the memory limit.
 pub(crate) fn too_long(origin: &Origin) -> Error {
     let message = format!("{} sent more values than are read at once", origin.host());
     Error::new(ErrorKind::Protocol, message).with_context(UNREAD, TOO_LONG)

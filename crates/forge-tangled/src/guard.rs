@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Returns true if a service that a stranger named is contacted at public addresses alone. This
-    /// machine is allowed by its own names, and by no other that leads to it.
+    /// Returns true if a service named by a stranger is contacted only at public addresses.
+    /// Loopback is allowed only under its own names, such as `localhost`.
     fn is_public_only(&self, url: &str) -> bool {
         match self.settings.reach {
             Reach::Public => true,
@@ -139,7 +139,7 @@ impl Guard {
         let from = from.host_str().unwrap_or_default();
         Err(Error::new(
             ErrorKind::Protocol,
-            format!("{from} sends us on to {root}, which is not contacted: {why}"),
+            format!("{from} redirects to {root}, which is not contacted: {why}"),
         )
         .with_hint(self.allow_private()))
     }

@@ -48,7 +48,8 @@ pub(crate) fn reopen(uri: &str) -> Hint {
 
 /// For a pull request that changed during a merge.
 pub(crate) fn look_again(uri: &str) -> Hint {
-    Hint::new("look at it again, then merge").with_action(Action::op(Op::PrView).on(uri))
+    Hint::new("review the pull request again, then merge")
+        .with_action(Action::op(Op::PrView).on(uri))
 }
 
 /// For a round that does not apply.
@@ -64,7 +65,7 @@ pub(crate) fn another_round(uri: &str) -> Hint {
 
 /// For a merge that was made and not recorded; `merge` is the same one.
 pub(crate) fn record_merge(merge: Action) -> Hint {
-    Hint::new("merge it again, which finds the change on the branch and only writes the record")
+    Hint::new("merge again; forge then finds the change on the branch, and only writes the record")
         .with_action(merge)
 }
 

@@ -1,4 +1,4 @@
-//! Finds out who can see a written record, as this backend promises to report.
+//! Determines who can see a written record.
 
 use std::time::{Duration, Instant};
 
@@ -73,8 +73,8 @@ impl Tangled {
         self.word_of(put_for, seen, record).await
     }
 
-    /// Waits for a record that a command found already as requested: a stored record need not be
-    /// shown. Such a command writes nothing, so the record is not written once more either.
+    /// Waits for a record that already was as requested, because a stored record may not be shown
+    /// yet. The command wrote nothing, so the record is not written again either.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
         self.word_of(None, seen, record).await.ingestion
     }
@@ -215,7 +215,7 @@ impl Tangled {
         }
     }
 
-    /// The reason for which the index drops a record, if one can be proved in a short time.
+    /// Returns the reason why the index drops a record, if a short check proves one.
     pub(crate) async fn why_dropped(&self, record: &Record) -> Option<String> {
         tokio::time::timeout(PROOF_MAX, self.proof(record))
             .await
@@ -257,7 +257,7 @@ impl Tangled {
             if left.is_zero() {
                 return last;
             }
-            // A look that hangs must not outlast the wait.
+            // A request that hangs must not exceed the wait.
             match tokio::time::timeout(left, self.look(seen, uri, cid)).await {
                 Ok(Look::Shown) => return Look::Shown,
                 Ok(look) => last = look,

@@ -37,8 +37,8 @@ const ROWS: [Row; 4] = [
     },
 ];
 
-/// The collections that an index of `date` (one of [`INDEX_DATES`]) does not take in, each with what
-/// to do instead. An unknown date is taken for the newest.
+/// Returns the collections that an index of `date` (one of [`INDEX_DATES`]) does not ingest, each
+/// with a hint. An unknown date counts as the newest.
 #[must_use]
 pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;

@@ -1,4 +1,4 @@
-//! Where a record is now: in its account, in the index, and why not.
+//! Reports whether the account and the index have a record, and why the index does not.
 
 use std::time::{Duration, Instant};
 
@@ -52,24 +52,24 @@ pub struct IngestionReport {
 pub enum IndexShows {
     /// The current version of the record.
     This {
-        /// Which index.
+        /// Host of the index.
         host: String,
     },
-    /// Another version of it.
+    /// Another version of the record.
     Another {
-        /// Which index.
+        /// Host of the index.
         host: String,
         /// The CID of that version.
         cid: String,
     },
-    /// Nothing of it.
+    /// No version of the record.
     Nothing {
-        /// Which index.
+        /// Host of the index.
         host: String,
     },
     /// The index does not answer.
     NoAnswer {
-        /// Which index.
+        /// Host of the index.
         host: String,
         /// How it failed.
         why: String,
@@ -122,8 +122,8 @@ impl Tangled {
         })
     }
 
-    /// The verdict on a pull request whose record has just been read from its account: one look at
-    /// the index, and a proof where it does not show the record.
+    /// Returns the verdict on a pull request whose record was just read from its account: queries
+    /// the index once, and searches a proof if the index does not show the record.
     pub(crate) async fn ingestion_of_pull(&self, pull: &Pull) -> RecordIngestion {
         let found = self
             .index_verdict(&pull.record, &pull.uri, Known::Yes)
@@ -157,7 +157,7 @@ impl Tangled {
             };
             let mut because = format!("this index does not ingest {collection}");
             if collection != uri.collection {
-                because.push_str(", and the record is about one of those");
+                because.push_str(", and the record is about such a record");
             }
             let instead = Some(Hint::from(instead));
             return report(IndexShows::NotAsked, ingestion, because, instead);
@@ -184,7 +184,7 @@ impl Tangled {
             Some(reason) => {
                 let because = match &index {
                     IndexShows::This { host } => {
-                        format!("{host} lists it, and it does not count: {reason}")
+                        format!("{host} lists the record, but the record does not count: {reason}")
                     }
                     _ => format!("the index drops it: {reason}"),
                 };
@@ -372,7 +372,7 @@ impl Tangled {
         Some(Seen::About(kind, subject))
     }
 
-    /// How long ago a record was written.
+    /// Returns the time since a record was written.
     fn age(&self, record: &Record, uri: &AtUri) -> Option<Duration> {
         let written = record
             .created_at(&self.fields().created_at)
@@ -383,16 +383,16 @@ impl Tangled {
 
     async fn remedy(&self, record: &Record, uri: &AtUri) -> Hint {
         let names = &self.settings.dialects.sh;
-        let anew = Hint::new("open it anew, and close this one");
+        let anew = Hint::new("open a new one with the same content, and close this one");
         if uri.collection == names.pull {
             anew.with_action(Action::op(Op::PrCreate))
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
         } else if self.names_nothing(record).await.is_some() {
-            Hint::new("write about an existing pull request or issue, as the lists show them")
+            Hint::new("write about an existing pull request or issue, which the lists show")
                 .with_action(Action::op(Op::PrList))
         } else {
-            Hint::new("ask the owner of the repository to do it, or leave a comment")
+            Hint::new("ask the owner of the repository to make the change, or leave a comment")
         }
     }
 }
@@ -403,7 +403,7 @@ enum Known {
     No(&'static str),
 }
 
-/// Which of an index's moods explains what it shows, and what to do then.
+/// Returns the result of an index, its explanation, and a hint.
 fn explained(
     look: Look,
     host: &str,
@@ -412,8 +412,8 @@ fn explained(
 ) -> (IndexShows, String, Option<Hint>) {
     let host_name = host.to_owned();
     let ask = || Action::new(Call::Ingestion).on(uri);
-    let again =
-        Hint::new("have it looked at again").with_action(ask().with(Param::PutAgain, "true"));
+    let again = Hint::new("write the record again, so that the index reads it")
+        .with_action(ask().with(Param::PutAgain, "true"));
     let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
         Look::Shown => (
@@ -427,23 +427,23 @@ fn explained(
                 cid,
             },
             format!(
-                "{host} shows another version of it: the index lags, or has failed to ingest the \
-                 last change"
+                "{host} shows another version of the record: the index lags, or failed to ingest \
+                 the last change"
             ),
             Some(again),
         ),
         Look::Absent if age.is_some_and(|age| age < SLOW) => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, and it is less than a minute old: the index is behind"
+                "{host} does not show the record, which is less than a minute old: the index lags"
             ),
             Some(later),
         ),
         Look::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, although the record is valid: the index has lost it, and \
-                 reads it again only after a change"
+                "{host} does not show the record, although it is valid: the index has lost the \
+                 record, and reads it again only after a change"
             ),
             Some(again),
         ),
@@ -452,7 +452,7 @@ fn explained(
                 host: host_name,
                 why: one_line(e.message()).into_owned(),
             },
-            format!("{host} does not answer, so nothing is known"),
+            format!("{host} does not answer, so the state of the record there is unknown"),
             Some(later),
         ),
     }

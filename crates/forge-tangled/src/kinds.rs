@@ -15,7 +15,6 @@ pub(crate) fn statuses(names: &Dialects) -> Kind {
     }
 }
 
-/// States of issues.
 pub(crate) fn issue_states(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_issue_states.to_string(),
@@ -25,7 +24,7 @@ pub(crate) fn issue_states(names: &Dialects) -> Kind {
     }
 }
 
-/// Comments. Those of 2025 were of two kinds: on pull requests, and on issues.
+/// Comments. The protocol of 2025 had two collections: comments on pull requests, and on issues.
 pub(crate) fn comments(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_comments.to_string(),
@@ -46,7 +45,6 @@ pub(crate) fn comments(names: &Dialects) -> Kind {
     }
 }
 
-/// Changes of labels.
 pub(crate) fn label_ops(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_label_ops.to_string(),
@@ -56,8 +54,9 @@ pub(crate) fn label_ops(names: &Dialects) -> Kind {
     }
 }
 
-/// Where pull requests name their repository. Until 2026 `repo` held the at-uri of its record, since
-/// then the DID; the oldest records have `targetRepo` in the place of the whole target.
+/// Fields in which pull requests name their repository. Until 2026, `repo` had the at-uri of the
+/// record, and since then the DID; the oldest records have `targetRepo` instead of the whole
+/// target.
 pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     let fields = &names.sh_fields;
     let in_target = |field: &str| format!("{}.{field}", fields.target);
@@ -80,7 +79,7 @@ pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     ]
 }
 
-/// The same of issues.
+/// Fields in which issues name their repository.
 pub(crate) fn targets_of_issues(names: &Dialects) -> Vec<TargetField> {
     vec![TargetField {
         path: names.sh_fields.issue_repo.to_string(),

@@ -15,7 +15,6 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// A branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Branch {
     pub name: String,
@@ -44,7 +43,7 @@ impl Answer for Branch {
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const BRANCH_PAGES_MOST: usize = 100;
-/// Where there are as many, there may be more.
+/// Maximum number of branches that are read; a list of this length may be incomplete.
 pub(crate) const BRANCHES_MOST: usize = BRANCH_PAGE * BRANCH_PAGES_MOST;
 
 #[derive(Debug, Deserialize)]
@@ -267,7 +266,8 @@ impl Tangled {
         Ok(Checked::Conflicts(files))
     }
 
-    /// A procedure of the knot in the viewer's name, once it is confirmed whose the repository is.
+    /// Calls a procedure of the knot for the viewer, after the owner of the repository is
+    /// confirmed.
     pub(crate) async fn knot_call(
         &self,
         repository: &Repository,
@@ -327,7 +327,6 @@ impl Tangled {
         .with_hint(Hint::new("submit the changes as a patch").with_action(AS_PATCH)))
     }
 
-    /// Deletes a branch on the knot.
     pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
         let of = &self.settings.dialects.inputs.knot;
         let input = json!({

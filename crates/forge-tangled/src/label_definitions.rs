@@ -172,7 +172,7 @@ impl Tangled {
             let list = labels.as_array_mut().ok_or_else(|| {
                 let why = format!("the labels of {uri} are no list, and were left as they are");
                 Error::new(ErrorKind::Protocol, why)
-                    .with_hint("put them right with the program that wrote them")
+                    .with_hint("correct the list with the program that wrote it")
             })?;
             change(list);
             Ok(())
@@ -182,7 +182,6 @@ impl Tangled {
         Ok(record)
     }
 
-    /// The record that defines a label.
     fn definition_record(
         &self,
         name: &str,
@@ -457,7 +456,7 @@ impl Labels for Tangled {
                     format!("there is a label '{}' already", known.name),
                 )
                 .with_hint(
-                    Hint::new("change the label that is there").with_action(Action::again(&[(
+                    Hint::new("change the existing label").with_action(Action::again(&[(
                         Param::Force,
                         Arg::Set(Cow::Borrowed("true")),
                     )])),

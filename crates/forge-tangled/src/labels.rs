@@ -25,10 +25,10 @@ use crate::{
     write,
 };
 
-/// The most definitions of a repository that are read, of those that its record names first: its owner
-/// chooses how many, and at whose servers.
+/// Maximum number of definitions that are read, in the order of the repository record. The owner
+/// chooses their number and the servers that hold them.
 const MAX_DEFINITIONS: usize = 500;
-/// The longest name of a label, in bytes. It is shown with each value of the label.
+/// Maximum length of a label name, in bytes. The name is shown with each value of the label.
 const MAX_NAME: usize = 1_000;
 
 /// The colour of a label whose definition has none.
@@ -110,10 +110,9 @@ pub(crate) struct Labelled {
     pub missing: Vec<Warning>,
 }
 
-/// Type of a label's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
-    /// None: it is there or not. Written as the word `null`.
+    /// No value: the label is only present or absent. Written as the word `null`.
     Null,
     Boolean,
     Integer,
@@ -187,7 +186,7 @@ impl Definition {
         self.value_type == ValueType::Text && !self.multiple && self.relation().is_none()
     }
 
-    /// The labels that it shows for these values.
+    /// Returns the labels that the definition shows for these values.
     pub fn labels(&self, values: &BTreeSet<String>) -> Vec<Label> {
         let label = |name: String| {
             let mut label = Label::new(name, &self.color);
@@ -313,12 +312,13 @@ impl Definitions {
         self.unread.iter().any(|it| !it.is_beyond_limit)
     }
 
-    /// As [`Self::missing`], for all of them.
+    /// Returns the warnings of [`Self::missing`] for all definitions.
     pub fn warnings(&self) -> Vec<Warning> {
         self.unread.iter().map(Unread::warning).collect()
     }
 
-    /// The at-uri of the definition of that name, or of that at-uri, read or not.
+    /// Returns the at-uri of the definition with this name or at-uri, even if the definition was
+    /// not read.
     pub fn uri_of(&self, name: &str) -> Result<&str> {
         let is_named = |d: &&Definition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
         let read = self.read.iter().find(is_named).map(|d| d.uri.as_str());
@@ -507,7 +507,7 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     odd.then_some("a part of it names no label and value")
 }
 
-/// The labels that operations add.
+/// Returns the keys of the labels that the operations add.
 pub(crate) fn keys<'a>(operations: &'a [Record], fields: &ShFields) -> BTreeSet<&'a str> {
     let added = operations
         .iter()
@@ -549,14 +549,14 @@ impl Change {
         self
     }
 
-    /// Both of them.
+    /// Combines both sets.
     pub fn and(mut self, other: Self) -> Self {
         self.add.extend(other.add);
         self.remove.extend(other.remove);
         self
     }
 
-    /// The record that makes the change, later than those that were before.
+    /// Returns the record of the change, with a later time than `before`.
     pub fn record(&self, names: &Dialects, subject: &str, before: &Before) -> Result<NewRecord> {
         let collection = &names.sh.label_op;
         let fields = &names.sh_fields;
@@ -579,7 +579,7 @@ impl Change {
 }
 
 impl Tangled {
-    /// The definitions that a repository subscribes to. One that was deleted is none.
+    /// Returns the definitions to which a repository subscribes, without deleted ones.
     pub(crate) async fn definitions(&self, repository: &Repository) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
@@ -641,8 +641,8 @@ impl Tangled {
         }
     }
 
-    /// The same, read anew where one of `wanted` is not among those that are known: somebody may
-    /// have defined it since.
+    /// Returns the definitions as [`Self::definitions`] does, but reads them again if one of
+    /// `wanted` is missing, because it may be new.
     pub(crate) async fn definitions_with(
         &self,
         repository: &Repository,
@@ -729,8 +729,8 @@ impl Tangled {
         Before::of(&all, subject, &writers, self.fields())
     }
 
-    /// The operations on `subject`, which is by `author`, also those that the index may not have
-    /// yet. Where nobody answers there are none: our clock decides then what is later.
+    /// Returns the operations on `subject` by `author`, including those that the index may lack.
+    /// Without an answer the list is empty, and the local clock decides which operation is later.
     pub(crate) async fn label_ops_now(
         &self,
         repository: &Repository,
@@ -840,8 +840,8 @@ impl Tangled {
     }
 }
 
-/// The label that a user typed, by its name or at-uri, and what stands behind the `:`, if anything.
-/// Names and values may have a `:` themselves: the longest name that there is counts.
+/// Returns the label that a user typed, by its name or at-uri, and the value after the `:`, if any.
+/// Names and values may contain a `:`, so the longest existing name counts.
 fn part<'a, 'b>(
     definitions: &'a [Definition],
     typed: &'b str,
@@ -1002,7 +1002,7 @@ mod tests {
         let early = "2025-06-01T00:00:00.5Z";
         assert_eq!(before("o", past, early).at, said(early));
         assert_eq!(before("x", past, early), Before::default());
-        // By a clock that is ahead of ours.
+        // This operation comes from a clock that is ahead.
         let ahead = before("o", future, "2036-01-01T00:00:00.5Z");
         assert_eq!(ahead.at, said("2036-01-01T00:00:00.5Z"));
         let names = Dialects::default();

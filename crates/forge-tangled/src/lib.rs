@@ -118,7 +118,7 @@ impl Tangled {
         &self.settings.dialects.sh_fields
     }
 
-    /// Tangled as `settings` describe it. Nothing is sent and no login is asked for yet.
+    /// Creates the backend from `settings`, without a request or a login.
     #[must_use]
     pub fn new(settings: Settings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
         let settings = Arc::new(settings);
@@ -165,7 +165,7 @@ impl Tangled {
         self.session.pin(account).await
     }
 
-    /// Which protocol a repository speaks.
+    /// Returns the version of the protocol that a repository uses.
     ///
     /// # Errors
     /// As [`forge_core::Repos::repo`].

@@ -87,12 +87,12 @@ impl Ticket {
     }
 }
 
-/// Where title and body are, in all but tickets of 1.0.
+/// Returns the fields of title and body, except for tickets of 1.0.
 fn texts(fields: &ShFields) -> [&str; 2] {
     [&fields.title, &fields.body]
 }
 
-/// Where they are in those.
+/// Returns the fields of title and body of tickets of 1.0.
 fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }
@@ -119,7 +119,7 @@ pub(crate) fn references<'a>(
 /// The repository in which a text stands.
 struct Home {
     id: RepoId,
-    /// Everything that it is called in an address.
+    /// All names of the subject in addresses.
     names: BTreeSet<String>,
     hosts: Hosts,
 }
@@ -242,16 +242,17 @@ impl Tangled {
         }
         if by_pages > 0 {
             let told = format!(
-                "pages of this repository are named by {by_pages} more, perhaps the page of this \
-                 one: a record has no number"
+                "{by_pages} more record(s) name pages of this repository, and may mean this one: a \
+                 record has no page number"
             );
-            let hint = "name it by the number of its page, so that these records are searched";
+            let hint = "name the pull request or issue by its page number, so that these records \
+                        are searched";
             links.warnings.push(Warning::new(told).with_hint(hint));
         }
         if repository.era != Era::Org10 {
             links.warnings.push(Warning::new(
-                "comments elsewhere that mention it are unknown, because nothing on tangled lists \
-                 them",
+                "comments elsewhere that mention this pull request or issue are unknown, because \
+                 no service of tangled lists them",
             ));
         }
         Ok(links.settled(&match subject {

@@ -1,4 +1,4 @@
-//! Where a service of tangled's world is: scheme, host and port, and nothing else.
+//! The origin of a tangled service: scheme, host and port.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use url::{Host, Url};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(String);
 
-/// Which addresses that a stranger's document names may be contacted.
+/// The addresses that may be contacted if a stranger's document names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Public names over HTTPS alone: no address literals, no `localhost`.
@@ -71,7 +71,7 @@ impl Origin {
         })
     }
 
-    /// As [`Self::found`]; else why not.
+    /// Parses an origin as [`Self::found`] does, or returns the reason of the refusal.
     pub(crate) fn allowed(text: &str, reach: Reach) -> Result<Self, &'static str> {
         let url = Url::parse(text).map_err(|_| "it is no address")?;
         let here = is_here(&url);

@@ -166,7 +166,6 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A mail of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The commit that it was made from, full hex.
@@ -178,7 +177,6 @@ pub(crate) struct Mail {
     pub diff: Vec<u8>,
 }
 
-/// A patch that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// The bytes as they are stored.
@@ -206,7 +204,7 @@ impl Patch {
         self.raw.len() + mails.sum::<usize>()
     }
 
-    /// The head commit, where the patch names one.
+    /// Returns the head commit, if the patch names one.
     pub fn head(&self) -> Option<&str> {
         self.mails.last().map(|m| m.oid.as_str())
     }
@@ -233,7 +231,7 @@ impl Patch {
     }
 }
 
-/// The author, and those whom trailers of the message name.
+/// Returns the author, and the people in the trailers of the message.
 fn authors(mail: &Mail) -> Vec<Signature> {
     let trailers = mail.body.lines().filter_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -279,7 +277,7 @@ fn mails(text: &[u8]) -> Vec<Mail> {
         .collect()
 }
 
-/// Where mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
+/// Returns the offsets at which mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
 fn mail_starts(raw: &[u8]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -520,8 +518,8 @@ fn diff_start(body: &[u8]) -> usize {
     found.map_or(body.len(), |at| at + 1)
 }
 
-/// The diff without the mail's signature: `-- ` and git's version. Within a hunk the same line is a
-/// removed `- `.
+/// Returns the diff without the mail's signature: `-- ` and git's version. In a hunk, `-- ` is a
+/// removed line `- `.
 fn without_signature(diff: &[u8]) -> &[u8] {
     let mut reader = LineReader::default();
     let mut at = 0;
@@ -606,7 +604,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
                 false
             }
             DiffLine::Header(key @ (HeaderKey::OldName | HeaderKey::NewName), name) => {
-                // `git am` takes the first directory off, so other prefixes name another file.
+                // `git am` strips the first directory, so other prefixes name another file.
                 let prefix = if key == HeaderKey::OldName {
                     "a/"
                 } else {
@@ -629,7 +627,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     Some(changes)
 }
 
-/// Returns true if a line of a header changes something by itself.
+/// Returns true if a header line is a change even without a hunk.
 fn changes_by_itself(key: HeaderKey) -> bool {
     matches!(
         key,
@@ -644,7 +642,7 @@ fn changes_by_itself(key: HeaderKey) -> bool {
     )
 }
 
-/// The path of a `diff --git` line, or its names as they stand.
+/// Returns the path of a `diff --git` line, or both names unchanged.
 fn named(names: &[u8]) -> String {
     diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }

@@ -102,8 +102,8 @@ impl Tangled {
         None
     }
 
-    /// Another pull request on the same lower one: the index allows chains but no trees. The other
-    /// one stays, because the index has it and lacks this one.
+    /// Returns another pull request with the same parent, because the index allows chains but no
+    /// trees. The index keeps the other pull request, which it already has.
     async fn taken_place(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;

@@ -1,4 +1,4 @@
-//! How many bytes the answers of others make us read and hold.
+//! Limits on the bytes of answers that are read and kept in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -105,7 +105,7 @@ pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 /// Maximum weight of other answers of a knot as JSON, by [`forge_core::call::weight_of_json`].
 pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
-/// A size as people write it.
+/// Formats a size for people.
 pub(crate) fn human(bytes: usize) -> String {
     match bytes / MIB {
         0 => format!("{} KiB", bytes.div_ceil(1024)),

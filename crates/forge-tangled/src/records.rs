@@ -16,7 +16,7 @@ use crate::{
     xrpc::{Params, Xrpc},
 };
 
-/// The most records that one page of `listRecords` has.
+/// Maximum number of records on a page of `listRecords`.
 pub(crate) const PAGE: usize = 100;
 
 /// A record as it is stored: unknown fields and all.
@@ -73,7 +73,7 @@ impl Record {
         self.uri.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Its CID, empty where the server did not say.
+    /// Returns the CID, or an empty text if the server sent none.
     pub fn cid(&self) -> &str {
         self.cid.as_deref().unwrap_or_default()
     }
@@ -82,7 +82,7 @@ impl Record {
         self.value.get(field)?.as_str()
     }
 
-    /// The text at the end of a path of keys.
+    /// Returns the text at a path of keys.
     pub fn text_at(&self, path: &[&str]) -> Option<&str> {
         let mut at = &self.value;
         for name in path {
@@ -147,7 +147,7 @@ pub(crate) async fn find(
     }
 }
 
-/// The record of an at-uri, from the server of its account.
+/// Reads the record of an at-uri from the server of its account.
 pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
     get(xrpc, &uri.authority, &uri.collection, &uri.rkey).await
 }
@@ -157,12 +157,11 @@ pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
 pub(crate) struct Listing {
     pub records: Vec<Record>,
     pub warnings: Vec<Warning>,
-    /// There are more than were read.
+    /// True if there are more records than were read.
     pub is_cut: bool,
 }
 
-/// A page of a list, of `limit` rows at most. Where so many are too long an answer, `limit` becomes
-/// less.
+/// Reads a page of at most `limit` rows. Lowers `limit` if the answer is too long.
 pub(crate) async fn page<T: DeserializeOwned + Send + Sync>(
     xrpc: &Xrpc,
     nsid: &str,
@@ -230,7 +229,7 @@ pub(crate) async fn all_kept(
                 break;
             }
             match Record::of_entry(entry) {
-                // Another account's record would be taken for its word.
+                // Otherwise the record of another account would count as the record of this one.
                 Ok(record) if record.uri.strip_suffix(record.rkey()) != Some(&within) => {
                     skipped.add(&record.uri, format!("it is listed as one of {within}"));
                 }
@@ -350,8 +349,8 @@ impl NewRecord {
         format!("at://{did}/{}/{}", self.collection, self.rkey)
     }
 
-    /// The record as it is in the account `did`, once it was created; `cids` as the server named
-    /// them, this one's first.
+    /// Returns the record as stored in the account `did`. `cids` are the CIDs from the server's
+    /// answer, beginning with that of this record.
     pub fn written(self, did: &str, cids: Vec<String>) -> Record {
         Record {
             uri: self.uri(did),
@@ -370,8 +369,8 @@ impl NewRecord {
     }
 }
 
-/// The input that creates `records` in the account `did`, all or none. It does not ask for
-/// validation: a server that does not know a lexicon would refuse it.
+/// Returns the input that creates all `records` in the account `did`, or none. The input requests
+/// no validation, because a server would refuse an unknown lexicon.
 pub(crate) fn creation(did: &str, records: &[NewRecord]) -> Value {
     let writes: Vec<Value> = records.iter().map(NewRecord::operation).collect();
     json!({ "repo": did, "writes": writes })

@@ -1,7 +1,7 @@
 //! The branches of a repository as git itself tells them.
 //!
-//! Which query of a knot names the branches of a repository of Tangled 1.0 was not seen. That a
-//! knot serves its repositories over git's smart HTTP was.
+//! The query of a knot for the branches of a Tangled 1.0 repository is not known. Knots do serve
+//! repositories over git's smart HTTP.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -79,7 +79,7 @@ impl Refs {
         self.branch(self.default.as_deref()?)
     }
 
-    /// All of them, by name.
+    /// Returns all branches, by name.
     pub fn all(self) -> Vec<model::Branch> {
         let branches = self.branches.into_iter();
         branches
@@ -179,8 +179,8 @@ fn at_nobodys(url: &str) -> Git {
         .with_env("GIT_ASKPASS", "")
 }
 
-/// The user's own global configuration of git, which is not found without HOME; `None` where
-/// `GIT_CONFIG_GLOBAL` names one, or there is none.
+/// Returns the path of the user's global git configuration, which git cannot find without HOME.
+/// `None` if `GIT_CONFIG_GLOBAL` is set, or if there is no such file.
 fn global_settings() -> Option<PathBuf> {
     if std::env::var_os("GIT_CONFIG_GLOBAL").is_some() {
         return None;

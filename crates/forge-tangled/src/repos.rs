@@ -15,10 +15,12 @@ use crate::{
     Era, Tangled, caps, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
 };
 
-const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
-     which nothing shows what a client writes";
-static GIVE_A_DID: Hint =
-    Hint::new("have its owner open it on the web after its knot was updated, which gives it a DID");
+const ONLY_READ: &str = "this repository has no DID of its own: it uses tangled's protocol of \
+                         2025, in which no service shows the records of a client";
+static GIVE_A_DID: Hint = Hint::new(
+    "have the owner open the repository on the web after its knot was updated, which gives the \
+     repository a DID",
+);
 
 /// Capabilities that a repository of 2025 lacks: all writes.
 fn only_read() -> Vec<(Capability, Support)> {
@@ -39,7 +41,8 @@ impl Tangled {
             Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, &GIVE_A_DID)),
             Era::Org10 => Err(Error::unsupported(
                 what,
-                "what it takes on Tangled 1.0 is not known: its protocol is not published as a whole",
+                "how to do this on Tangled 1.0 is not known: only parts of its protocol are \
+                 published",
                 "do it on the web",
             )),
         }

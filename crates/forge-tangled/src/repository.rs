@@ -1,5 +1,4 @@
-//! Which repository a name means: its owner, its record, its DID, its knot, and which protocol it
-//! speaks.
+//! Resolves the name of a repository to owner, record, DID, knot and protocol version.
 
 use forge_core::{
     Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, suggest, text::one_line,
@@ -43,7 +42,7 @@ pub(crate) struct Repository {
     recorded_knot: Origin,
     /// Filled where its own identity names another knot.
     moved_to: OnceCell<Origin>,
-    /// Why it need not be the owner's, where nobody but the owner's declaration says that it is.
+    /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
@@ -51,7 +50,7 @@ pub(crate) struct Repository {
     unconfirmed: OnceCell<Warning>,
 }
 
-/// Why a knot has not confirmed whose a repository is.
+/// Reason why a knot has not confirmed the owner of a repository.
 enum Unconfirmed {
     /// The knot must not be contacted, or names another owner.
     Refused(Error),
@@ -59,12 +58,12 @@ enum Unconfirmed {
     Unknown(Error),
     /// The knot does not answer.
     Silent(Error),
-    /// The repository's own identity does not say which knot it is.
+    /// The repository's own identity does not name its knot.
     Unplaced(Error),
 }
 
 impl Unconfirmed {
-    /// The warning for a caller that only reads, and the error behind it.
+    /// Returns a warning for a caller that only reads, and its cause.
     ///
     /// # Errors
     ///
@@ -146,7 +145,7 @@ impl Repository {
         told.filter(|_| !self.confirmed.initialized()).cloned()
     }
 
-    /// Where it is: the knot of its own identity once that is known, else of its record.
+    /// Returns the knot: that of the repository's identity if known, otherwise that of its record.
     pub fn knot(&self) -> &Origin {
         self.moved_to.get().unwrap_or(&self.recorded_knot)
     }
@@ -348,12 +347,12 @@ impl Tangled {
         let (told, e) = why.doubt(repository)?;
         let error = Error::new(
             e.kind().clone(),
-            format!("{}; this was not written", told.message),
+            format!("{}; nothing was written", told.message),
         );
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
 
-    /// As [`Self::owner_confirmed`], of a declaration that nothing confirmed when it was found.
+    /// Checks a declaration that was unconfirmed when found, as [`Self::owner_confirmed`] does.
     async fn declaration_confirmed(&self, repository: &Repository) -> Result<()> {
         let (owner, did) = (&repository.owner, repository.target());
         let doubt = self.doubt_of_declaration(owner, did, repository.knot());
@@ -363,7 +362,7 @@ impl Tangled {
             return Ok(());
         };
         let told = declared_alone(owner, did, why.message());
-        let message = format!("{}; this was not written", told.message);
+        let message = format!("{}; nothing was written", told.message);
         let error = Error::new(why.kind().clone(), message).with_retry(why.retry());
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
@@ -609,7 +608,7 @@ fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
          confirm it ({why})",
         owner.name()
     ))
-    .with_hint("look on the web whose it is")
+    .with_hint("check on the web who owns the repository")
 }
 
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
@@ -633,7 +632,7 @@ fn not_there(owner: &Identity, did: &str, knot: &Origin) -> Error {
             knot.host()
         ),
     )
-    .with_hint("look on the web whether it is there: it may have been deleted or moved")
+    .with_hint("check on the web whether the repository exists: it may have been deleted or moved")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use forge_core::{Capabilities, Result};
 
 use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
 
-/// Where the services of tangled's world are, and how they are used.
+/// The addresses of tangled's services, and options for their use.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The host that repositories are named under: `tangled.org`.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub dns: Option<SocketAddr>,
     /// The viewer's personal data server, in place of the one that the identity names.
     pub pds: Option<Origin>,
-    /// Which services a stranger's document may lead us to.
+    /// The services that a stranger's document may name.
     pub reach: Reach,
     /// The directory for sessions; without one they live as long as the process.
     pub sessions: Option<PathBuf>,
@@ -32,8 +32,8 @@ pub struct Settings {
     pub wait: Duration,
     /// The first pause between two looks at the index; each further one is twice as long.
     pub poll: Duration,
-    /// How long what was found out is used again: who is who, where a repository is, what it was
-    /// declared to be, who may write to it, its labels. What changes meanwhile is seen after that.
+    /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
+    /// Changes in the meantime are seen only after that.
     pub kept: Duration,
     /// How much of others' answers is read and held.
     pub read_limits: ReadLimits,
@@ -52,7 +52,7 @@ impl Settings {
     /// The usual services.
     ///
     /// # Errors
-    /// None in practice; `config` if a built-in address were none.
+    /// `config` if a built-in address is invalid.
     pub fn usual() -> Result<Self> {
         Ok(Self {
             host: "tangled.org".to_owned(),

@@ -6,11 +6,11 @@ use forge_core::{Warning, text::one_line};
 
 use crate::records::Record;
 
-/// So many are named one by one. Anybody can write records about a pull request: a flood of broken
-/// ones must not bury what is right.
+/// Maximum number of skipped records that are named. Anybody can write records about a pull
+/// request, and a flood of malformed ones must not hide the others.
 const NAMED: usize = 50;
 
-/// Records that were passed over, and why.
+/// Skipped records, with reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
     named: Vec<Warning>,
@@ -34,7 +34,7 @@ impl Skipped {
         self.rest = Some(what);
     }
 
-    /// A warning for each; beyond a number, for how many more.
+    /// Returns a warning for each record up to the maximum, and one for the number of others.
     pub fn warnings(self) -> Vec<Warning> {
         let more = (self.more > 0).then(|| {
             let text = format!("{} more records were skipped", self.more);

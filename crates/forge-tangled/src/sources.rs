@@ -77,9 +77,10 @@ pub(crate) struct Kind {
     /// The query of the index.
     pub query: String,
     pub collection: String,
-    /// Where the record names what it is about: the keys on the way.
+    /// Path of the field that names the subject, as keys.
     pub path: Vec<String>,
-    /// Records that said the same before there were these. An index hands them out with the others.
+    /// Earlier collections with the same meaning. An index returns their records together with the
+    /// others.
     pub older: Vec<Older>,
 }
 
@@ -125,7 +126,6 @@ impl Kind {
         record.text_at(&path)
     }
 
-    /// Returns true if a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
         self.subject(record) == Some(subject)
     }
@@ -141,7 +141,7 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// As [`Self::over`], of an answer.
+    /// Applies [`Self::over`] to an answer.
     pub fn over_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
         found.map(|found| Found {
             value: self.over(found.value),
@@ -440,9 +440,9 @@ impl Tangled {
         .with_hint("try again later: what the others wrote may be missing")
     }
 
-    /// The accounts that have a record which links to `subject`: a hundred a page, however many
-    /// records each has (Constellation's `getBacklinkDids`). Where a later page fails, those before
-    /// it.
+    /// Returns the accounts with a record that links to `subject`, a hundred on each page
+    /// (Constellation's `getBacklinkDids`). If a later page fails, returns the accounts of the
+    /// earlier pages.
     async fn linking_accounts(
         &self,
         subject: &str,
@@ -510,8 +510,8 @@ impl Tangled {
         }
     }
 
-    /// The records themselves. An account with several is read as a whole: one request for a
-    /// hundred records beats a hundred requests.
+    /// Reads the linked records. If an account has several, its whole collection is read: one
+    /// request for a hundred records instead of a hundred requests.
     async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
         let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (did, collection, rkey) in links {
@@ -621,8 +621,8 @@ impl Tangled {
         self.fresh(kinds, subject, &accounts).await
     }
 
-    /// The records of some collections that `keep` wants, in the accounts that we know of, each
-    /// account looked up once.
+    /// Reads the records that `keep` selects from some collections of the known accounts. Resolves
+    /// each account once.
     pub(crate) async fn in_accounts<const N: usize>(
         &self,
         collections: [&str; N],
@@ -674,9 +674,9 @@ impl Tangled {
             .await;
     }
 
-    /// The records of one kind of a repository (pull requests, issues), and what was said about their
-    /// state, without the index's help. `names` are both collections, `targets` the fields of the first
-    /// that name the repository.
+    /// Reads the pull requests or issues of a repository and their states without the index.
+    /// `names` are both collections, and `targets` the fields of the first that name the
+    /// repository.
     ///
     /// The backlinks name the accounts, a hundred for each request. Then each account is read once,
     /// as a whole.
@@ -776,8 +776,8 @@ impl Tangled {
         found.await.clone()
     }
 
-    /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
-    /// records; what is in one was not seen).
+    /// In 1.0 the record key of a collaborator is their DID, according to the project's description
+    /// of its records; the content of such a record was not observed.
     async fn collaborators_of_account(&self, repository: &Repository) -> Pushers {
         let read = async {
             let (knot, did) = self.account(repository).await?;
@@ -799,10 +799,10 @@ impl Tangled {
                 .collect(),
             doubt: why.map(|why| {
                 Warning::new(format!(
-                    "who may push to {} beside its owner could not be read: {why}",
+                    "the collaborators of {} could not be read: {why}",
                     repository.id
                 ))
-                .with_hint("try again later: you may be allowed more than is said here")
+                .with_hint("try again later: you may have more rights than are shown here")
             }),
         }
     }
@@ -830,9 +830,10 @@ impl Tangled {
         };
         let doubt = |why: String| {
             Warning::new(format!(
-                "who may push is read from the owner's records, because the knot does not say: {why}"
+                "the collaborators are read from the owner's records, because the knot does not \
+                 list them: {why}"
             ))
-            .with_hint("try again later: what other collaborators have set may not count here")
+            .with_hint("try again later: changes by other collaborators may be missing here")
         };
         let why = match asked.await {
             Ok(accounts) => {

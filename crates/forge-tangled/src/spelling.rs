@@ -31,7 +31,7 @@ impl Spelling {
         spelling
     }
 
-    /// The word; what there is to say of it is added to `warnings`.
+    /// Returns the word, and adds its warning to `warnings`.
     pub fn tell(self, warnings: &mut Vec<Warning>) -> String {
         warnings.extend(self.told);
         self.word
@@ -59,8 +59,8 @@ pub(crate) fn of_state<'a>(
     if let Some((word, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
         let shown = one_line(word);
         let told = format!(
-            "the state was written as '{shown}', as most others here have it, and none has \
-             '{usual}'"
+            "the state was written as '{shown}', because most records here have '{shown}' and none \
+             has '{usual}'"
         );
         return Spelling::with(word, Warning::new(told));
     }
@@ -74,7 +74,7 @@ pub(crate) fn of_state<'a>(
     Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
 }
 
-/// The key that the repository has where a round is submitted to it.
+/// Returns the key of the repository in the submission of a round.
 pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     let word = &*names.inputs.knot.submit_repo;
     if word != Dialects::default().inputs.knot.submit_repo {
@@ -91,8 +91,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
 /// guess.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
-        "that a comment on a pull request names its ticket, and not its newest round, is a guess: \
-         it was not seen on Tangled 1.0",
+        "the comment names the ticket of the pull request, and not its newest round, which is a \
+         guess: this was not seen on Tangled 1.0",
     )
 }
 
@@ -103,7 +103,7 @@ fn guess(told: String, key: &str) -> Warning {
     ))
 }
 
-/// A refusal, with the words that went into what was refused: one of them may be why.
+/// Adds the guessed words of a refused write to its error, because one of them may be the cause.
 pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
     let refused = matches!(
         error.kind(),
@@ -116,7 +116,7 @@ pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
         .iter()
         .map(|warning| warning.message.as_str())
         .collect();
-    let told = format!("see whether this is why: {}", told.join("; "));
+    let told = format!("check whether this is the cause: {}", told.join("; "));
     let hint = match error.hint().cloned() {
         Some(hint) => hint.map_text(|text| format!("{text}; {told}")),
         None => Hint::from(told),
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// The word, and what is told of it.
+    /// Returns the word for a state, and the warning about the word.
     fn word(seen: &[&str], state: PrState, names: &Dialects) -> (String, String) {
         let tickets: Vec<Record> = seen
             .iter()

@@ -23,14 +23,13 @@ use crate::{
 /// Change to which a comment belongs: the time from which an equal text is the same comment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GoesWith {
-    /// A change of the ticket: it is about the version that this made.
+    /// A change of the ticket; the comment is about the resulting version.
     Change,
     /// A round that was submitted at this time.
     Round(Option<Timestamp>),
 }
 
 impl Tangled {
-    /// Comments on a ticket.
     pub(crate) async fn comment_on_ticket(
         &self,
         located: &Located,
@@ -61,8 +60,8 @@ impl Tangled {
         self.told(repository, &written).await
     }
 
-    /// As [`Self::comment_in_account`], of a text that goes with something else and is not written
-    /// again where the viewer has said it with that already: the command was cut off behind it.
+    /// Writes a comment as [`Self::comment_in_account`] does, unless an interrupted command of the
+    /// viewer has already written the same comment with the same change.
     pub(crate) async fn comment_in_account_once(
         &self,
         repository: &Repository,
@@ -114,9 +113,9 @@ impl Tangled {
         self.told(repository, &written).await
     }
 
-    /// The text that goes with a change of the state, said behind it: about the version that the
-    /// change made, so that a second run knows it. `changed` says whether the state was written
-    /// just now; then a comment that fails is a warning.
+    /// Writes the comment of a state change after the change. The comment names the resulting
+    /// version, so that a repeated command recognises it. If `changed`, the state was just written,
+    /// and a failed comment is only a warning.
     pub(crate) async fn comment_with_state(
         &self,
         repository: &Repository,
@@ -147,7 +146,8 @@ impl Tangled {
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
-                let again = Hint::new("do the same again, which only comments; the state is set");
+                let again =
+                    Hint::new("repeat the command, which then only comments: the state is set");
                 let told = Warning::new(why).with_hint(again.with_action(AGAIN));
                 (Some(comments::step(false)), vec![told])
             }
@@ -156,9 +156,9 @@ impl Tangled {
         Ok((step.into_iter().collect(), warnings))
     }
 
-    /// Writes a comment on the current version of a ticket; the knot takes no other. `since` is
-    /// what it must be later than. What a comment on a pull request is about is a guess, which comes
-    /// with it.
+    /// Writes a comment on the current version of a ticket, because the knot accepts no other
+    /// version. The comment must be later than `since`. The subject of a comment on a pull request
+    /// is a guess, which is returned as a warning.
     async fn put_comment(
         &self,
         repository: &Repository,
@@ -237,7 +237,7 @@ impl Tangled {
         first.ok_or_else(|| no_comment(&record.uri))
     }
 
-    /// The comment of this repository that a key means.
+    /// Returns the at-uri of the comment of this repository with this key.
     fn comment_of_account(&self, repository: &Repository, key: &str) -> Result<AtUri> {
         let collection = &self.settings.dialects.org.comment;
         let uri = AtUri::parse(key).ok().filter(|uri| {

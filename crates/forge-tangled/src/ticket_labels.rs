@@ -21,7 +21,7 @@ use crate::{
     tickets,
 };
 
-/// Which label one on a ticket is.
+/// Identity of a label on a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Carried {
     key: String,
@@ -43,7 +43,7 @@ impl Carried {
         })
     }
 
-    /// Its name; with its value as labels of 2026 are shown.
+    /// Returns the name, and the value if there is one, in the form of labels of 2026.
     fn name(&self) -> String {
         self.with_value(self.key.rsplit('/').next().unwrap_or_default())
     }
@@ -72,7 +72,7 @@ struct Seen {
     which: Carried,
     /// By how many of them.
     tickets: usize,
-    /// As it is spelled on one of them, without what else is in it.
+    /// The label as one of the tickets spells it, without its other fields.
     token: Value,
 }
 
@@ -81,8 +81,7 @@ pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }
 
-/// Sets all labels; a ticket without any has no list of them. One that it has already stays as it
-/// is.
+/// Sets all labels; without labels, removes the list. Existing labels stay unchanged.
 pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     let old = carried(map, names);
     let labels = labels.into_iter().map(|label| {
@@ -104,7 +103,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
                 ticket.uri
             ),
         )
-        .with_hint("put them right with the program that wrote them")),
+        .with_hint("correct the list with the program that wrote it")),
     }
 }
 
@@ -206,8 +205,8 @@ fn learned(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Ve
             )
             .with_hint(
                 Hint::new(
-                    "give one that the list of labels shows, or give this one on the web once, \
-                     because on Tangled 1.0 only labels that are in use can be given",
+                    "use a label that the list of labels shows, or add this label on the web once: \
+                     on Tangled 1.0 only labels in use can be added",
                 )
                 .with_action(Action::op(Op::LabelList)),
             )

@@ -32,7 +32,7 @@ use crate::{
     tickets,
 };
 
-/// How long a knot has to notice by itself that a pull request was merged.
+/// Time for a knot to detect a merge by itself.
 const NOTICES: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
@@ -131,11 +131,12 @@ impl Tangled {
         let doubt = match self.ticket_is_there(located, req).await {
             Ok(true) => None,
             Ok(false) => Some(format!(
-                "its ticket says so, and '{base}' does not show its commits: they were squashed, \
-                 reverted since, or never merged"
+                "the ticket says that it is merged, but '{base}' does not show its commits: they \
+                 were squashed, reverted since, or never merged"
             )),
             Err(e) => Some(format!(
-                "its ticket says so; whether '{base}' has its commits could not be looked at: {}",
+                "the ticket says that it is merged; whether '{base}' has its commits could not be \
+                 checked: {}",
                 e.message()
             )),
         };
@@ -167,7 +168,8 @@ impl Tangled {
         )
     }
 
-    /// A round that was added after we looked must not be merged unseen, nor the old one after it.
+    /// Refuses a merge if a round was added since the read: neither the unseen round nor the
+    /// outdated one may be merged.
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
         let now = self.again(located).await?.pull;
         let (was, is) = (&located.pull, &now);
@@ -189,8 +191,8 @@ impl Tangled {
         .with_hint(look_again(&was.record.uri)))
     }
 
-    /// Puts `tip` on the target branch, unless that has moved. Whether it is there is decided by
-    /// the branch, not by what the push said.
+    /// Pushes `tip` to the target branch, unless the branch has moved. The branch itself, not the
+    /// output of the push, decides whether the push succeeded.
     async fn push(
         &self,
         git: &Git,
@@ -220,8 +222,7 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // Another account may have pushed on top of it since, or the knot's answer may be
-            // outdated.
+            // Another account may have pushed later commits, or the knot's answer may be outdated.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {
@@ -264,8 +265,7 @@ impl Tangled {
             format!("'{base}' moved while {tip} was pushed to it"),
         )
         .with_hint(again(Hint::new(
-            "merge again, which looks first whether the change is on the branch, and pushes it if \
-             not",
+            "merge again: the command pushes the change only if the branch lacks it",
         ))))
     }
 
@@ -356,7 +356,7 @@ impl Tangled {
         let ticket = &located.pull.record;
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
-                // Somebody who closed it meanwhile is not overruled.
+                // A pull request that another account closed in the meantime stays closed.
                 if tickets::state_in(map.get(field), names).0 == PrState::Open {
                     map.insert(field.to_owned(), json!(word));
                 }
@@ -559,12 +559,13 @@ fn no_clone(located: &Located) -> Error {
     Error::invalid(
         "clone",
         format!(
-            "on Tangled 1.0 you merge by pushing from a clone, and this is no clone of {}",
+            "cannot merge: a merge on Tangled 1.0 is a push from a clone, and this directory is no \
+             clone of {}",
             repository.id
         ),
     )
     .with_hint(
-        Hint::new("merge in a clone that has a remote of it which you can push to")
+        Hint::new("merge in a clone of the repository with a remote that you can push to")
             .with_action(merge(&located.pull.record.uri)),
     )
 }

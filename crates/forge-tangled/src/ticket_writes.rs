@@ -234,7 +234,7 @@ impl Tangled {
         if pull.source_sha.as_ref() == Some(&ends.head) {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
-                Warning::new("the newest round has these very commits; nothing was submitted");
+                Warning::new("nothing was submitted: the newest round has the same commits");
             return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
         let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
@@ -396,7 +396,7 @@ impl Tangled {
         })
     }
 
-    /// A view behind a write.
+    /// Reads the view after a write.
     async fn view_written(&self, located: &Located) -> Result<PullRequest> {
         let view = async {
             let located = self.again(located).await?;
@@ -548,8 +548,8 @@ impl Tangled {
         }
     }
 
-    /// Erases a ticket whose patch was refused, where it is new. That needs the right to push, so
-    /// it may stay.
+    /// Deletes a new ticket whose patch was refused. Deletion needs the right to push, so the
+    /// ticket may stay.
     async fn take_back(
         &self,
         repository: &Repository,
@@ -558,7 +558,7 @@ impl Tangled {
         why: Error,
     ) -> Error {
         let finish = Hint::from(format!(
-            "do the same again, which finishes or finds {ticket}, or close that"
+            "repeat the command, which finishes or finds {ticket}; or close {ticket}"
         ))
         .with_action(AGAIN);
         let written = matches!(why.kind(), ErrorKind::Protocol);
@@ -575,7 +575,7 @@ impl Tangled {
         match erased {
             true => why,
             false => {
-                let left = |text: &str| format!("{text}; it is there without any changes");
+                let left = |text: &str| format!("{text}; the ticket exists without any changes");
                 why.with_hint(finish.map_text(left))
             }
         }
@@ -592,8 +592,8 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     Error::invalid(
         "head",
         format!(
-            "neither knot has both the newest commit of '{base}' of {} and the branch of {}, so \
-             that nobody says where they part",
+            "cannot find the merge base: neither knot has both the newest '{base}' of {} and the \
+             branch of {}",
             upstream.id, fork.id
         ),
     )
@@ -660,7 +660,7 @@ pub(crate) fn overrides(
     let listed = Emulated {
         how: "the labels that tickets carry: how they are defined is not known",
     };
-    let why = "what it takes on Tangled 1.0 is not known";
+    let why = "how to do this on Tangled 1.0 is not known";
     let instead = const { &Hint::new("do it on the web") };
     let missing = [
         Capability::PrCreatePatch,

@@ -1,8 +1,7 @@
 //! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are
-//! patches, all in the repository's own account on its knot. They are written in
-//! `ticket_writes.rs`.
+//! patches, all in the repository's own account on its knot. `ticket_writes.rs` has the writes.
 //!
-//! The form of the records was observed on public pages. Where a detail was not observed, both
+//! The form of the records was observed on public pages. For a detail that was not observed, both
 //! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
 
 use std::sync::Arc;
@@ -39,14 +38,15 @@ pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str
 /// Facts that are in the record of a ticket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
-    /// Its state, and a warning where the word is not one that was seen.
+    /// The state, and a warning if its word is unknown.
     pub state: Option<PrState>,
     pub labels: Vec<Label>,
     pub assignees: Vec<String>,
     pub warnings: Vec<Warning>,
 }
 
-/// The state by its word: `open` was seen. What has "merge" in it is merged, the rest is closed.
+/// Returns the state for a word: `open` was observed, a word with "merge" means merged, and any
+/// other word closed.
 pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) {
     let known = [PrState::Open, PrState::Closed, PrState::Merged];
     match known.into_iter().find(|s| names.org.state(*s) == word) {
@@ -145,8 +145,8 @@ pub(crate) fn unassigned<'a>(
     let none = !tickets.any(|ticket| ticket.value.get(field).is_some());
     none.then(|| {
         Warning::new(format!(
-            "no ticket here has the field '{field}'; that assignees are in it is a guess, so that \
-             somebody may be assigned all the same"
+            "no assignees are shown, but there may be some: no ticket here has the field \
+             '{field}', and its name is a guess"
         ))
         .with_hint(
             "look on the web; if they are in another field, set `dialect.field_assignees` in the \
@@ -281,8 +281,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Returns the comments on a ticket or on its patches, with warnings about unread ones. It has
-    /// not been seen whether a comment names the ticket or a patch.
+    /// Returns the comments on a ticket or on its patches, with warnings about unread ones. Whether
+    /// a comment names the ticket or a patch was not observed.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());

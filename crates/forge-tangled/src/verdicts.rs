@@ -1,9 +1,9 @@
 //! Verdicts, which tangled has not: comments whose first line says one, where the configuration
 //! allows it.
 //!
-//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that it is
-//! clear to everybody what was looked at, and the record names the round as well: a line that does
-//! not fit the pull request is a text like any other.
+//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that every
+//! reader knows what was reviewed. The record names the round as well; a line that does not match
+//! the pull request is ordinary text.
 
 use std::borrow::Cow;
 
@@ -192,7 +192,7 @@ impl Tangled {
             PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; only an open one can be reviewed");
+            let message = format!("{uri} is {word}; only an open pull request can be reviewed");
             return Err(Error::precondition(why, message));
         }
         let viewer = self.session.viewer().await?;
@@ -227,7 +227,7 @@ impl Tangled {
         }
     }
 
-    /// Says of a verdict that it does not count.
+    /// Adds a warning to a verdict that does not count.
     pub(crate) async fn if_it_counts(
         &self,
         located: &Located,
@@ -238,8 +238,8 @@ impl Tangled {
         if !writers.may_write(&viewer.identity.did) {
             let id = &located.repository.id;
             outcome.warnings.push(Warning::new(format!(
-                "this verdict is shown and does not count: those of the owner and the \
-                 collaborators of {id} do"
+                "this verdict is shown but does not count: only verdicts of the owner and the \
+                 collaborators of {id} count"
             )));
         }
         Ok(outcome)

@@ -14,7 +14,7 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// How many the index is asked for at once when most of them may be filtered out.
+/// Number of rows per request if a filter may drop most of them.
 pub(crate) const SCAN: usize = 100;
 
 /// A row of a list of pull requests or issues.
@@ -26,7 +26,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Reads a row; `what` is what it should be: `pull request`.
+    /// Parses a row. `what` names the expected kind: `pull request`.
     pub fn parse(row: Value, what: &str, fields: &IndexFields) -> Result<Self> {
         let uri = row.get("uri").and_then(Value::as_str).unwrap_or("a row");
         let uri = one_line(uri).into_owned();
@@ -51,7 +51,7 @@ impl Item {
     }
 }
 
-/// Which field keeps a row from being one: those that `listPulls` promises.
+/// Returns the name of a field that `listPulls` promises and the row lacks.
 fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
     let promised = [
         ("uri", "text"),
@@ -82,7 +82,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Behind so many rows of a list that is in memory.
+    /// Returns the position after `skip` rows of a list in memory.
     pub fn in_memory(skip: usize) -> Self {
         Self {
             size: 1,
@@ -91,7 +91,7 @@ impl Position {
         }
     }
 
-    /// The position of a request's cursor; `query` is what it is bound to.
+    /// Returns the position in a cursor, which must belong to `query`.
     pub fn of(req: &PageReq, scheme: &str, query: &impl Hash) -> Result<Option<Self>> {
         let Some(cursor) = &req.cursor else {
             return Ok(None);
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The same from the other end.
+    /// Reverses the order: oldest first.
     pub fn oldest_first(self) -> Self {
         Self {
             order: "asc",
@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next row; `None` at the end, and where as much was read as is ([`Self::cut`]).
+    /// Returns the next row, or `None` at the end and at the read limit ([`Self::cut`]).
     pub async fn next(&mut self) -> Result<Option<Value>> {
         if self.is_spent() {
             return Ok(None);
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
         }
         self.at.size = size;
         let got = page.items.len();
-        // Of one broken row among others the caller tells.
+        // The caller reports a single malformed row.
         let mut rows = page.items.iter();
         let first = rows.next().and_then(|row| not_a_row(row, self.fields));
         if let Some(why) = first
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Where the next row is; `None` at the end.
+    /// Returns the position of the next row, or `None` at the end.
     pub fn position(&self) -> Option<Position> {
         if !self.page.is_empty() {
             return Some(self.at.clone());

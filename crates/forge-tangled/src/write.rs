@@ -38,8 +38,8 @@ pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A record that our lexicon allows. One whose names were configured is not described by it, and
-/// passes.
+/// Returns the record if its lexicon allows it. A record with configured names passes, because no
+/// lexicon describes it.
 ///
 /// # Errors
 /// `invalid_input` with what is wrong.
@@ -89,7 +89,7 @@ impl Tangled {
                         None => self.read_back(&did, records).await?.ok_or_else(|| {
                             Error::new(
                                 ErrorKind::Protocol,
-                                "the server says that it has written, and has not",
+                                "the server reported a write that it did not make",
                             )
                         }),
                     };
@@ -201,7 +201,7 @@ impl Tangled {
         Ok(cid.unwrap_or_default().to_owned())
     }
 
-    /// Deletes one of the viewer's records. One that is gone already is as good.
+    /// Deletes one of the viewer's records. A missing record counts as deleted.
     pub(crate) async fn delete_record(&self, _: Undeclared, uri: &AtUri) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did != uri.authority {
@@ -249,7 +249,7 @@ impl Tangled {
             let message = "the server took a blob and did not name it";
             return Err(Error::new(ErrorKind::Protocol, message));
         };
-        // A record with another name would be of other bytes.
+        // A record with another CID would refer to other bytes.
         cid::check_blob(named, &body, &viewer.pds, &viewer.identity.did)?;
         Ok(blob.clone())
     }
@@ -283,7 +283,7 @@ impl Tangled {
     }
 }
 
-/// The record with a change, which must not make one invalid that was valid.
+/// Returns the changed record. A change must not make a valid record invalid.
 pub(crate) fn changed(
     uri: &AtUri,
     old: &Record,
@@ -314,7 +314,7 @@ pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };
-    let again = "do the same again, which does only what is left";
+    let again = "repeat the command, which then does only what is left";
     let hint = match error.hint().cloned() {
         Some(first) => first.map_text(|text| format!("{text}; then {again}")),
         None => Hint::new(again).with_action(AGAIN),
@@ -339,7 +339,7 @@ pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
 }
 
 fn read_again() -> Hint {
-    Hint::new("read it again, then make the change on what is there now")
+    Hint::new("read the current version, then repeat the change")
 }
 
 fn cids(answer: &Value, count: usize) -> Option<Vec<String>> {

@@ -82,19 +82,20 @@ impl Xrpc {
         self
     }
 
-    /// As [`Self::asked_once`], where the others cost much: a failure that may pass is repeated once.
+    /// Repeats a transient failure once, for a request whose failure would waste costly earlier
+    /// requests.
     pub fn asked_twice(mut self) -> Self {
         self.retries = Some(1);
         self
     }
 
-    /// The same service, for a question for a list: the answer is held against [`ReadLimits`].
+    /// Returns the same service for lists, whose answers count against [`ReadLimits`].
     pub fn bounded(mut self) -> Self {
         self.is_bounded = true;
         self
     }
 
-    /// The same service, for one record: its answer is no longer than a page of a list.
+    /// Returns the same service for one record, with the size limit of a page of a list.
     pub fn for_record(mut self) -> Self {
         self.max_body = Some(self.limits().page);
         self
@@ -113,7 +114,7 @@ impl Xrpc {
         self
     }
 
-    /// The same service, for a comparison of commits.
+    /// Returns the same service with the limits of a comparison of commits.
     pub fn for_comparison(mut self) -> Self {
         self.max_body = Some(MAX_COMPARISON);
         self
@@ -207,7 +208,7 @@ impl Xrpc {
             .await?;
         match output {
             OutputDataOrBytes::Data(data) => Ok(data),
-            // A knot says `*/*` of JSON.
+            // A knot sends JSON with the content type `*/*`.
             OutputDataOrBytes::Bytes(bytes) => self.parse(nsid, &bytes, false),
         }
     }
@@ -314,8 +315,8 @@ impl Xrpc {
             input,
             encoding: encoding.map(str::to_owned),
         };
-        // Boxed: an operation holds dozens of these, one in another, and a thread's stack would not
-        // hold it.
+        // Boxed, because an operation nests dozens of these futures, which would overflow a
+        // thread's stack.
         let sent = Box::pin(self.send_xrpc::<Params<'_>, Value, O, Failure>(&request));
         sent.await.map_err(|e| {
             self.failed(

@@ -42,7 +42,6 @@ pub struct Group {
     pub truncated: bool,
 }
 
-/// The sort key of an issue.
 type IssueSortKey = (String, u64, String);
 
 /// The known links of issues.

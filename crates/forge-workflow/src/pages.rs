@@ -2,7 +2,6 @@
 
 use forge_core::{Error, ErrorKind, Page, PageReq, Result, call};
 
-/// Maximum number of pages.
 const MAX_PAGES: usize = 50;
 
 /// Reads the items of all pages.

@@ -320,7 +320,6 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
-/// Returns the error for a kind without a backend.
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
         "github" => "GitHub",

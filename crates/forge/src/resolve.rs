@@ -11,7 +11,6 @@ use forge_git::{Git, Remote, WorkingDir};
 
 use crate::{Forges, config::Var, registry::KEEP_HERE};
 
-/// See [`Forges::base_repo`].
 pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<RepoId> {
     let hosts = forges.hosts();
     if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
@@ -33,7 +32,6 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
     choose(&candidates, hosts)
 }
 
-/// See [`Forges::clone_of`].
 pub(crate) async fn clone_of(
     forges: &Forges,
     place: &WorkingDir,
@@ -73,7 +71,6 @@ pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> b
         || clone_of(forges, place, repo).await.is_some()
 }
 
-/// See [`Forges::remote_repo`].
 pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, ParseLocatorError> {
     let hosts = forges.hosts();
     let unknown = match locator::parse_remote(url, hosts) {

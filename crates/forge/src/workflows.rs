@@ -182,7 +182,6 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))
 }
 
-/// Reads the definition in the file `named`.
 fn read_definition(named: &str) -> Result<String> {
     let failed = |e: io::Error| unreadable(named, &e.to_string()).with_source(e);
     // A pipe would block until another process writes to it.

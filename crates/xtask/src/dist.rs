@@ -214,7 +214,6 @@ fn licences(shipped: &[&Value]) -> Result<String> {
     Ok(page)
 }
 
-/// Returns the licence texts in a directory.
 fn licence_texts(dir: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {

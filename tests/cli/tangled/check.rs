@@ -166,7 +166,7 @@ fn label_of_a_non_collaborator_is_ineffective() {
     let json = check(&t, &op, &["--json"]).exits(0).json();
     assert_eq!(json["ingestion"]["state"], "pds_only", "{json}");
     let because =
-        format!("this index does not ingest {PULL}, and the record is about one of those");
+        format!("this index does not ingest {PULL}, and the record is about such a record");
     assert_eq!(json["because"], because);
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }

@@ -63,7 +63,6 @@ fn html_page_shows_facts_of_tangled_pull() {
     }
 }
 
-/// Returns the requirement with this rule.
 fn requirement<'a>(found: &'a Value, rule: &str) -> &'a Value {
     let mut all = found["verdict"]["requirements"].as_array().unwrap().iter();
     all.find(|r| r["rule"] == rule).unwrap()

@@ -106,7 +106,7 @@ fn pull_with_pending_record_is_not_ready() {
     t.create("topic", &["--no-wait"]).ok();
     let (young, ..) = t.world.pds().records(&t.alice.did, PULL).remove(0);
     let evidence =
-        "[index] does not show it, and it is less than a minute old: the index is behind";
+        "[index] does not show the record, which is less than a minute old: the index lags";
     is_unmet(&t, &young, "pending", evidence, &["time", "author"]);
 
     let t = Tangled::new();
@@ -115,8 +115,8 @@ fn pull_with_pending_record_is_not_ready() {
         other_cid: true,
         ..Moods::default()
     });
-    let evidence = "[index] shows another version of it: the index lags, or has failed to ingest the \
-                    last change";
+    let evidence = "[index] shows another version of the record: the index lags, or failed to \
+                    ingest the last change";
     is_unmet(&t, &uri, "pending", evidence, &["time", "author"]);
     let (_, command) = {
         let args = ["pr", "context", &uri, "-R", WIDGET];

@@ -54,7 +54,10 @@ fn closing_pulls_of_issues_need_no_links() {
     let output = t.forge(&t.alice, &list).output().success();
     assert_eq!(output.json(), json!([{field: []}]));
     let said = output.stderr_text();
-    assert!(!said.contains("that mention it are unknown"), "{said}");
+    assert!(
+        !said.contains("that mention this pull request or issue are unknown"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn workflow_move_missing_from_index_is_a_failure() {
     let output = on(&[&cancel[..], &["--json"]].concat()).output().exits(1);
     assert_eq!(output.json()["moved"], false);
     let said = output.stderr_text();
-    assert!(said.contains("pds_only: it is stored"), "{said}");
+    assert!(said.contains("pds_only: the record is stored"), "{said}");
     assert!(
         said.contains("did not move: its record is stored"),
         "{said}"

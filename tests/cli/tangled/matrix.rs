@@ -119,7 +119,7 @@ fn is_confirmed_or_pending(
                 "; nothing shows it yet, after ".to_owned(),
                 "Recovery: look again: forge tangled ingestion at://",
             ),
-            _ => (format!("confirmed: {index} shows it, after "), ""),
+            _ => (format!("confirmed: {index} shows the record, after "), ""),
         };
         let said = output.stderr_text();
         let whole = said.contains(&line) && said.contains(next);

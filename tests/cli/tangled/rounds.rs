@@ -100,7 +100,7 @@ fn lists_of_changed_files_warn_about_unseen_changes() {
     let uri = t.foreign(&packed(patch.as_bytes()), |_| {});
     for list in ["--name-only", "--stat"] {
         let args = ["pr", "diff", &uri, list];
-        says(&t.forge(&t.bob, &args), 0, "git may take other changes");
+        says(&t.forge(&t.bob, &args), 0, "git may apply other changes");
     }
 }
 
@@ -218,7 +218,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     says(
         &forge(&create),
         1,
-        &format!("of this very patch into 'main' already: {uri}"),
+        &format!("into 'main' already has the same patch: {uri}"),
     );
     assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
     t.scratch.write("clone/three.txt", "x\n");

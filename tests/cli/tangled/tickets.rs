@@ -77,6 +77,6 @@ fn unreadable_collaborators_are_a_warning() {
     let args = ["capabilities", "-R", "tangled:alice.test/new"];
     let said = t.forge(&t.bob, &args).output().success();
     let _ = said
-        .says("warning: who may push to ")
+        .says("warning: the collaborators of ")
         .says("No. (Forbidden)");
 }

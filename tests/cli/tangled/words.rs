@@ -104,7 +104,10 @@ fn write_without_waiting_is_pending() {
         let word = format!("! pending: written as at://{}/{written}/", t.alice.did);
         let said = t.forge(&t.alice, &args).output().exits(0).stderr_text();
         assert!(said.contains(&word), "{said}");
-        assert!(said.contains("; nobody waited for it"), "{said}");
+        assert!(
+            said.contains("; the command did not wait for the index"),
+            "{said}"
+        );
     }
 }
 
@@ -203,7 +206,7 @@ fn status_ignored_by_the_index_is_pending() {
     let again = || t.forge(&t.alice, &again).output().exits(0);
     let statuses = t.world.pds().records(&t.alice.did, STATUS);
     let closing = statuses.iter().map(|(uri, ..)| uri).max().unwrap();
-    let word = format!("! pending: written as {closing}; nobody waited for it to be shown");
+    let word = format!("! pending: written as {closing}; the command did not wait for the index");
     let _ = again().says("is already closed").says(&word);
     assert_eq!(
         t.forge(&t.bob, &state).text(),
@@ -283,7 +286,7 @@ fn merge_without_status_record_names_no_record() {
         assert!(said.contains(told), "{said}");
         let finish = format!(": forge pr merge {uri} --rebase\n");
         assert!(said.contains(&finish), "{said}");
-        let word = "! pending: it is not known whether a record was written";
+        let word = "! pending: whether a record was written is not known";
         assert!(said.contains(word), "{said}");
         assert!(!said.contains(&format!("{STATUS}/")), "{said}");
         assert!(!said.contains("forge tangled ingestion"), "{said}");
@@ -373,7 +376,11 @@ fn deletion_is_pending_until_record_leaves_index() {
     let comment = ["pr", "comment", &uri, "-b", "Text."];
     let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
     t.forge(&t.bob, &comment).ok();
-    says(&t.forge(&t.bob, &delete), 0, " shows it no longer, after ");
+    says(
+        &t.forge(&t.bob, &delete),
+        0,
+        " no longer shows the record, after ",
+    );
     t.forge(&t.bob, &comment).ok();
     let lag = Duration::from_secs(600);
     moods(
@@ -385,7 +392,10 @@ fn deletion_is_pending_until_record_leaves_index() {
     );
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
     let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
-    assert!(said.contains("! pending: it is deleted, and may"), "{said}");
+    assert!(
+        said.contains("! pending: the record is deleted, and may"),
+        "{said}"
+    );
     // After a deletion there is no record that the user could check.
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
@@ -431,7 +441,7 @@ fn edit_last_chooses_the_latest_written_comment() {
     says(
         &t.forge(&t.bob, &delete),
         0,
-        "! pending: it is deleted; nobody waited",
+        "! pending: the record is deleted; the command did not wait",
     );
     assert_eq!(texts(), ["First."]);
 }
@@ -466,9 +476,17 @@ fn record_unknown_to_old_index_is_pds_only() {
         "[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n",
     );
     let comment = ["pr", "comment", &uri, "-b", "Text."];
-    says(&t.forge(&t.bob, &comment), 0, "pds_only: it is stored");
+    says(
+        &t.forge(&t.bob, &comment),
+        0,
+        "pds_only: the record is stored",
+    );
     let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
-    says(&t.forge(&t.bob, &delete), 0, "pds_only: it is deleted");
+    says(
+        &t.forge(&t.bob, &delete),
+        0,
+        "pds_only: the record is deleted",
+    );
     let comments = t.world.pds().records(&t.bob.did, "sh.tangled.feed.comment");
     assert!(comments.is_empty(), "{comments:?}");
 }

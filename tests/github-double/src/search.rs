@@ -6,7 +6,6 @@ use super::{
     state::{Id, Issue, Pull, PullState, ReviewState, Reviewer, State},
 };
 
-/// A parsed search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     /// Words that the title or the body must contain, in lower case.

@@ -212,7 +212,6 @@ async fn read(request: Request<body::Incoming>, shared: &Shared) -> Incoming {
     incoming
 }
 
-/// Returns the token in an `Authorization` header.
 fn token(header: &str) -> Option<String> {
     let (scheme, rest) = header.split_once(' ')?;
     let rest = rest.trim();

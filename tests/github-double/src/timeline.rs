@@ -60,7 +60,6 @@ pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail
     }))
 }
 
-/// Returns the timeline of an issue.
 pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     let wanted = args.strings("itemTypes");
     let mut items: Vec<(String, &'static str, Val)> = Vec::new();

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::host::lock;
 
-/// A change of one record.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) did: String,

@@ -171,7 +171,6 @@ pub struct TokenArgs {
     pub account: Option<String>,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<AccountStatus>] = &[
     Field {
         name: "account",
@@ -338,8 +337,10 @@ fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> 
     let login = accounts.login_jira(&base_url, email, &parse_secret(&secret)?)?;
     ctx.ui
         .success(&format!("stored the token for JIRA at {}", login.base_url));
-    ctx.ui
-        .note("JIRA was not asked; the next `forge pr context` of a ticket says whether it takes the token");
+    ctx.ui.note(
+        "the token was not verified: the next `forge pr context` with a ticket shows whether \
+         JIRA accepts it",
+    );
     if let Some(name) = login.shadowed_by {
         warn_of_shadow(ctx, &name);
     }
@@ -348,8 +349,10 @@ fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> 
 
 fn warn_of_shadow(ctx: &Ctx, variable: &str) {
     ctx.ui.warning(
-        &Warning::new(format!("{variable} is set, and wins over what was stored"))
-            .with_hint(format!("unset {variable} to use the stored account")),
+        &Warning::new(format!(
+            "{variable} is set, and overrides the stored account"
+        ))
+        .with_hint(format!("unset {variable} to use the stored account")),
     );
 }
 

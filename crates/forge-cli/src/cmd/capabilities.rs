@@ -25,10 +25,8 @@ pub struct CapabilitiesArgs {
     pub json: JsonArgs,
 }
 
-/// A row of the table.
 type CapabilityRow = (Capability, Support);
 
-/// The fields of `--json`.
 const FIELDS: &[Field<CapabilityRow>] = &[
     Field {
         name: "how",

@@ -82,7 +82,6 @@ pub struct ConfigListArgs {
     pub json: JsonArgs,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<ConfigEntry>] = &[
     Field {
         name: "name",

@@ -43,7 +43,6 @@ struct DoctorReport {
     checks: Vec<Examined>,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<DoctorReport>] = &[
     Field {
         name: "accounts",

@@ -117,7 +117,6 @@ pub struct LabelDeleteArgs {
     pub wait: WaitArgs,
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<Label>] = &[
     Field {
         name: "color",

@@ -157,8 +157,8 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints each warning of the rows once, except warnings of the pages. `row` returns a row's
-    /// name and warnings.
+    /// Prints each row warning once, and skips those that the page already printed. `row` returns a
+    /// row's name and warnings.
     pub fn print_row_warnings(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);

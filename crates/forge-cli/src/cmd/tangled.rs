@@ -55,7 +55,6 @@ pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
     }
 }
 
-/// The fields of `--json`.
 const FIELDS: &[Field<IngestionReport>] = &[
     Field {
         name: "because",

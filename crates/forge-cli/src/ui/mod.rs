@@ -366,7 +366,7 @@ impl Ui {
     /// The errors of [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
         if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
-            let line = "pds_only: it is deleted, and this appview does not take in such records";
+            let line = "pds_only: the record is deleted; this index does not ingest such records";
             let told = Warning::new(line).with_hint(instead);
             outcome.ingestion = Ingestion::Immediate;
             return self.outcome(outcome.with_warning(told));
@@ -375,17 +375,20 @@ impl Ui {
             Ingestion::Confirmed { by, after } => {
                 let by = text::one_line(by);
                 let after = after.as_secs_f32();
-                let line = format!("confirmed: {by} shows it no longer, after {after:.1} s");
+                let line =
+                    format!("confirmed: {by} no longer shows the record, after {after:.1} s");
                 (false, line)
             }
             Ingestion::Pending { waited, .. } if waited.is_zero() => {
-                let line = "pending: it is deleted; nobody waited for the index to forget it";
+                let line = "pending: the record is deleted; the command did not wait for the index";
                 (true, line.to_owned())
             }
             Ingestion::Pending { waited, .. } => {
                 let waited = waited.as_secs_f32();
-                let line =
-                    format!("pending: it is deleted, and may still be shown, after {waited:.1} s");
+                let line = format!(
+                    "pending: the record is deleted, and may still be shown, after \
+                     {waited:.1} s"
+                );
                 (true, line)
             }
             _ => return self.outcome(outcome),
@@ -420,20 +423,20 @@ impl Ui {
         match &outcome.ingestion {
             Ingestion::Immediate => {}
             Ingestion::Confirmed { by, after } => self.note(&format!(
-                "confirmed: {} shows it, after {:.1} s",
+                "confirmed: {} shows the record, after {:.1} s",
                 text::one_line(by),
                 after.as_secs_f32()
             )),
             // The warning above contains the recovery.
             Ingestion::Pending { uri: None, .. } => self.caution(
-                "pending: it is not known whether a record was written, so no index can be asked",
+                "pending: whether a record was written is not known, so no index can be asked",
             ),
             Ingestion::Pending {
                 uri: Some(uri),
                 waited,
             } if waited.is_zero() => {
                 self.caution(&format!(
-                    "pending: written as {uri}; nobody waited for it to be shown"
+                    "pending: written as {uri}; the command did not wait for the index"
                 ));
                 self.look_later(uri);
             }
@@ -449,7 +452,7 @@ impl Ui {
             }
             Ingestion::PdsOnly { instead } => self.warning(
                 &Warning::new(
-                    "pds_only: it is stored, and this appview does not show such records",
+                    "pds_only: the record is stored; this index does not ingest such records",
                 )
                 .with_hint(instead),
             ),

@@ -550,7 +550,6 @@ pub(super) fn write_repo(repo: &RepoId, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     }
 }
 
-/// See [`RepoId::comparison_key`].
 pub(super) fn comparison_key(repo: &RepoId) -> String {
     let mut folded = repo.clone();
     folded.host.make_ascii_lowercase();

@@ -117,7 +117,6 @@ fn folded(label: &str) -> String {
     words.join(" ")
 }
 
-/// State of the HTML tokenizer.
 #[derive(Debug)]
 enum TokenizerState {
     Shown,

@@ -80,7 +80,7 @@ impl FileEdit {
             return Err(Error::invalid(
                 "edits",
                 format!(
-                    "{} files are too many for one pull request: {MAX_FILES} is the most",
+                    "{} files are too many for one pull request: the maximum is {MAX_FILES}",
                     edits.len()
                 ),
             )
@@ -90,7 +90,9 @@ impl FileEdit {
         if bytes > MAX_TOTAL_BYTES {
             return Err(Error::invalid(
                 "edits",
-                format!("the files have {bytes} bytes together, and {MAX_TOTAL_BYTES} is the most"),
+                format!(
+                    "the files have {bytes} bytes together, and the maximum is {MAX_TOTAL_BYTES}"
+                ),
             )
             .with_hint("make a branch with git, and open the pull request from that branch"));
         }

@@ -17,7 +17,6 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
     "Timeline", "Viewer",
 );
 
-/// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "BoardFields", "BoardItemNode", "Boards", "CheckNode", "CommentNode",
     "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueDetails", "IssueEventNode", "IssueLink", "IssueNode", "IssueRelations",

@@ -564,7 +564,6 @@ impl Lookups {
     }
 }
 
-/// A file in a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct BranchFile {
     /// The file mode in git.
@@ -588,7 +587,6 @@ pub(crate) fn below(repo: &Map<String, Value>) -> Option<types::Pull> {
     part(repo, BELOW)
 }
 
-/// Returns whether the branch with this alias exists.
 pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
     repo.get(alias).is_some_and(|r| !r.is_null())
 }

@@ -66,7 +66,6 @@ impl EditPayload {
     }
 }
 
-/// An edit in progress.
 struct RunningEdit<'a> {
     edit: IndexedEdit<'a>,
     before: EditedIssue,
@@ -79,7 +78,8 @@ struct RunningEdit<'a> {
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
     lost: Option<Error>,
-    /// Refused values, by their index in the plan: their cached ids may be outdated.
+    /// Values that GitHub refused, by index in the plan. Their cached ids may be outdated, so fresh
+    /// ids are tried.
     stale: Vec<(usize, Error)>,
     /// Values that are sent once more, by their index in the plan.
     resent: Vec<usize>,
@@ -408,7 +408,6 @@ impl GitHub {
         }
     }
 
-    /// Returns the result of an edit.
     fn end(&self, edit: RunningEdit<'_>) -> Result<Outcome<Issue>> {
         let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
         let told = |error: Error| match done.is_empty() {
@@ -559,7 +558,7 @@ impl RunningEdit<'_> {
         }
         self.done = done.iter().map(|p| p.title.clone()).collect();
         self.lost = self.lost.take().map(|error| match done.is_empty() {
-            true => error.with_hint("try again: GitHub shows no sign that it happened"),
+            true => error.with_hint("try again: GitHub shows no trace of the write"),
             false => error,
         });
     }

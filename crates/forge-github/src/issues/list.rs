@@ -201,7 +201,6 @@ impl GitHub {
     }
 }
 
-/// Returns whether the query needs a search.
 fn needs_search(q: &IssueQuery) -> bool {
     q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }

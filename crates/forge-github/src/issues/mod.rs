@@ -127,7 +127,6 @@ impl Issues for GitHub {
     }
 }
 
-/// Returns the variables that name an issue.
 pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     let (_, _, number) = sections::place(&issue.repo.host, issue)?;
     let mut variables = repo_variables(&issue.repo)?;

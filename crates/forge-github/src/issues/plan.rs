@@ -54,7 +54,6 @@ pub(super) struct FoundIssue {
     on_boards: Vec<ProjectItem>,
 }
 
-/// A mutation of an edit.
 #[derive(Clone)]
 pub(super) struct EditPart {
     /// The part's name in messages.

@@ -35,7 +35,6 @@ pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ..
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
-/// An edit, and its index in the list.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexedEdit<'a> {
     pub at: usize,
@@ -82,7 +81,6 @@ fn access(edits: &[IndexedEdit<'_>]) -> TokenChoice {
     TokenChoice::of(edits.iter().find_map(IndexedEdit::board))
 }
 
-/// Returns the selection of an issue to edit.
 fn selection(edit: &IndexedEdit<'_>) -> String {
     let mut text = "...IssueNode".to_owned();
     if edit.reads_relations() {

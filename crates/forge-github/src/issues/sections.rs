@@ -78,7 +78,6 @@ pub(super) fn need_board<T>(
     }
 }
 
-/// Returns the relations of an issue of `repo`.
 pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueRelations {
     let mut truncated = false;
     let mut list = |nodes: &Option<Nodes<wire::Issue>>| -> Vec<RelatedIssue> {

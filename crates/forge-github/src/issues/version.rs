@@ -30,7 +30,6 @@ const BODY: char = 'b';
 const RELATIONS: char = 'r';
 const VALUES: char = 'v';
 
-/// Returns the version of `issue`.
 pub(crate) fn of(issue: &Issue, parts: ReadParts) -> String {
     let mut labels: Vec<&str> = issue.labels.iter().map(|l| l.name.as_str()).collect();
     labels.sort_unstable();
@@ -76,7 +75,6 @@ fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     })
 }
 
-/// Returns whether a version covers relations.
 pub(crate) fn has_relations(version: &str) -> bool {
     version
         .split('-')

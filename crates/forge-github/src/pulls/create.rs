@@ -227,7 +227,7 @@ impl GitHub {
                 format!("head and base are both {}", quote_branch(&base)),
             )
             .with_hint(
-                Hint::new("commit on a branch of its own, and name that one")
+                Hint::new("commit on a new branch, and name the new branch")
                     .with_action(CHOOSE_HEAD),
             ));
         }

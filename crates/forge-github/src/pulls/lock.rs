@@ -15,7 +15,6 @@ use crate::{
     mutate::{failed, or_read_back},
 };
 
-/// A pull request and its lock.
 struct LockState {
     /// The node id in GitHub's API.
     id: String,

@@ -70,7 +70,6 @@ impl MergeAttempt<'_> {
     }
 }
 
-/// The result of a merge attempt.
 pub(super) struct MergeResult {
     pub way: MergeMode,
     pub pull: PullRequest,

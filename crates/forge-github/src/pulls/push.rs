@@ -124,7 +124,7 @@ impl GitHub {
         };
         match edits::tip(&found.rest) {
             Some(tip) if tip == before => {
-                error.with_hint("try again: GitHub shows no sign that it happened")
+                error.with_hint("try again: GitHub shows no trace of the write")
             }
             Some(tip) if is_full_oid(&tip) => {
                 let branch = quote_branch(&req.branch);

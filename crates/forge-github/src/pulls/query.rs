@@ -7,7 +7,6 @@ use forge_core::{
 
 use crate::{gql::types as wire, owner_and_name};
 
-/// Returns whether the query needs a search.
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
         || q.app.is_some()

@@ -118,7 +118,6 @@ fn is_pure(file: &RestFile) -> bool {
         && (empty || matches!(file.kind(), FileStatus::Renamed | FileStatus::Copied))
 }
 
-/// Streams the diff of these files.
 pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
     Box::pin(stream::iter(files).map(|file| Ok(text(&file).into_bytes())))
 }

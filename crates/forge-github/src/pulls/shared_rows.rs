@@ -15,7 +15,6 @@ use tokio::sync::watch;
 use super::files::RestFile;
 use crate::gql::types as wire;
 
-/// All files of a pull request.
 type SharedFiles = Arc<Vec<wire::File>>;
 
 /// The diffs in progress.

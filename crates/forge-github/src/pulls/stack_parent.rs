@@ -169,7 +169,8 @@ impl StackParent {
         );
         let build_on = Action::again(&[]).with(Param::DependsOn, above.to_string());
         Ok(error.with_hint(
-            Hint::new("build on that one, since a stack is a chain").with_action(build_on),
+            Hint::new("build on the other pull request, because a stack is a chain")
+                .with_action(build_on),
         ))
     }
 }
@@ -209,20 +210,22 @@ impl GitHub {
             }
             Err(error) => {
                 let message = format!(
-                    "it is on top of {} only by its base branch, and in no stack with it: {}",
+                    "the pull request builds on {} only by its base branch, without a stack on \
+                     GitHub: {}",
                     below.id,
                     error.message()
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
                         StackPosition::NoStacks(_) => Hint::from(format!(
-                            "once it is merged, give this one the base branch of {}; GitHub does \
-                             so itself if the merged branch is deleted",
+                            "after {0} is merged, change the base branch of this pull request to \
+                             that of {0}; GitHub does so if the merged branch is deleted",
                             below.id
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
                         StackPosition::Alone | StackPosition::Top(_) => Hint::new(
-                            "make them a stack on GitHub's page; its base branch is right for that",
+                            "make a stack of the two on GitHub's page; the base branch is already \
+                             right",
                         ),
                     }),
                 );

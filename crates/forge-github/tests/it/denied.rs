@@ -249,7 +249,7 @@ async fn write_with_contradictory_answer_is_ambiguous_and_sent_once() {
             assert_eq!(seen, ("protocol", Retry::Ambiguous), "{what}: {e:?}");
             assert!(!e.message().contains('\n'), "{what}: {e}");
             let hint = e.hint().unwrap().text();
-            assert!(hint.contains("no sign that it happened"), "{what}: {hint}");
+            assert!(hint.contains("no trace of the write"), "{what}: {hint}");
             script.sent();
         }
     }

@@ -623,7 +623,7 @@ async fn stack_with_lost_answer_is_created_once() {
         .await
         .unwrap();
     assert!(
-        made.warnings[0].message.starts_with("it happened"),
+        made.warnings[0].message.starts_with("the write succeeded"),
         "{:?}",
         made.warnings
     );

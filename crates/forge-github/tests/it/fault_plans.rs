@@ -229,7 +229,6 @@ async fn quarter(part: u64) {
     tally.tell();
 }
 
-/// Results of the plans.
 #[derive(Debug, Default)]
 struct Tally {
     plans: u64,

@@ -435,7 +435,7 @@ async fn lost_answer_of_batch_is_read_back() {
                     assert!(
                         outcome.warnings[0]
                             .message
-                            .starts_with("it happened, although")
+                            .starts_with("the write succeeded, although")
                     );
                     assert_eq!(pairs(&outcome.value), [("Status", "Done")]);
                 }

@@ -225,8 +225,8 @@ async fn stack_with_lost_answer_is_read_back() {
         let (script, made) = play(steps_of).await;
         let made = made.unwrap();
         let said = match happened {
-            true => "it happened, although",
-            false => "in no stack with it",
+            true => "the write succeeded, although",
+            false => "without a stack on GitHub",
         };
         assert!(
             made.warnings[0].message.contains(said),

@@ -53,7 +53,6 @@ impl RelatedRow {
     }
 }
 
-/// The relations of all issues in the repository.
 #[derive(Default)]
 pub(super) struct IssueGraph {
     rows: BTreeMap<u64, RelatedRow>,
@@ -140,7 +139,6 @@ impl IssueGraph {
 }
 
 impl Local {
-    /// Reads the relations of all issues.
     pub(super) async fn issue_graph(&self, cat: &mut CatFile) -> Result<IssueGraph> {
         let mut graph = IssueGraph::default();
         let mut numbers = self.store.issue_numbers().await?;

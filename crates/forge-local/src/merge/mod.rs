@@ -27,7 +27,7 @@ const MAX_NAMED_FILES: usize = 5;
 impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
-        crate::pulls::require_open(&pull, "only an open one can be merged")?;
+        crate::pulls::require_open(&pull, "only an open pull request can be merged")?;
         self.mergeability_of(&pull).await
     }
 
@@ -145,7 +145,7 @@ impl Local {
     /// Refuses a merge that cannot succeed before any object is created.
     async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
-        crate::pulls::require_open(pull, "only an open one can be merged")?;
+        crate::pulls::require_open(pull, "only an open pull request can be merged")?;
         if pull.snapshot.draft {
             return Err(Error::precondition(
                 Precondition::Draft,
@@ -365,7 +365,6 @@ pub(super) fn close(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }
 
-/// Checks the texts of a merge request.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
         LIMITS.check_text("subject", subject)?;
@@ -390,7 +389,6 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error for a merge with conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()

@@ -27,7 +27,10 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            crate::pulls::require_open(&pull, "only the branch of an open one is updated")?;
+            crate::pulls::require_open(
+                &pull,
+                "only the branch of an open pull request can be updated",
+            )?;
             let (base, head) = both_there(&pull)?;
             let id = format!("#{number}");
             check_expected_head(&id, req.expected_head.as_deref(), Some(head))?;

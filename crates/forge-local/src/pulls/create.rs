@@ -158,7 +158,7 @@ impl Local {
         if head == base {
             return Err(
                 Error::invalid("head", format!("head and base are both '{head}'")).with_hint(
-                    Hint::new("choose another base, or commit on a branch of its own")
+                    Hint::new("choose another base, or commit on a new branch")
                         .with_action(CHOOSE_BASE),
                 ),
             );

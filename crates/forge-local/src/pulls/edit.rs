@@ -88,7 +88,7 @@ impl Local {
             edited.description = Some(description.clone());
         }
         if let Some(base) = edit.base.as_ref().filter(|b| **b != s.base_branch) {
-            require_open(pull, "only the base of an open one can be changed")?;
+            require_open(pull, "only the base of an open pull request can be changed")?;
             let base_oid = self.branch_tip(cat, "base", base).await?;
             self.check_branches(&s.head_branch, pull.head()?, base, &base_oid)
                 .await?;

@@ -130,8 +130,8 @@ impl Local {
                     named.join(", ")
                 );
                 let hint = format!(
-                    "run `git revert` of {} on a branch of its own, solve the conflicts, and open a \
-                     pull request with it",
+                    "run `git revert` of {} on a new branch, solve the conflicts, and open a pull \
+                     request from that branch",
                     merged.result
                 );
                 Err(Error::precondition(Precondition::Conflicts(files), message).with_hint(hint))
@@ -145,11 +145,12 @@ impl Local {
         let open = open.ok().flatten().map(|s| s.number);
         let shown = text::one_line(head);
         let message = format!(
-            "#{number} cannot be reverted: the branch '{shown}', which is made for that, is there"
+            "#{number} cannot be reverted: the branch '{shown}', which a revert creates, already \
+             exists"
         );
         let existing = open.map(|open| self.pr(open).to_string());
         let hint = match open {
-            Some(open) => Hint::from(format!("look at #{open}, which reverts it"))
+            Some(open) => Hint::from(format!("look at #{open}, which reverts #{number}"))
                 .with_action(Action::op(Op::PrView).on(open)),
             None => Hint::from(format!(
                 "if the branch is not needed: git branch -D {}",

@@ -30,7 +30,7 @@ impl Local {
             return Ok(None);
         };
         let below = self.store.read(cat, self.number(id)?).await?;
-        require_open(&below, "nothing can be put on top of it")?;
+        require_open(&below, "only an open pull request can have another on top")?;
         let branch = &below.snapshot.head_branch;
         match &req.base {
             Some(base) if base != branch => Err(Error::invalid(
@@ -84,7 +84,7 @@ impl Local {
         let (unmet, why, hint) = match below.snapshot.state {
             PrState::Open => (
                 Precondition::Stacked,
-                format!("#{number} is on top of #{lower}, which is open and is merged first"),
+                format!("cannot merge #{number}: it builds on #{lower}, which is open"),
                 Hint::from(format!("merge #{lower} first")).with_action(
                     Action::op(Op::PrMerge)
                         .on(lower)
@@ -93,7 +93,10 @@ impl Local {
             ),
             PrState::Merged => (
                 Precondition::Rule,
-                format!("#{number} goes into the branch of #{lower}, which is merged"),
+                format!(
+                    "cannot merge #{number}: its base is the branch of #{lower}, which is already \
+                     merged"
+                ),
                 change_base(number, &below.snapshot.base_branch),
             ),
             PrState::Closed => return Ok(()),

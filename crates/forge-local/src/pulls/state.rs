@@ -194,7 +194,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            require_open(&pull, "drafts and ready ones are open")?;
+            require_open(&pull, "only an open pull request can be a draft or ready")?;
             if pull.snapshot.draft == draft {
                 let what = if draft {
                     "a draft already"

@@ -51,7 +51,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            crate::pulls::require_open(&pull, "only an open one is reviewed")?;
+            crate::pulls::require_open(&pull, "only an open pull request can be reviewed")?;
             if by.is(&pull.snapshot.author.login) && review.verdict != Verdict::Comment {
                 let verb = match review.verdict {
                     Verdict::Approve => "approve",
@@ -234,7 +234,6 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     }
 }
 
-/// Checks the texts of a review.
 fn check_texts(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();

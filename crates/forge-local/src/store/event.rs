@@ -177,7 +177,6 @@ impl<E: DeserializeOwned> LogEntry<E> {
     }
 }
 
-/// Returns the JSON in the message of an event commit.
 pub(super) fn event_json<'a>(commit: &RawCommit<'a>) -> Option<&'a [u8]> {
     let message = commit.message;
     let at = message.windows(3).position(|w| w == b"\n\n{")?;

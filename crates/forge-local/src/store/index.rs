@@ -10,7 +10,6 @@ use super::refs;
 /// The first line of the blob.
 const FORMAT: &str = "forge index 1";
 
-/// The parsed index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     /// The highest number ever used; 0 if there is none.

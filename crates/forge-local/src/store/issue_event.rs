@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::event::CommitSubject;
 
-/// A change of an issue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum IssueEvent {

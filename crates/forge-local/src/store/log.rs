@@ -16,7 +16,6 @@ const BATCH_SIZE: usize = 64;
 /// Maximum memory of the events of one pull request or issue, in bytes.
 const MAX_LOG_WEIGHT: usize = 64 * 1024 * 1024;
 
-/// An event and its commit.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedEvent<E = PullEvent> {
     pub oid: String,

@@ -25,12 +25,10 @@ pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(),
     }
 }
 
-/// Returns the ref of pull request `number`.
 pub(crate) fn pull(number: u64) -> String {
     format!("{PULLS}{number}")
 }
 
-/// Returns the ref of issue `number`.
 pub(crate) fn issue(number: u64) -> String {
     format!("{ISSUES}{number}")
 }
@@ -42,7 +40,6 @@ pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
     (n > 0 && n <= MAX_NUMBER && n.to_string() == digits).then_some(n)
 }
 
-/// Returns the ref of `branch`.
 pub(crate) fn branch(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

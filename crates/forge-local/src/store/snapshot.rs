@@ -60,7 +60,6 @@ pub(crate) struct LabelRef {
     pub name: String,
 }
 
-/// The latest review of a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LatestReview {
     pub id: String,

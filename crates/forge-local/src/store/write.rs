@@ -25,7 +25,6 @@ pub(crate) enum IndexChange {
     Closed,
 }
 
-/// An event to write.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEvent {
     pub event: PullEvent,

@@ -57,7 +57,6 @@ fn signed() -> (Repo, bool) {
     (repo, is_ssh)
 }
 
-/// Configures `script` as the signing program.
 fn program(repo: &Repo, script: &str) {
     let path = repo.path.parent().unwrap().join("signer");
     fs::write(&path, script).unwrap();

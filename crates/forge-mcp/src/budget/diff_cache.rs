@@ -13,7 +13,6 @@ use forge_core::{
     model::{FileStatus, PullRequest, SinceHead},
 };
 
-/// Maximum number of cached diffs.
 const MAX_ENTRIES: usize = 4;
 
 /// Maximum size of all cached diffs, in bytes.

@@ -28,7 +28,6 @@ use crate::safety::seals::TTL;
 /// The key of the question in a result.
 const KEY: &str = "confirm";
 
-/// A confirmation to request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConfirmationRequest<'a> {
     /// The pull request in the question.
@@ -68,7 +67,7 @@ pub(crate) async fn confirm(
         if let Some(state) = &call.params.request_state {
             call.server.seals().open(&bind, state).map_err(|e| {
                 e.with_hint(format!(
-                    "make the call again without it; the user is asked anew: {}",
+                    "repeat the call without the confirmation; the user is asked again: {}",
                     ask.question
                 ))
             })?;
@@ -202,7 +201,7 @@ fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> 
             Ok(()) => return Ok(()),
             Err(e) => e.message().to_owned(),
         },
-        None => "it needs a confirmation".to_owned(),
+        None => "the call needs a confirmation".to_owned(),
     };
     let seal = seals.seal(bind)?;
     let message = format!("{why}. {}", ask.question);

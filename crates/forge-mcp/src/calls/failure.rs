@@ -116,7 +116,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     }
     let mut recovery: Vec<String> = Vec::new();
     if e.retry() == Retry::Ambiguous {
-        recovery.push("It may have happened: look before you repeat it.".to_owned());
+        recovery.push("The write may have happened: check before you repeat the call.".to_owned());
     }
     if let Some(seconds) = retry_after {
         recovery.push(format!("Wait {seconds} s, then make the same call."));

@@ -16,7 +16,6 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{CallContext, ServerState, args, failure, schema};
 
-/// Description of a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolSpec {
     pub name: &'static str,

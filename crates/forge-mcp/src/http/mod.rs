@@ -327,7 +327,10 @@ async fn answer(
         return Ok(busy(text));
     }
     if request.uri().path().trim_end_matches('/') != PATH {
-        return Ok(plain(StatusCode::NOT_FOUND, "it is served at /mcp\n"));
+        return Ok(plain(
+            StatusCode::NOT_FOUND,
+            "unknown path: MCP is served at /mcp\n",
+        ));
     }
     // The permits are returned once the request is answered.
     let received = whole(request, shared.limits.body, &shared.body_room).await;

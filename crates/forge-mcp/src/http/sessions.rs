@@ -15,7 +15,6 @@ use rmcp::{
     },
 };
 
-/// The header with the session id.
 const SESSION_ID: &str = "mcp-session-id";
 
 /// How long an idle session is kept.

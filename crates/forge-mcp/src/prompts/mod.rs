@@ -88,7 +88,6 @@ fn tasks(options: &ServerOptions) -> impl Iterator<Item = &'static PromptTask> {
     TASKS.iter().chain(has_loop(options).then_some(&LOOP))
 }
 
-/// Lists the prompts.
 pub(crate) fn list(options: &ServerOptions) -> ListPromptsResult {
     let prompts = tasks(options).map(|task| {
         let arguments = task.arguments.iter().map(|(name, what, required)| {

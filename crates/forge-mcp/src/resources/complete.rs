@@ -15,7 +15,6 @@ use crate::{
     content::Cleaner,
 };
 
-/// Maximum number of completions.
 const MAX_COMPLETIONS: usize = CompletionInfo::MAX_VALUES;
 
 /// Maximum number of list pages that are read, because the user is waiting.

@@ -36,7 +36,6 @@ use crate::{
 /// How long a client may cache a list, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The URI templates.
 const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}",
@@ -126,7 +125,6 @@ pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     list
 }
 
-/// Lists the templates.
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let templates = TEMPLATES.iter().map(|(uri, name, what, mime)| {
         ResourceTemplate::new(*uri, *name)
@@ -179,7 +177,6 @@ fn about(server: &ServerState, uri: &str) -> HintContext {
     }
 }
 
-/// Reads a resource.
 pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
     let about = about(server, uri);
@@ -294,7 +291,6 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
     Ok(text)
 }
 
-/// Maximum number of branches in a list.
 const MAX_BRANCHES: usize = 1_000;
 /// Maximum number of pages of that list, including empty pages.
 const MAX_PAGES: usize = 50;

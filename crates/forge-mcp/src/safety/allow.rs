@@ -22,7 +22,6 @@ pub struct AllowList(Vec<Pattern>);
 struct Pattern {
     /// The pattern as typed, but with an absolute path.
     text: String,
-    /// The forge of the pattern.
     kind: ForgeKind,
     shape: Shape,
 }

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// How long a seal is valid.
 pub(crate) const TTL: Duration = Duration::from_secs(300);
 
-/// The content of a seal.
 #[derive(Debug, Deserialize, Serialize)]
 struct Sealed {
     nonce: String,

@@ -127,7 +127,6 @@ fn too_long() -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why, None)
 }
 
-/// Skips the rest of a line.
 async fn skip_line(read: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> {
     loop {
         let buffer = read.fill_buf().await?;

@@ -19,7 +19,6 @@ pub(super) struct ConfirmationArgs<'a> {
     pub confirm: Option<&'a str>,
 }
 
-/// A question for the user.
 #[derive(Clone, Copy)]
 pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text of the question.
@@ -211,7 +210,7 @@ pub(super) fn changed(expected: String, actual: String, message: String) -> Erro
         actual,
     };
     Error::new(kind, message).with_hint(Hint::fixed(
-        "look at it, then make the call again: the user is asked anew",
+        "look at the change, then repeat the call: the user is asked again",
         Action::op(Op::PrView),
     ))
 }

@@ -12,7 +12,6 @@ use crate::{
     output::WarningOut,
 };
 
-/// Request for a page of a list.
 pub(super) struct ListRequest<'a, B> {
     pub tool: &'static str,
     /// A value that the cursor is bound to.

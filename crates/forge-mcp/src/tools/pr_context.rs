@@ -611,7 +611,6 @@ impl VerdictOut {
     }
 }
 
-/// Returns the lines of the verdict.
 fn head(s: &SummaryOut, v: &VerdictOut) -> String {
     let joined = |texts: &[Clean]| -> String {
         let texts: Vec<String> = texts.iter().map(Clean::to_string).collect();

@@ -435,7 +435,7 @@ pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result
         ),
     )
     .with_hint(Hint::fixed(
-        "if it is to be merged, reopen it first",
+        "to merge it, reopen it first",
         Action::op(Op::PrReopen),
     )))
 }
@@ -474,7 +474,6 @@ async fn method(
         .or_else(|| allowed.first().copied()))
 }
 
-/// Returns the capabilities that the merge needs.
 fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     let by = by.map(|by| match by {
         MergeMethod::Merge => Capability::MergeCommit,
@@ -486,7 +485,6 @@ fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-/// Returns the error for a merge with conflicts.
 pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     let named = match files.is_empty() {
         true => String::new(),

@@ -139,7 +139,7 @@ fn may_merge(
             sso_url: None,
         },
         format!(
-            "the head branch of {}, {}, is {shared}: to update it is to merge {} into it, and this \
+            "the head branch of {}, {}, is {shared}: an update would merge {} into it, and this \
              server merges nothing",
             target.id,
             named(&pull.head_branch),

@@ -224,7 +224,7 @@ fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error
         actual: names(now),
     };
     let why = format!("the issues that {id} moves have changed meanwhile; none was moved");
-    Error::new(kind, why).with_hint("make the call again: the user is asked anew")
+    Error::new(kind, why).with_hint("repeat the call: the user is asked again")
 }
 
 fn answer(

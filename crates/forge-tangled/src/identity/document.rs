@@ -25,7 +25,7 @@ impl Document {
     /// Reads the document of `did`.
     ///
     /// # Errors
-    /// `protocol` when it is no document, or that of somebody else.
+    /// `protocol` if the value is no document, or the document of another DID.
     pub fn parse(did: &str, value: &Value) -> Result<Self> {
         if value.get("id").and_then(Value::as_str) != Some(did) {
             return Err(Error::new(

@@ -25,13 +25,13 @@ use crate::{
 };
 use document::is_handle;
 
-/// A document of this size holds hundreds of keys; what is larger is no document.
+/// Maximum size of an identity document, in bytes: room for hundreds of keys.
 const DOCUMENT_MAX: usize = 256 * 1024;
 /// Maximum size of a handle's page, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
 /// How often a document may lead on to another address.
 const REDIRECTS_MAX: usize = 3;
-/// For so long an account whose name could not be found out is called by its DID.
+/// Duration for which an account is shown by its DID after a failed lookup of its handle.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 
 /// An account that has been looked up.
@@ -39,7 +39,7 @@ const FAILED_FOR: Duration = Duration::from_secs(60);
 pub struct Identity {
     /// Its DID.
     pub did: String,
-    /// Its handle, where the handle and the document name each other.
+    /// The handle, if the handle and the document name each other.
     pub handle: Option<String>,
     /// Its document.
     pub document: Document,
@@ -137,7 +137,7 @@ impl Identities {
         found.await.cloned()
     }
 
-    /// The document of an account. Its handle is not looked at.
+    /// Returns the document of an account, without a check of the handle.
     async fn document_of(&self, did: &str) -> Result<Document> {
         check_did(did)?;
         let cell = self.documents.cell(did);
@@ -176,8 +176,8 @@ impl Identities {
         self.document_of(did).await?.knot(self.settings.reach)
     }
 
-    /// A service that a document named. The transport refuses it where its name leads to a private
-    /// address.
+    /// Returns the client of a service that a document names. The transport refuses a name that
+    /// resolves to a private address.
     ///
     /// # Errors
     /// `protocol` for a private address in place of a name.
@@ -345,8 +345,8 @@ fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
     Ok(response.into_body().into_bytes().unwrap_or_default())
 }
 
-/// Host and port of a `did:web`. atproto allows no path in it, and a port for this machine alone;
-/// nothing but its colon is written with `%`.
+/// Returns the host and port of a `did:web`. atproto allows no path, and a port only for localhost;
+/// only the colon is percent-encoded.
 fn web_host(identifier: &str) -> Option<String> {
     let decoded = identifier.replace("%3A", ":").replace("%3a", ":");
     let (name, port) = match decoded.split_once(':') {
@@ -386,7 +386,7 @@ fn no_did(did: &str) -> Error {
     .with_hint("name the account by a did:plc:… or a did:web:…")
 }
 
-/// The DID that the TXT records of a handle name. Two different ones are no answer (atproto
+/// Returns the DID in the TXT records of a handle. Two different DIDs are no answer (atproto
 /// specification, "Handle Resolution").
 fn did_of(texts: &[String]) -> Option<String> {
     let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
@@ -397,7 +397,7 @@ fn did_of(texts: &[String]) -> Option<String> {
     valid_did(did.to_owned())
 }
 
-/// The DID that a page at `/.well-known/atproto-did` is.
+/// Returns the DID in a page at `/.well-known/atproto-did`.
 fn did_on(page: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(page.get(..page.len().min(PAGE_MAX))?).ok()?;
     valid_did(text.trim().to_owned())

@@ -44,7 +44,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The at-uri of a comment on this issue, which is there.
+    /// Returns the at-uri of an existing comment on this issue.
     async fn issue_comment(&self, located: &Located, key: &str) -> Result<AtUri> {
         self.speaks_2026(&located.repository, Capability::IssueCommentEdit)?;
         self.session.viewer().await?;

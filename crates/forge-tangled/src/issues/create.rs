@@ -71,7 +71,7 @@ impl Tangled {
         let cids = cids.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(
-                    Hint::new("look whether it is there before trying again")
+                    Hint::new("check whether the issue exists before you try again")
                         .with_action(Action::op(Op::IssueView).on(&uri)),
                 )
             } else {

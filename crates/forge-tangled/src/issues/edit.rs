@@ -302,8 +302,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// See [`forge_core::Issues::edit_issues`]: a few at a time, and one after the other where an
-    /// issue comes twice.
+    /// Edits a few issues at once, or one at a time if the list names an issue twice. See
+    /// [`forge_core::Issues::edit_issues`].
     pub(super) async fn change_issues(
         &self,
         edits: &[(IssueId, EditIssue)],

@@ -1,9 +1,9 @@
-//! How the issues of a repository stand to each other.
+//! The relations between the issues of a repository.
 //!
-//! Relations are labels whose values are the at-uris of issues. Labels count from accounts that may
-//! push alone, so that the changes of labels in those accounts are all that there is to read, whatever
-//! the number of issues. The index lists the issues; a state is worked out from the accounts that may
-//! set it, because the index believes anybody.
+//! Relations are labels whose values are the at-uris of issues. Labels count only from accounts
+//! that may push, so only the label operations of these accounts are read, whatever the number of
+//! issues. The index lists the issues; their states come from the accounts that may set them,
+//! because the index believes anybody.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -47,7 +47,7 @@ const MAX_ELSEWHERE: usize = 50;
 struct Node {
     issue: Stored,
     comments: u64,
-    /// Its repository and its state, where that is another repository.
+    /// The repository and the state of an issue in another repository.
     elsewhere: Option<(Arc<Repository>, PrState)>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The issues next to one, whichever names the other.
+    /// Returns the neighbours of an issue, in both directions of the relations.
     fn next_to(&self, uri: &str) -> impl Iterator<Item = &String> {
         let named = self.named.get(uri);
         let parent = named.and_then(|n| n.parent.as_ref());
@@ -199,7 +199,7 @@ impl Graph {
         named.is_some_and(|named| named.blocked_by.iter().any(is_unread))
     }
 
-    /// The failure of an issue that was asked for and is not here.
+    /// Returns the error for a requested issue that the graph lacks.
     pub fn failure(&mut self, uri: &AtUri) -> Error {
         let failed = self.failed.remove(&uri.to_string());
         failed.unwrap_or_else(|| super::view::missing(uri))
@@ -207,8 +207,8 @@ impl Graph {
 }
 
 impl Tangled {
-    /// Reads the issues of a repository, and what those who may push say about their labels and
-    /// states. What cannot be read is a warning, and marks the relations as truncated.
+    /// Reads the issues of a repository, with labels and states set by accounts that may push.
+    /// Unreadable parts give a warning, and mark the relations as truncated.
     pub(super) async fn issue_graph(&self, repository: &Arc<Repository>) -> Graph {
         let names = &self.settings.dialects;
         let writers = self.writers(repository).await;
@@ -433,7 +433,7 @@ impl Tangled {
         graph.read.extend(authors);
     }
 
-    /// An issue by its record alone, and its state.
+    /// Reads an issue by its record alone, and its state.
     async fn issue_elsewhere(&self, uri: &str) -> Result<(Located, PrState)> {
         let id = self.issue_of_record(&AtUri::parse(uri)?).await?;
         let located = self.locate_issue(&id).await?;
@@ -442,7 +442,7 @@ impl Tangled {
         Ok((located, winner.unwrap_or(PrState::Open)))
     }
 
-    /// The model of an issue of the repository; `None` of one that is not there.
+    /// Returns the model of an issue of the repository, or `None` if the graph lacks the issue.
     pub(super) async fn issue_of_graph(&self, graph: &Graph, uri: &str) -> Option<Issue> {
         let node = graph.nodes.get(uri)?;
         if node.elsewhere.is_some() {

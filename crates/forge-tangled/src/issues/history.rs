@@ -50,7 +50,7 @@ impl Tangled {
         // A ticket of 1.0 holds its state and not how it came to it.
         let mut warnings = match repository.era {
             Era::Org10 => vec![Warning::new(
-                "a ticket of Tangled 1.0 does not say when it was changed",
+                "a ticket of Tangled 1.0 does not record the times of its changes",
             )],
             Era::Sh2025 | Era::Sh2026 => self.add_events(&located, &mut events).await,
         };
@@ -196,7 +196,7 @@ impl Tangled {
         };
         let (_, words) = changed.entry(suffix).or_insert((kind, Vec::new()));
         let name = match definition {
-            // Nobody reads beyond the most that are named.
+            // More names than the maximum are left out.
             _ if words.len() >= MAX_NAMED => String::new(),
             Some(d) if d.is_assignee() && counts => {
                 format!("@{}", self.actor(&operand.value).await.login)

@@ -85,7 +85,7 @@ impl Tangled {
         );
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
-            // Nobody of that name has written anything.
+            // An account that does not exist has written nothing.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
@@ -142,7 +142,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// A page of the list that is made without the index, which is down, behind a place.
+    /// Reads a page after a position without the index, which does not answer.
     async fn rest_of_issues(
         &self,
         repository: &Arc<Repository>,

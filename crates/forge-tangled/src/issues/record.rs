@@ -8,7 +8,6 @@ use crate::{
     tickets::{editor, markdown},
 };
 
-/// An issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub uri: AtUri,
@@ -30,8 +29,8 @@ fn broken(record: &Record, what: &str) -> Error {
 }
 
 impl Stored {
-    /// Reads a record. Fields of the wrong type count as missing; only what an issue cannot be
-    /// without is insisted on.
+    /// Reads a record. Fields of the wrong type count as missing; only the required fields of an
+    /// issue cause an error.
     pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
         let target = record.text(&fields.issue_repo).map(str::to_owned);
         let target = target.ok_or_else(|| broken(&record, "it names no repository"))?;

@@ -82,7 +82,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Names with commas between them; of many the first.
+/// Joins names with commas; of many names, only the first.
 fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 50;
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>();
@@ -255,7 +255,7 @@ impl Tangled {
         Ok(change)
     }
 
-    /// The at-uri of an issue that `own` is to name.
+    /// Returns the at-uri of an issue to which `own` is to be related.
     async fn related_uri(
         &self,
         id: &IssueId,

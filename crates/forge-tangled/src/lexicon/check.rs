@@ -12,10 +12,10 @@ use crate::dialect::STAMP;
 /// Beginning of the problem of a required field that a record lacks.
 const MISSING: &str = "is missing";
 
-/// As many problems as are told; a hostile record could have any number.
+/// Maximum number of reported problems; a hostile record could have any number.
 const MOST_PROBLEMS: usize = 50;
 
-/// As deep as a record may be nested. What we write has five levels.
+/// Maximum nesting depth of a record. The records that this program writes have five levels.
 const MOST_LEVELS: usize = 32;
 
 pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
@@ -67,7 +67,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
 struct Walk {
     set: Set,
     problems: Vec<Problem>,
-    /// Paths of fields that the lexicon does not name. They are allowed, so they are no problems.
+    /// Paths of fields that the lexicon does not name. Such fields are allowed.
     unknown: Vec<String>,
 }
 
@@ -108,7 +108,6 @@ impl Walk {
         }
     }
 
-    /// Checks the `$type` of a record.
     fn typed(&mut self, record: &Value, collection: &str) {
         let kind = record.get("$type").and_then(Value::as_str);
         if record.is_object() && kind != Some(collection) {

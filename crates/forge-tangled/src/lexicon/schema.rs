@@ -1,12 +1,11 @@
-//! A Lexicon document, as far as records need it. What is not understood is refused, so that no
-//! rule of a document is passed over in silence.
+//! A Lexicon document, as far as records need it. Unknown rules are refused, because a skipped rule
+//! would weaken the check.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Number, Value};
 
-/// A document.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {

@@ -109,8 +109,8 @@ impl Tangled {
         shown
     }
 
-    /// Issues that the record itself lists as references. Whether they belong to the repository is
-    /// not read here. An at-uri with a handle does not count: handles move between accounts.
+    /// Returns the issues that the record lists as references, also those of other repositories. An
+    /// at-uri with a handle does not count, because handles move between accounts.
     fn closing_references(&self, repository: &Repository, pull: &Pull) -> Vec<IssueId> {
         // The records of Tangled 1.0 have no references.
         if repository.era == Era::Org10 {
@@ -186,7 +186,7 @@ impl Tangled {
                 labelled.labels.extend(definition.labels(values));
             }
         }
-        // Of two definitions of one name the one that the repository names first is the field.
+        // If two definitions have one name, the field is the first in the list of the repository.
         for definition in definitions.iter().filter(|d| d.is_field()) {
             let value = applied.get(&definition.uri).and_then(BTreeSet::first);
             if let Some(value) = value {
@@ -209,8 +209,8 @@ impl Tangled {
         }
     }
 
-    /// Refuses an account that may not push before anything is done; `what` it asked for, and `why`
-    /// that takes the right.
+    /// Refuses an account that may not push, before any write. `what` is the requested operation,
+    /// and `why` the reason that it needs the right.
     pub(crate) async fn may_push(
         &self,
         repository: &Repository,

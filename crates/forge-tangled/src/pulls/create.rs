@@ -78,7 +78,8 @@ impl Tangled {
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
                 let patch = given(patch)?;
-                // Nobody else looks: the knot is not asked for the changes.
+                // The knot does not compute these changes, so it does not check the base branch
+                // either.
                 let tip = self.branch(&repository, &base).await?;
                 let tip = tip.ok_or_else(|| no_branch("base", &repository, &base))?;
                 (patch, None, Some(tip.hash))
@@ -224,7 +225,7 @@ impl Tangled {
         let cids = written.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(
-                    Hint::new("look whether it is there before trying again")
+                    Hint::new("check whether the pull request exists before you try again")
                         .with_action(Action::op(Op::PrView).on(&uri)),
                 )
             } else {
@@ -255,13 +256,13 @@ impl Tangled {
             ..Beside::default()
         };
         if let Some(labels) = written.labels {
-            // Where the pull request is not shown, its labels cannot be.
+            // The index can show the labels only if it shows the pull request.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
                 ingestion = ingestion.worse(told.ingestion);
             }
-            // The pull request is there, whatever can be read of it.
+            // The pull request exists, even if its labels cannot be read.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
             let labelled = labelled.unwrap_or_else(|e| {
                 beside.warnings.push(unread("the labels", &e));
@@ -400,7 +401,7 @@ impl Tangled {
                         existing: Some(uri.clone()),
                     },
                     format!(
-                        "there is an open pull request of this very patch into '{}' already: {uri}",
+                        "an open pull request into '{}' already has the same patch: {uri}",
                         one_line(base)
                     ),
                 )
@@ -426,7 +427,7 @@ impl Tangled {
             Some(Content::Blob(_)) if pull.title == title => {
                 match self.latest_patch(repository, pull).await {
                     Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
-                    // Nothing proves that the two are the same.
+                    // Without this answer, nothing proves that both patches have the same changes.
                     Err(_) => false,
                 }
             }
@@ -545,7 +546,7 @@ pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {
         return Err(
-            Error::invalid("patch", "this changes no file, or is no patch")
+            Error::invalid("patch", "the patch changes no file, or is no patch")
                 .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
         );
     }

@@ -122,7 +122,7 @@ impl Tangled {
         };
         match on_top {
             Ok(diff) => Ok(diff),
-            // Where the lower one is merged, a younger round is on the base branch.
+            // If the lower pull request is merged, a newer round starts from the base branch.
             Err(e) => {
                 let from_base = self.one_diff_from(repository, &base, patch).await;
                 from_base.map_err(|_| e)
@@ -193,11 +193,12 @@ impl Tangled {
     }
 }
 
-/// The warning of a round, called `name`, of which no diff need show all changes.
+/// Returns the warning of a round, called `name`, whose diffs may not show all changes.
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     let why = patch.fault()?;
     Some(Warning::new(format!(
-        "git may take other changes from {name} than are shown, so it is not merged: the patch {why}"
+        "forge does not merge {name}: git may apply other changes than the ones shown, because the \
+         patch {why}"
     )))
 }
 

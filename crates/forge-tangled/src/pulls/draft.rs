@@ -14,7 +14,6 @@ use crate::{
 };
 
 impl Tangled {
-    /// Returns true for the title of a draft.
     pub(crate) fn is_draft(&self, title: &str) -> bool {
         let marker = self.settings.draft_marker.as_ref();
         marker.is_some_and(|marker| marker.marks(title))
@@ -75,7 +74,8 @@ impl Tangled {
             PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; only an open one can be a draft or ready");
+            let message =
+                format!("{uri} is {word}; only an open pull request can be a draft or ready");
             return Err(Error::precondition(why, message));
         }
         let title = match (draft, marker.strip(&pull.title)) {

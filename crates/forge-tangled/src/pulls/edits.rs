@@ -166,8 +166,8 @@ impl Tangled {
                     ),
                 )
                 .with_hint(
-                    "look at the branch, then try again: a file may stand where a directory is to \
-                     be, or the branch moved",
+                    "look at the branch, then try again: a file may be where a directory is \
+                     needed, or the branch moved",
                 ))
             }
         }
@@ -316,7 +316,7 @@ impl Tangled {
         }
     }
 
-    /// A file at a revision, to be read. One that the knot does not have is missing.
+    /// Reads a file at a revision. A file that the knot lacks gives [`FileContent::Missing`].
     pub(super) async fn file_content(
         &self,
         repository: &Repository,
@@ -431,7 +431,7 @@ async fn print(
     let dir = blocking::run(|| tempfile::tempdir().map_err(no_directory)).await?;
     let git = scratch(&dir, author, date);
     let printed = print_in(&git, dir.path(), changes, title).await;
-    // Nobody has to wait for the deletion of the directory.
+    // The directory is deleted in the background.
     tokio::task::spawn_blocking(move || drop(dir));
     printed
 }

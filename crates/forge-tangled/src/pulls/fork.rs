@@ -131,8 +131,8 @@ impl Tangled {
         }
     }
 
-    /// As [`Self::patch_from_knot`], from a branch of a fork. Its knot fetches the base branch of
-    /// `upstream` under a hidden name, which the branch is compared with.
+    /// Makes a patch from a branch of a fork, as [`Self::patch_from_knot`] does. The fork's knot
+    /// fetches the base branch of `upstream` under a hidden name, and compares the two.
     pub(crate) async fn patch_from_fork(
         &self,
         upstream: &Repository,

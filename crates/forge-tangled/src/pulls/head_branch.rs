@@ -11,7 +11,7 @@ use crate::{
     patch::{Mail, Patch},
 };
 
-/// The last commit of a round, as the branch had it.
+/// Returns the last commit of a round on its branch.
 pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a str> {
     patch.head().or(located.pull.source_sha.as_deref())
 }
@@ -59,7 +59,7 @@ impl Tangled {
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
             let message =
-                format!("'{name}' is the default branch, or the target branch of the changes");
+                format!("cannot delete '{name}': it is the default branch or the target branch");
             return Err(Error::precondition(Precondition::Rule, message)
                 .with_hint("to delete it anyway, use git"));
         }
@@ -77,15 +77,16 @@ impl Tangled {
                     actual: branch.hash.clone(),
                 },
                 format!(
-                    "'{name}' is at {} now, and the newest round ends at {head}",
+                    "cannot delete '{name}': it is at {} now, and the newest round ends at {head}",
                     branch.hash
                 ),
             )
-            .with_hint("if what was pushed since is not needed, delete the branch with git")),
+            .with_hint("if the newer commits are not needed, delete the branch with git")),
             None => Err(Error::precondition(
                 Precondition::Rule,
                 format!(
-                    "the newest round does not say which commit it ends at, so '{name}' may have more"
+                    "cannot delete '{name}': the newest round does not name its last commit, so \
+                     the branch may have more commits"
                 ),
             )
             .with_hint("look at the branch, then delete it with git")),
@@ -107,7 +108,7 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "'{}' has the commit '{}' ({}), which the newest round lacks",
+                "cannot delete '{}': its commit '{}' ({}) is not in the newest round",
                 one_line(&pull.head),
                 one_line(&more.subject),
                 one_line(&more.oid)

@@ -20,7 +20,8 @@ impl Tangled {
         let names = &self.settings.dialects;
         // A ticket of 1.0 holds its state and not how it came to it.
         let (statuses, warnings) = if repository.era == Era::Org10 {
-            let why = "a ticket of Tangled 1.0 does not say when it was closed, merged or reopened";
+            let why = "a ticket of Tangled 1.0 does not record when it was closed, merged or \
+                       reopened";
             (Vec::new(), vec![Warning::new(why)])
         } else {
             let accounts = self.known_accounts(repository, Some(pull.author()));
@@ -68,7 +69,7 @@ impl Tangled {
 /// How far apart a pull request and the status that was written with it can be, in seconds.
 const TOGETHER: u64 = 60;
 
-/// The status that was written with the pull request, and repeats what its record says.
+/// Returns the status that was written with the pull request and repeats its record.
 fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
     let first = statuses
         .iter()

@@ -56,7 +56,7 @@ impl Until<'_> {
     /// Limits the search to commits since a time by another account's clock.
     pub(super) fn since(at: Timestamp) -> Self {
         let at = at.unix();
-        // A time that has not come yet says nothing.
+        // A time in the future proves nothing.
         let said = at <= Timestamp::now().unix().saturating_add(CLOCKS_DIFFER);
         Self::Time(match said {
             true => at.saturating_sub(CLOCKS_DIFFER),
@@ -102,7 +102,7 @@ struct Log {
     commits: Vec<Made>,
     /// True if the log goes back as far as requested.
     whole: bool,
-    /// So many of them could not be read, and are not among the commits.
+    /// Number of commits that could not be read; `commits` lacks them.
     unread: usize,
 }
 
@@ -301,7 +301,7 @@ fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
     }
 }
 
-/// The commits of a log, newest first, that have one of these names and were not reverted.
+/// Returns the commits with one of these names that were not reverted, newest first.
 fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
     standing(log, |made| {
         until.leaves(made) && names.contains(&made.subject)
@@ -321,7 +321,7 @@ fn standing(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
     found
 }
 
-/// The subject of the commit that a commit takes back, as `git revert` names it.
+/// Returns the subject of the reverted commit, from the subject that `git revert` writes.
 fn reverts(subject: &str) -> Option<&str> {
     subject.strip_prefix("Revert \"")?.strip_suffix('"')
 }

@@ -126,7 +126,7 @@ impl Tangled {
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
         let claimed = self.claimed_repository(repo).await?;
-        // Its knot says whose it is while the list is read; no row is given out before that.
+        // The knot confirms the owner while the list is read; rows are returned only after that.
         let (confirmed, page) = future::join(
             self.confirm_owner(&claimed),
             self.page_of(&claimed, query, req),
@@ -165,7 +165,7 @@ impl Tangled {
                 search,
                 touches,
             },
-            // Nobody of that name has written anything.
+            // An account that does not exist has written nothing.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
@@ -304,7 +304,7 @@ impl Tangled {
                     *login = self.identities.name_of(&did).await;
                     people.insert(did, login.clone());
                 }
-                // Nobody of that name has written anything.
+                // An account that does not exist has written nothing.
                 Err(e) if nobody(&e) => {}
                 Err(e) => return Err(e),
             }
@@ -325,7 +325,7 @@ impl Tangled {
         position: Option<Position>,
         limit: usize,
     ) -> Result<(Vec<Row>, Option<Position>, u64, Vec<Warning>)> {
-        // Behind the first page nobody else can go on.
+        // After the first page, only the same source can continue.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -427,8 +427,8 @@ impl Tangled {
         Ok((rows, warnings, scanned, is_cut))
     }
 
-    /// The rows whose newest round changes a file that is looked for, of the first
-    /// [`MAX_TOUCH_SCAN`], and what could not be read.
+    /// Returns the rows, of the first [`MAX_TOUCH_SCAN`], whose newest round changes a requested
+    /// file, with warnings about unread rounds.
     async fn touching(
         &self,
         repository: &Repository,
@@ -778,7 +778,10 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
         ),
     };
     let (state, how) = match read {
-        Ok(state) => (state, "it is worked out from the status records".to_owned()),
+        Ok(state) => (
+            state,
+            "the state is computed from the status records".to_owned(),
+        ),
         Err(e) => {
             let why = e.message();
             let how = format!("shown as open, because the status records cannot be read: {why}");

@@ -115,7 +115,7 @@ impl Tangled {
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
-            // A merge that was made and not recorded.
+            // An earlier merge succeeded without its record.
             Landed::Yes => {
                 return self
                     .record_merge(&located, &before, req, standing, true)
@@ -130,7 +130,7 @@ impl Tangled {
             return Err(Error::precondition(
                 Precondition::Rule,
                 format!(
-                    "cannot merge {}: git may take other changes from it than are shown, because the \
+                    "cannot merge {}: git may apply other changes than the ones shown, because the \
                      patch {why}",
                     pull.record.uri
                 ),
@@ -184,8 +184,8 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// The branch after the merge, once it has the change. If the knot's answer was lost, the
-    /// branch decides; another account may have pushed at the same time.
+    /// Returns the branch after the merge, if the branch has the change. If the knot's answer was
+    /// lost, the branch decides; another account may have pushed at the same time.
     async fn landed(
         &self,
         located: &Located,
@@ -532,8 +532,8 @@ fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
         Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
     };
     Hint::from(format!(
-        "look at the branch before merging again, because {seen} and nothing was recorded; a merge \
-         looks there first, too, and only records a change that it finds"
+        "look at the branch before you merge again: {seen}, and nothing was recorded; the next \
+         merge looks there first, and only records a change that is there"
     ))
     .with_action(again(&located.pull.record.uri, req))
 }

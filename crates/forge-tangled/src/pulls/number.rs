@@ -15,7 +15,7 @@ const MAX_FOUND: usize = 100;
 
 /// A kind of object that the web numbers.
 pub(crate) struct Numbered {
-    /// Where its pages are, below the repository's.
+    /// Path of the pages, below the repository's page.
     pub path: &'static str,
     /// Name of the kind.
     pub title: &'static str,
@@ -43,7 +43,7 @@ impl Tangled {
             .await
     }
 
-    /// The record of `collection` that the web shows under a number.
+    /// Reads the record of `collection` that the web shows under a number.
     pub(crate) async fn web_record(
         &self,
         repository: &Repository,
@@ -59,8 +59,7 @@ impl Tangled {
             of.path
         );
         let by_uri = Hint::from(format!(
-            "name it by its at-uri, which the list of {}s shows, because only the web pages know \
-             numbers",
+            "name the {} by its at-uri, which the list shows: only the web pages know numbers",
             of.title
         ))
         .with_action(Action::op(of.list));
@@ -95,8 +94,8 @@ impl Tangled {
     }
 }
 
-/// The one record of `collection` that the page of a number names in an attribute, or why it is
-/// unknown. Nothing is guessed, because a command would then change another pull request.
+/// Returns the only record of `collection` that the page of a number names in an attribute, or why
+/// it is unknown. A guess could make a command change another pull request.
 fn record_of(
     page: &str,
     names: &WebNames,

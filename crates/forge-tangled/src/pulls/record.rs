@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::{ShFields, cid, records::Record, repository::Repository};
 
-/// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A blob in the account of the pull request's author, by its CID.
@@ -25,7 +24,6 @@ pub(crate) struct Round {
     pub content: Content,
 }
 
-/// A pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub uri: AtUri,
@@ -117,8 +115,8 @@ impl Pull {
         }
     }
 
-    /// As [`forge_core::model::PullRequest::head_id`]. The commit that a patch names is only its
-    /// author's word, since no commit can be made of a patch that has its id.
+    /// See [`forge_core::model::PullRequest::head_id`]. The commit id in a patch is only a claim of
+    /// its author: the patch does not prove which commit it was made from.
     pub fn head_id(&self) -> Option<&str> {
         let patch = self.latest().and_then(|(_, round)| self.patch_id(round));
         patch.or(self.source_sha.as_deref())
@@ -160,8 +158,8 @@ fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     list.filter(|list| !list.is_empty())
 }
 
-/// A list of versions beside rounds is the newer form; an empty one beside some says nothing.
-/// Where the configuration calls rounds so, they are rounds.
+/// Returns true for the newer form, a list of versions besides rounds. An empty list beside some
+/// rounds does not count, nor a list under the configured name of rounds.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
     let says_more =

@@ -1,7 +1,7 @@
 //! The rows of a list that was made without the index.
 //!
-//! Such a list is read as a whole, from all accounts. Its pages are cut here, and the list is
-//! cached for a while, so that the next page sends no request.
+//! Such a list is read as a whole, from all accounts. This module cuts the pages and caches the
+//! list for a while, so that the next page sends no request.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result, Timestamp};
 
-/// How long a list is kept. What is written meanwhile is not on its later pages.
+/// Lifetime of a cached list. Later pages lack the records that were written in the meantime.
 const KEPT: Duration = Duration::from_secs(120);
 const PREFIX: &str = "rest|";
 
@@ -20,7 +20,7 @@ pub(crate) trait Placed {
     fn place(&self) -> Place;
 }
 
-/// Where a page ends: the place of its last row. It means the same when the list is read again.
+/// Position of the last row of a page, valid also after the list is read again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub created_at: Timestamp,
@@ -44,8 +44,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// At most `limit` rows behind a place, in the order that they have, and where they end if there are
-/// more.
+/// Returns at most `limit` rows after a position, in order, and the end position if there are more.
 pub(crate) fn page<T: Placed + Clone>(
     rows: &[T],
     behind: Option<&Place>,
@@ -64,7 +63,7 @@ pub(crate) fn page<T: Placed + Clone>(
     (taken, end)
 }
 
-/// A list as a whole.
+/// All rows of a list.
 #[derive(Debug)]
 pub(crate) struct Whole<T> {
     pub rows: Vec<T>,
@@ -100,7 +99,7 @@ impl<T> Whole<T> {
 #[derive(Debug)]
 pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
 
-/// A list: what was asked for, and when.
+/// A cached list: the hash of its query, its time, and its items.
 type List<T> = (u64, Instant, Arc<Whole<T>>);
 
 impl<T> Default for Kept<T> {

@@ -1,4 +1,4 @@
-//! Another round of a pull request.
+//! Submits another round of a pull request.
 
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
@@ -28,7 +28,7 @@ use crate::{
     write,
 };
 
-/// Where the changes can be taken from, too.
+/// Hint: other sources of the changes.
 static ELSEWHERE: Hint = Hint::fixed(
     "pass the changes as a patch, or name a branch of your clone that has them",
     AS_PATCH,
@@ -88,7 +88,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The text that goes with a round. The round is there whatever becomes of it.
+    /// Writes the comment of a round. The round stays even if the comment fails.
     async fn comment_on_round(&self, pr: &PrId, comment: &str, outcome: &mut Outcome<PullRequest>) {
         let written = async {
             let located = self.locate(pr).await?;
@@ -215,7 +215,7 @@ impl Tangled {
         let latest = self.latest_patch(&located.repository, pull).await;
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
             let warning =
-                Warning::new("the newest round has these very changes; nothing was submitted");
+                Warning::new("nothing was submitted: the newest round has the same changes");
             return self.unchanged_pull(located, warning).await;
         }
         let raw = patch.raw.clone();

@@ -131,7 +131,7 @@ impl Tangled {
             self.net_diff(located, &patch)
         );
         let between = between(&old, &new);
-        // Of one with unseen changes, the warning of its diff says the same.
+        // The diff of a round with unseen changes already has this warning.
         let first = first.filter(|_| old_unseen.is_none());
         let second = second.filter(|_| new_unseen.is_none());
         let unseen = [new_unseen, old_unseen].into_iter().flatten();

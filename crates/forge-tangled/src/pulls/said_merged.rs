@@ -147,7 +147,7 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     .of_section(SECTION)
 }
 
-/// Removes that warning from a view.
+/// Removes the warning of an unproved merge from a view.
 pub(super) fn is_proved(view: &mut PullRequest) {
     view.warnings.retain(|w| w.section != Some(SECTION));
 }
@@ -159,8 +159,8 @@ fn claim(who: &str, said: &Status) -> String {
 
 fn reopen_to_merge(uri: &str) -> Hint {
     Hint::new(
-        "reopen it first if it is to be merged; a change that was squashed there, or reverted \
-         since, is not found",
+        "to merge it, reopen it first; the search does not find a change that was squashed or \
+         reverted",
     )
     .with_action(Action::op(Op::PrReopen).on(uri))
 }

@@ -20,7 +20,7 @@ use crate::{
     repository::Repository,
 };
 
-/// The highest stack that is followed.
+/// Maximum height of a stack.
 const HIGHEST: usize = 50;
 
 impl Tangled {
@@ -126,7 +126,7 @@ impl Tangled {
                 }
             ),
         )
-        .with_hint(Hint::new("merge that one first").with_action(merge(lowest))))
+        .with_hint(Hint::from(format!("merge {lowest} first")).with_action(merge(lowest))))
     }
 
     /// The pull request that a new one is to build on.
@@ -165,7 +165,7 @@ impl Tangled {
                 format!("another pull request builds on {uri} already: {other}"),
             )
             .with_hint(
-                Hint::new("build on that one, because a stack is a chain")
+                Hint::new("build on the other pull request, because a stack is a chain")
                     .with_action(Action::new(Call::Again).with(Param::DependsOn, other)),
             ));
         }

@@ -1,4 +1,4 @@
-//! Closing and reopening: a status record in the account of whoever does it.
+//! Closes and reopens pull requests, by a status record in the account of the viewer.
 
 use forge_core::{
     Action, AtUri, Capability, Error, Hint, Ingestion, Op, Outcome, Param, PrId, Precondition,
@@ -128,7 +128,7 @@ impl Tangled {
         }
         let told = format!(
             "{} may not change the state of {uri}: only its author, the owner of {} and the \
-             collaborators may, and what others write does not count",
+             collaborators may, and records of other accounts do not count",
             viewer.identity.name(),
             repository.id
         );
@@ -356,7 +356,7 @@ impl Tangled {
     }
 }
 
-/// The failure of a state that goes with a comment, which is written before it.
+/// Returns the error of a failed state change whose comment is already written.
 fn behind_comment(located: &Located, comment: Option<&str>, error: Error) -> Error {
     let rest = format!("the new state of {}", located.pull.record.uri);
     match comment {

@@ -20,7 +20,7 @@ const MAX_SKEW: i64 = 300;
 /// The most characters that are shown of a word for a state.
 const WORD_MAX: usize = 60;
 
-/// By what right a status counts.
+/// The right by which a status counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authority {
     Author,
@@ -188,7 +188,7 @@ fn indexed(names: &Dialects) -> [&str; 3] {
     [&of.state_open, &of.state_closed, &of.state_merged]
 }
 
-/// As [`read_as`], of pull requests.
+/// Reads the statuses of a pull request, as [`read_as`] does.
 pub(crate) fn read(
     records: Vec<Record>,
     pull_uri: &str,
@@ -247,8 +247,8 @@ pub(crate) fn broken(record: &Record, names: &Dialects) -> Option<&'static str> 
     Words::of_pulls(names).broken(record)
 }
 
-/// The status that decides: the newest known one of somebody who may say so. Without any, a pull
-/// request is open.
+/// Returns the deciding status: the newest known status by an account with the right to set it.
+/// Without one, a pull request is open.
 pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
     let counts = |s: &&Status| s.authority.is_some() && s.state.is_some();
     statuses.iter().rev().find(counts)
@@ -352,7 +352,7 @@ mod tests {
             record("author", "a", "open", at("2026-05-01T00:00:00Z")),
         ];
         assert_eq!(decide(records), closed("owner"));
-        // By the instant, not by the text.
+        // Times are compared as instants, not as texts.
         let records = vec![
             record("author", "a", "open", at("2026-06-01T02:00:00+03:00")),
             record("collab", "b", "closed", at("2026-06-01T00:00:00Z")),
@@ -369,7 +369,7 @@ mod tests {
             record("author", "a", "open", at("2026-06-01T00:00:00Z")),
         ];
         assert_eq!(decide(records), closed("author"));
-        // A word that nobody knows, and a record about something else, change nothing.
+        // An unknown status, and a record about another subject, change nothing.
         let mut other = record("owner", "o", "merged", at("2026-09-01T00:00:00Z"));
         other.value["pull"] = json!("at://did:plc:author/sh.tangled.repo.pull/other");
         let records = vec![

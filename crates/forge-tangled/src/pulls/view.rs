@@ -70,7 +70,7 @@ impl Tangled {
         })
     }
 
-    /// The record that a key means, and the number where it is one.
+    /// Returns the record of a key, and the number if the key is a number.
     async fn address(&self, repository: &Repository, key: &PrKey) -> Result<(AtUri, Option<u64>)> {
         let (uri, number) = match key {
             PrKey::Number(number) => (
@@ -479,7 +479,7 @@ impl Tangled {
         }
     }
 
-    /// The patch of a round. It never changes, and is read once.
+    /// Returns the patch of a round, which never changes and is read once.
     pub(crate) async fn patch_of(
         &self,
         repository: &Repository,
@@ -609,7 +609,9 @@ fn no_patch(pull: &Pull, number: usize) -> Error {
     let uri = &pull.record.uri;
     let (what, hint) = match pull.has_versions {
         true => (
-            format!("version {number} of {uri} has no patch, and its other content is not known"),
+            format!(
+                "version {number} of {uri} has no patch, and forge cannot read its other content"
+            ),
             Hint::new("look at the changes on the web, or fetch the head branch with git"),
         ),
         false => (

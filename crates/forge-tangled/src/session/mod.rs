@@ -53,7 +53,7 @@ pub struct Pin {
     pub server: Option<String>,
 }
 
-/// Where logins come from.
+/// Source of logins.
 #[async_trait]
 pub trait LoginSource: Send + Sync + std::fmt::Debug {
     /// The login for `host`; `None` when nobody is logged in.
@@ -190,8 +190,8 @@ impl Session {
                     self.identities.of_did(&pin.did),
                 )
                 .await;
-                // Where the handle cannot be looked up, the DID is enough: its owner may have
-                // another handle now.
+                // If the handle cannot be resolved, the DID suffices: its owner may have another
+                // handle now.
                 let now = now.ok();
                 let mut others = kept.iter().map(|pin| &pin.did).chain(&now);
                 if let Some(other) = others.find(|did| **did != pin.did) {
@@ -256,8 +256,8 @@ impl Session {
         );
         self.not_pinned(
             message,
-            "if the account that it leads to now is yours, log in again; with TANGLED_HANDLE, set \
-             it to the DID of your account",
+            "if the new account is yours, log in again; if TANGLED_HANDLE names the account, set \
+             that variable to the DID of your account",
         )
     }
 
@@ -269,8 +269,8 @@ impl Session {
         );
         self.not_pinned(
             message,
-            "if you moved the account, make an app password there, then log in with it; with \
-             TANGLED_PASSWORD, set that to it",
+            "if you moved the account, make an app password there and log in with it, or set \
+             TANGLED_PASSWORD to it",
         )
     }
 
@@ -399,7 +399,7 @@ impl Session {
         }
         *held = own.clone().map(keep);
         let _lock = self.store.lock(did).await?;
-        // Another process may have renewed it.
+        // Another process may have renewed the session.
         let stored = self.stored(viewer).await?;
         if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
             let access = tokens.access.clone();

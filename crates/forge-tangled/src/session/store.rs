@@ -15,15 +15,14 @@ use sha2::{Digest as _, Sha256};
 use super::{Login, Pin};
 use crate::Origin;
 
-/// The tokens of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tokens {
     pub access: Secret,
     pub refresh: Secret,
 }
 
-/// A file of a session. What was not written from the start may be missing. A session that has ended
-/// has empty tokens: its file still pins the account and the server of the password.
+/// The file of a session. Fields of later versions are optional. The file of an ended session has
+/// empty tokens, and still pins the account and the server of the password.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     did: String,
@@ -31,9 +30,9 @@ struct Stored {
     refresh: String,
     /// The name that it was opened for, as the account is called in the store of accounts.
     account: Option<String>,
-    /// The origin of the server that opened it. Its tokens are shown to no other.
+    /// The origin of the server that opened the session. Only this server gets the tokens.
     server: Option<String>,
-    /// The password that opened it.
+    /// Fingerprint of the password that opened the session.
     opened_by: Option<Fingerprint>,
 }
 
@@ -78,7 +77,7 @@ impl Fingerprint {
     }
 }
 
-/// Where sessions are kept; without a directory, nowhere.
+/// The store of sessions; without a directory, sessions are not stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     dir: Option<PathBuf>,
@@ -222,7 +221,7 @@ impl Store {
                     dir.display()
                 ),
             )
-            .with_hint("delete the files there, then do the same again")
+            .with_hint("delete the files there, then repeat the command")
             .with_source(e)
         })
     }
@@ -248,7 +247,7 @@ fn file_name(did: &str) -> String {
     did.replace([':', '%'], "_")
 }
 
-/// Not there is as good as removed.
+/// A missing file counts as removed.
 fn or_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),

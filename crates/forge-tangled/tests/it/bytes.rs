@@ -194,7 +194,7 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     ] {
         let diff = forge.diff(&made.id, &req).await.unwrap();
         for name in named {
-            let unseen = format!("other changes from {name} than are shown");
+            let unseen = format!("forge does not merge {name}: git may apply");
             let told = |w: &forge_core::Warning| w.message.contains(&unseen);
             assert!(
                 diff.warnings.iter().any(told),

@@ -531,7 +531,7 @@ async fn redirect_to_private_address_is_refused() {
     let e = forge.repo(&stage.id()).await.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
     assert!(
-        e.message().contains("sends us on to https://10.0.0.1"),
+        e.message().contains("redirects to https://10.0.0.1"),
         "{e:?}"
     );
     let set = Action::new(Call::ConfigSet)

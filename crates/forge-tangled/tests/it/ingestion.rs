@@ -386,7 +386,7 @@ async fn knot_without_collaborators_is_a_warning() {
         let forge = stage.tangled(&stage.alice);
         let view = forge.view(&made.id, Default::default()).await.unwrap();
         let mut told = view.warnings.into_iter().map(|w| w.message);
-        let told = told.find(|text| text.starts_with("who may push is read from"));
+        let told = told.find(|text| text.starts_with("the collaborators are read from"));
         (view.state, told.unwrap_or_default())
     };
     assert_eq!(seen().await, (PrState::Closed, String::new()));
@@ -399,7 +399,7 @@ async fn knot_without_collaborators_is_a_warning() {
     let bob = stage.tangled(&stage.bob);
     let e = bob.close(&made.id, &close).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    assert!(e.message().contains("the knot does not say"), "{e:?}");
+    assert!(e.message().contains("the knot does not list them"), "{e:?}");
     let made_pusher = serde_json::json!({
         "repo": stage.repo.did, "subject": stage.bob.did, "createdAt": "2026-11-01T00:00:00Z",
     });

@@ -302,7 +302,7 @@ async fn unknown_index_state_is_computed_with_warning() {
         let json = [("content-type", "application/json")];
         index.fault(Fault::answer(200, &json, rows).on(list).always());
     }
-    let told = "the state 'abandoned', which forge does not know; it is worked out";
+    let told = "the state 'abandoned', which forge does not know; the state is computed";
     let rows = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, IssueState::Closed);

@@ -181,12 +181,15 @@ async fn repository_page_urls_resolve_to_records() {
     assert_eq!(index.web().requests().len(), 2);
     let found = forge.links(&of(&one)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), [""; 0]);
-    assert!(said(&found.warnings, "are named by 1 more"), "{found:?}");
+    assert!(
+        said(&found.warnings, "1 more record(s) name pages"),
+        "{found:?}"
+    );
     // The page also names the issue by its number on the web.
     let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
     let found = forge.links(&by_number).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
-    assert!(!said(&found.warnings, "are named by"), "{found:?}");
+    assert!(!said(&found.warnings, "name pages"), "{found:?}");
 }
 
 #[tokio::test]

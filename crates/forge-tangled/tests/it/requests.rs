@@ -148,7 +148,6 @@ fn rows() -> PullQuery {
     query
 }
 
-/// Reads the first page of a list.
 async fn first_page(forge: &Tangled, stage: &Stage, query: &PullQuery) -> Page<PullRequest> {
     let page = PageReq::first(30);
     forge.list(stage.repo_id(), query, page).await.unwrap()

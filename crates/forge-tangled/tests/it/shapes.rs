@@ -250,7 +250,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
     // The pull request is already closed, so only the branch would be deleted.
     let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
     let told = closed.unwrap().warnings;
-    let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
+    let refused = |w: &forge_core::Warning| w.message.contains("nothing was written");
     assert!(told.iter().any(refused), "{told:?}");
     assert!(stage.repo.git.oid("topic").is_some());
     knot.clear_faults();
@@ -277,7 +277,7 @@ async fn knot_without_collaborators_method_must_prove_age() {
         knot.fault(unknown.on(COLLABORATORS).always());
         let forge = stage.tangled(&stage.alice);
         let view = forge.view(&made, PrFields::NONE).await.unwrap();
-        let told = "who may push is read from the owner's records";
+        let told = "the collaborators are read from the owner's records";
         let about = |w: &forge_core::Warning| w.message.starts_with(told);
         let is_told = view.warnings.iter().any(about);
         assert_eq!(is_told, is_doubted, "{capabilities:?}: {:?}", view.warnings);

@@ -397,7 +397,7 @@ async fn merged_ticket_state_is_verified_in_clone() {
     knot.put_record(&ground.repo.did, TICKET, rkey, value);
     for (req, told) in [
         (ground.req(), "does not show its commits"),
-        (MergeReq::default(), "could not be looked at"),
+        (MergeReq::default(), "could not be checked"),
     ] {
         let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
         assert!(merged.unchanged && merged.value.already_merged);

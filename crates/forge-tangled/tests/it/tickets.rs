@@ -198,7 +198,7 @@ async fn manifest_without_owner_is_a_warning() {
         let edited = forge.edit(&pr, &title).await;
         assert_eq!(edited.is_ok(), !doubted, "{manifest}: {edited:?}");
         if let Err(e) = edited {
-            assert!(e.message().contains("this was not written"), "{e:?}");
+            assert!(e.message().contains("nothing was written"), "{e:?}");
             assert!(e.hint().unwrap().text().contains("manifest_owner"));
             assert_eq!(comments(), before);
         }
@@ -294,7 +294,11 @@ async fn ticket_lifecycle_works_with_either_audience() {
             .unwrap();
         assert_eq!(said.value.author.login, "bob.test");
         let subject = &said.warnings[1].message;
-        assert!(subject.contains("names its ticket"), "{:?}", said.warnings);
+        assert!(
+            subject.contains("names the ticket of the pull request"),
+            "{:?}",
+            said.warnings
+        );
         let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));

@@ -231,7 +231,7 @@ async fn unreadable_state_is_not_reported_as_failed() {
     let pr = opened(&forge, &id).await.id;
     knot.host().fault(behind(PUT, GET, Fault::gateway(502)));
     let e = forge.close(&pr, &CloseReq::default()).await.unwrap_err();
-    let told = format!("{} is written, and could not be read again", pr.key);
+    let told = format!("{} was written, but could not be read again", pr.key);
     assert!(e.message().contains(&told), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous);
     let records = knot.records(&repo.did, TICKET);
@@ -249,7 +249,7 @@ async fn unreadable_comment_is_reported_as_written() {
     let refusal = refusal.on(GET).about(COMMENT).always();
     knot.host().fault(refusal);
     let e = forge.comment(&pr, "Nice.", None).await.unwrap_err();
-    assert!(e.message().contains("is written, and could not"), "{e:?}");
+    assert!(e.message().contains("was written, but could not"), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous);
     assert_eq!(count(&stage, &repo, COMMENT), 1);
 }

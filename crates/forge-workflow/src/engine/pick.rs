@@ -16,7 +16,6 @@ use crate::{
     pick::{is_pickable, is_pickable_size, pickable_names, pickable_ranks, sorted},
 };
 
-/// Number of issues per page.
 const PAGE_SIZE: usize = 100;
 /// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
@@ -83,7 +82,6 @@ struct PickScan {
     /// The issues that have no claim according to the list.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
-    /// The next page of the current list.
     next: Option<PageReq>,
     /// The number of pages that were read from the current list.
     pages: usize,
@@ -92,7 +90,6 @@ struct PickScan {
 }
 
 impl PickScan {
-    /// Begins the next list.
     fn begin_list(&mut self) {
         self.is_cut |= self.next.is_some();
         self.next = Some(PageReq::first(PAGE_SIZE));
@@ -261,7 +258,6 @@ impl Workflow {
         }
     }
 
-    /// Reads the next page of a list.
     async fn read_page(&self, query: &IssueQuery, scan: &mut PickScan) -> Result<()> {
         let Some(page) = scan.next.take() else {
             return Ok(());

@@ -124,7 +124,6 @@ impl Ledger for OvertakenMerge {
     }
 }
 
-/// Opens a pull request that closes `issues`.
 async fn open(stage: &Stage, issues: &[IssueId]) -> PullRequest {
     let git = |args: &[&str]| {
         let out = std::process::Command::new("git")

@@ -95,7 +95,6 @@ fn redefine(hub: &Hub) {
     options.for_each(|option| option.id = format!("{}0", option.id));
 }
 
-/// Deletes an option from the board.
 fn delete_option(hub: &Hub, name: &str) {
     let mut seed = hub.double.seed();
     let board = seed.projects.get_mut(&hub.board).unwrap();

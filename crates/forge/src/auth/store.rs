@@ -11,7 +11,6 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use super::{Pin, parse_secret};
 use crate::config::{file, write};
 
-/// A host in the store.
 #[derive(Clone, Debug)]
 pub(super) struct StoredHost {
     pub host: String,
@@ -20,7 +19,6 @@ pub(super) struct StoredHost {
     pub accounts: Vec<StoredAccount>,
 }
 
-/// A stored account of a host.
 #[derive(Clone, Debug)]
 pub(super) struct StoredAccount {
     pub name: String,
@@ -46,7 +44,6 @@ impl StoredHost {
     }
 }
 
-/// The file `credentials.toml`.
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile {
     path: PathBuf,

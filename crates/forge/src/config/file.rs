@@ -86,7 +86,6 @@ pub(super) struct FileSetting {
     pub line: usize,
 }
 
-/// The settings of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConfigFile {
     pub path: PathBuf,
@@ -158,7 +157,6 @@ pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> 
     }
 }
 
-/// Parses `text`, the content of `path`.
 pub(super) fn parse(
     path: &Path,
     text: &str,

@@ -51,7 +51,6 @@ pub enum ValueType {
     Paths,
 }
 
-/// Maximum of a [`ValueType::Count`].
 const MAX_COUNT: u64 = 1_000_000;
 
 /// Maximum number of projects or patterns in a list.

@@ -80,7 +80,6 @@ impl Tickets for Broken {
     }
 }
 
-/// A JIRA with its account.
 #[derive(Debug)]
 struct Jira {
     account: JiraAccount,

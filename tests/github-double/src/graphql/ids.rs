@@ -59,7 +59,6 @@ pub(crate) fn node_id(node: &Node) -> String {
     }
 }
 
-/// Returns an account as a [`Node`].
 pub(crate) fn account_node(state: &State, id: Id) -> Node {
     match state.accounts.get(&id).map(|account| account.kind) {
         Some(AccountKind::Organization) => Node::Organization(id),

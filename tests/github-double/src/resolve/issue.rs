@@ -169,7 +169,6 @@ fn issue_type(found: &IssueType) -> Val {
     )
 }
 
-/// Returns the issue types of an account.
 pub(super) fn issue_types(ctx: &Ctx<'_>, owner: Id) -> Val {
     let state = ctx.state();
     let of_owner = state.issue_types.values().filter(|it| it.owner == owner);
@@ -204,7 +203,6 @@ fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
     ids
 }
 
-/// Returns the issues that this issue blocks.
 fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
     let state = ctx.state();
     let waiting = state.issues.values();

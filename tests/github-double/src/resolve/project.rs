@@ -154,7 +154,6 @@ fn option(option: &FieldOption) -> Val {
     )
 }
 
-/// Returns an item's value in a field.
 fn value(state: &State, item: &ProjectItem, field: &ProjectField) -> Option<Val> {
     let node = Node::Item(item.id);
     if field.kind == "TEXT" || field.kind == "TITLE" {

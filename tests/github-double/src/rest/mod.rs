@@ -23,7 +23,6 @@ use super::{
     state::{AccountKind, Id, POINTS_AN_HOUR, Permission, Repo},
 };
 
-/// Answers a REST request.
 pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
     let parts: Vec<String> = request
         .rest_path()
@@ -177,7 +176,6 @@ fn rate_limit(ctx: &Ctx<'_>) -> Reply {
     )
 }
 
-/// Returns a parameter from the query string.
 fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
     request
         .query

@@ -61,7 +61,6 @@ pub struct IssueType {
 }
 
 impl IssueType {
-    /// Returns the global node id of the issue type.
     pub(crate) fn node_id(&self) -> String {
         format!("IT_kwDO{:010}", self.id)
     }

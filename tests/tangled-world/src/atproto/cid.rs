@@ -26,7 +26,6 @@ pub(crate) fn of_record(record: &Value) -> Option<String> {
     cbor::encode(record).map(|bytes| of_cbor(&bytes))
 }
 
-/// Returns the CID of a blob.
 pub(crate) fn of_blob(bytes: &[u8]) -> String {
     of(RAW, bytes)
 }

@@ -39,7 +39,6 @@ pub(crate) fn session(secret: &[u8], typ: &str, claims: &Value) -> String {
     )
 }
 
-/// Creates a service token.
 pub(crate) fn service(key: &Key, claims: &Value) -> String {
     let signed = format!(
         "{}.{}",

@@ -65,7 +65,6 @@ fn legacy_blob(fields: &Map<String, Value>) -> Option<&str> {
     (fields.len() == 2 && fields.contains_key("mimeType")).then_some(cid)
 }
 
-/// Returns the blob references in a record.
 pub(crate) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
         Value::Array(items) => items.iter().flat_map(blobs).collect(),

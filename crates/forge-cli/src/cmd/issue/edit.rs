@@ -165,7 +165,7 @@ impl EditBatch {
     }
 }
 
-/// Edits issues.
+/// Applies the same changes to each named issue.
 ///
 /// # Errors
 ///

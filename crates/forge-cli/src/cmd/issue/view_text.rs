@@ -62,7 +62,6 @@ fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     known.collect()
 }
 
-/// Returns the output of `view --comments` on a pipe.
 pub(super) fn piped_comments(issue: &Issue) -> String {
     let mut out = String::new();
     let comments = issue.comments.iter().flatten();

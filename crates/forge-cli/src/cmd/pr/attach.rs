@@ -47,7 +47,6 @@ const TYPES: [(&str, &str); 9] = [
     ("webm", "video/webm"),
 ];
 
-/// A file of `--attach`.
 #[derive(Debug)]
 struct AttachedFile {
     /// The path as typed.

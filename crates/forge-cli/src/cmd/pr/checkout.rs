@@ -81,7 +81,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
                 "round",
                 format!("{} follows its branch and has no rounds", pull.id),
             )
-            .with_hint("leave the round out: the head is checked out"));
+            .with_hint("check out without a round, which gives the head"));
         }
         (Some(_), None) => in_this_repository(ctx, &pull).await?,
         (Some(head_ref), Some(remote)) => {
@@ -256,10 +256,7 @@ async fn fetched(
             expected: head.clone(),
             actual: String::new(),
         };
-        let message = format!(
-            "the head of {} has moved on from {head} while it was fetched",
-            pull.id
-        );
+        let message = format!("the head of {} moved from {head} during the fetch", pull.id);
         return Err(Error::new(kind, message).with_hint("try again"));
     }
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {

@@ -19,7 +19,6 @@ pub(super) struct CheckoutHead {
     pub upstreams: Vec<(String, String)>,
 }
 
-/// Destination of a checkout.
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,

@@ -483,7 +483,6 @@ async fn named_base(
     Ok(ctx.config_for(repo).await?.pr_base())
 }
 
-/// Returns the default branch.
 pub(super) async fn default_base(repo: &Repo) -> Result<String> {
     repo.info().await?.default_branch.ok_or_else(|| {
         Error::invalid(

@@ -21,7 +21,6 @@ use crate::{ctx::Ctx, ui::prompt};
 pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
-    /// The local branch to push.
     branch: String,
     /// The branch's name at the remote.
     name: String,
@@ -113,7 +112,6 @@ async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
     }))
 }
 
-/// A possible target of a push.
 struct PushTarget {
     remote: String,
     repo: RepoId,
@@ -187,8 +185,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// Returns the owner of a possible fork; `None` if no fork is possible, or the owner already has a
-/// target.
+/// Returns the viewer's login if the viewer can fork and no push target is theirs.
 async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -224,7 +221,8 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarge
     Ok(found)
 }
 
-/// Names a branch of the repository `place` as a pull request in `base` names it.
+/// Returns the head reference of `branch` in `place`, qualified by owner and name where `place`
+/// differs from `base`.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
@@ -247,7 +245,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     if head.owner.is_none() && head.branch == base {
         let message = format!("head and base are both '{branch}'");
         return Err(Error::invalid("head", message)
-            .with_hint("commit on a branch of its own, or choose another base with --base"));
+            .with_hint("commit on a new branch, or choose another base with --base"));
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
@@ -265,7 +263,8 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
         existing: Some(twin.url.clone()),
     };
     let edit = Action::op(Op::PrEdit).on(&twin.id.key);
-    Err(Error::new(kind, message).with_hint(Hint::new("change that one").with_action(edit)))
+    Err(Error::new(kind, message)
+        .with_hint(Hint::new("edit the open pull request instead").with_action(edit)))
 }
 
 /// Creates the fork and a remote for it; returns the remote's name.
@@ -278,7 +277,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
         let message = format!("{name} was created, but no remote has its address");
         return Err(Error::invalid("push", message)
-            .with_hint("add it with `git remote add`, push to it, and try again"));
+            .with_hint("add the fork with `git remote add`, push to the fork, and try again"));
     };
     let owner = fork.owner_and_name().map_or("", |(owner, _)| owner);
     let remote = match config.remote("fork") {

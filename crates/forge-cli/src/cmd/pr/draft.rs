@@ -41,7 +41,6 @@ impl PullDraft {
         keep(ui, self, "pr create")
     }
 
-    /// Loads a saved draft.
     pub(super) fn load(path: &str) -> Result<Self> {
         load(path, "pr create")
     }

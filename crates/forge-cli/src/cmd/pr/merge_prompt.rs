@@ -151,7 +151,7 @@ fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
     );
     let merge = Action::op(Op::PrMerge).on(below);
     Error::precondition(Precondition::Stacked, message)
-        .with_hint(Hint::new("merge that one first").with_action(merge))
+        .with_hint(Hint::from(format!("merge {first} first")).with_action(merge))
 }
 
 fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {

@@ -132,7 +132,6 @@ async fn with_issues(
     Some(pull)
 }
 
-/// Converts an error into a warning.
 pub(crate) fn warning_of(e: &Error, what: &str) -> Warning {
     let warning = Warning::new(format!("{what}: {}", e.message()));
     match e.hint() {
@@ -180,7 +179,6 @@ pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
     }
 }
 
-/// Returns true if the forge itself closes the issues of a merge.
 fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }

@@ -191,8 +191,8 @@ pub(super) async fn of_branch(
              conflict, an edit, or a third parent), and a patch leaves merge commits out"
         );
         return Err(Error::invalid("head", message).with_hint(format!(
-            "rebase the branch (`git rebase {base}`), commit there what the merge had changed, and \
-             submit that"
+            "rebase the branch (`git rebase {base}`), commit the changes of the merge there, and \
+             submit the result"
         )));
     }
     let args = forge_git::mail_args("-U3", &base, &head);

@@ -24,9 +24,7 @@ const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 /// Kind of item for which a template is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateKind {
-    /// A pull request.
     Pull,
-    /// An issue.
     Issue,
 }
 
@@ -283,7 +281,6 @@ async fn named(
     Err(missing(kind, name))
 }
 
-/// Returns the error for a missing template.
 fn missing(kind: TemplateKind, name: &str) -> Error {
     let dir = kind.dir();
     Error::invalid("template", format!("there is no template '{name}'")).with_hint(format!(

@@ -172,7 +172,6 @@ fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
     }
 }
 
-/// Returns the output of `view --comments` on a pipe.
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in collect_remarks(p) {
@@ -181,7 +180,6 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// Formats a comment for a pipe.
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
     said_on_pipe(&Remark::Comment(comment))
 }

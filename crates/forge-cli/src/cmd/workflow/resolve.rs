@@ -32,7 +32,6 @@ pub struct WorkflowResolveArgs {
     pub json: JsonArgs,
 }
 
-/// Result of resolving a name.
 struct ResolvedName {
     state: String,
     was_intent: bool,

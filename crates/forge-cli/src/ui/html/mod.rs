@@ -111,7 +111,7 @@ impl HtmlWriter {
         page
     }
 
-    /// Finishes the page of [`Self::page`].
+    /// Closes the page that [`Self::page`] began, and returns its HTML.
     #[must_use]
     pub fn finish(mut self) -> String {
         self.out.push_str("\n</body>\n</html>\n");

@@ -73,8 +73,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// The fields that every source has with [`PrFields::ROW`]. An index may not know the head or the
-/// closing time.
+/// The fields that every source has with [`PrFields::ROW`]. The head and the closing time are left
+/// out, because an index may lack them.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",

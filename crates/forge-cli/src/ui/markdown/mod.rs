@@ -221,7 +221,7 @@ impl TerminalRenderer {
             TagEnd::BlockQuote(_) => self.outdent(),
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::HtmlBlock => {
-                // Templates address comments to the author.
+                // HTML comments are left out: in templates, they address the author.
                 let html = std::mem::take(&mut self.html);
                 if !html.trim_start().starts_with("<!--") {
                     self.gap();

@@ -162,7 +162,6 @@ impl Writes {
         }
     }
 
-    /// Returns the at-uris of the issues with this title.
     pub(super) fn issues_titled(&self, title: &str) -> Vec<String> {
         let all = self.records(ISSUE, title, "/title").into_iter();
         all.map(|(uri, _, _)| uri).collect()

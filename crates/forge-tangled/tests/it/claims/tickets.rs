@@ -365,7 +365,6 @@ impl Writes {
         issues.map(|(uri, _, _)| ticket(uri)).collect()
     }
 
-    /// Returns the rounds of a ticket.
     fn rounds(&self, uri: &str) -> Vec<Stored> {
         let key = uri.rsplit('/').next();
         let mut all = self.org_records(PATCH);

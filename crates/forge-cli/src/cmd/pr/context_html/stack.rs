@@ -18,7 +18,6 @@ const MAX_COLUMNS: usize = 40;
 const TITLE: Anchor = Anchor::new("stack-title");
 const DESC: Anchor = Anchor::new("stack-description");
 
-/// A box of the drawing.
 struct StackBox {
     facts: String,
     title: String,
