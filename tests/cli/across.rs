@@ -233,3 +233,24 @@ fn list_of_several_repositories_refuses_repo_flags() {
         );
     }
 }
+
+#[test]
+fn second_repository_is_refused_by_other_commands() {
+    let world = World::with_pull();
+    for command in [
+        &["pr", "view", "1"][..],
+        &["co", "1"],
+        &["issue", "list"],
+        &["label", "list"],
+        &["workflow", "show"],
+        &["capabilities"],
+        &["doctor"],
+    ] {
+        let args = [command, &["-R", ".", "-R", ".."]].concat();
+        let said = world.forge(&args).output().exits(1).stderr_text();
+        assert!(said.contains("-R is given twice: '.' and '..'"), "{said}");
+        assert!(said.contains("run the command once for each"), "{said}");
+    }
+    let same = ["pr", "view", "1", "-R", ".", "-R", "."];
+    let _ = world.forge(&same).output().success();
+}

@@ -85,7 +85,7 @@ differences are intended.
   about the omission; gh shows results of other repositories as rows of this one.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
   all of them, each row and each JSON item with its repository. A repository that could not be read is
-  named on stderr, and the exit code is 1.
+  named on stderr, and the exit code is 1. Other commands refuse two different `-R`.
 - `pr list --touches PATH` lists pull requests that change a file, a directory or a glob; it reads the
   files of at most 300 pull requests. GitHub does not return the old name of a renamed file.
 - `pr status` shows whether checks fail and whether the pull request is approved, without counts.

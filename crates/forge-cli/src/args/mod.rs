@@ -7,6 +7,7 @@ pub mod output;
 pub mod wait;
 
 use clap::Args;
+use forge_core::{Error, Result};
 
 pub use color::{ColorArg, ColorWhen};
 pub use named::CommandNames;
@@ -20,4 +21,24 @@ pub struct GlobalArgs {
     /// Log each request to the forge and its duration to stderr
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// Returns the repository of `-R` for a command that takes one.
+///
+/// # Errors
+///
+/// `invalid_input` for two different repositories. gh takes the last one, and a user does not
+/// notice that the others are left out.
+pub fn single_repo(repos: &[String]) -> Result<Option<&str>> {
+    let Some((last, others)) = repos.split_last() else {
+        return Ok(None);
+    };
+    match others.iter().find(|other| *other != last) {
+        None => Ok(Some(last.as_str())),
+        Some(other) => Err(Error::invalid(
+            "repo",
+            format!("-R is given twice: '{other}' and '{last}'"),
+        )
+        .with_hint("name one repository with -R, and run the command once for each")),
+    }
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use forge_core::{Capability, Hint, Result, Support};
 
 use crate::{
-    args::output::JsonArgs,
+    args::{output::JsonArgs, single_repo},
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -19,7 +19,7 @@ use crate::{
 pub struct CapabilitiesArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -85,7 +85,7 @@ const COLUMNS: &[Column] = &[
 /// Fails if the repository cannot be opened.
 pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
-    let repo = ctx.repo(args.repo.as_deref()).await?;
+    let repo = ctx.repo(single_repo(&args.repo)?).await?;
     let info = repo.info().await?;
     let rows = repo.capabilities_by(&info);
     for warning in &info.warnings {

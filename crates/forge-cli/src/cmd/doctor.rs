@@ -9,7 +9,7 @@ use forge_core::{
 };
 
 use crate::{
-    args::output::JsonArgs,
+    args::{output::JsonArgs, single_repo},
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -23,7 +23,7 @@ use crate::{
 pub struct DoctorArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// Ask the services of the repository's forge, and compare their answers with what forge expects;
     /// only reads
     #[arg(long)]
@@ -128,7 +128,7 @@ pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
             let named = repo.id().to_string();
             (Ok(named), examine(&repo, args.live).await)
         }
-        Err(e) if args.live || args.repo.is_some() => return Err(e),
+        Err(e) if args.live || !args.repo.is_empty() => return Err(e),
         Err(e) => (Err(e.message().to_owned()), Vec::new()),
     };
     let is_sound = |check: &Examined| matches!(check.verdict, Verdict::Ok | Verdict::Skipped);
@@ -152,13 +152,14 @@ pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
 
 /// Opens the repository as a handle that refuses to write.
 async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
-    if let (Some(text), false) = (&args.repo, args.live)
+    let named = single_repo(&args.repo)?;
+    if let (Some(text), false) = (named, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
         let message = "only the services know the repository of a record";
         return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
-    let repo = ctx.repo(args.repo.as_deref()).await?;
+    let repo = ctx.repo(named).await?;
     let mut policy = repo.client().policy().clone();
     policy.access = Access::ReadOnly;
     Ok(repo.with_policy(policy))

@@ -9,7 +9,7 @@ use forge_core::{
 
 use super::pages::collect;
 use crate::{
-    args::{ColorArg, output::JsonArgs, wait::WaitArgs},
+    args::{ColorArg, output::JsonArgs, single_repo, wait::WaitArgs},
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -25,7 +25,7 @@ use crate::{
 pub struct LabelArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// The command.
     #[command(subcommand)]
     pub command: LabelCommand,
@@ -161,7 +161,7 @@ const COLUMNS: &[Column] = &[
 ///
 /// Fails if an operation on the repository fails.
 pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
-    let repo = args.repo.as_deref();
+    let repo = single_repo(&args.repo)?;
     match &args.command {
         LabelCommand::List(args) => list(ctx, repo, args).await,
         LabelCommand::Create(args) => create(ctx, repo, args).await,

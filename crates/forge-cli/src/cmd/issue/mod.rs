@@ -15,7 +15,11 @@ mod view_text;
 use clap::{Args, Subcommand};
 use forge_core::Result;
 
-use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
+use crate::{
+    args::{single_repo, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
 
 /// `forge issue`
 #[derive(Args, Debug)]
@@ -23,7 +27,7 @@ use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 pub struct IssueArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// The command.
     #[command(subcommand)]
     pub command: IssueCommand,
@@ -77,7 +81,7 @@ impl IssueCommand {
 ///
 /// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &IssueArgs) -> Result<Exit> {
-    let repo = args.repo.as_deref();
+    let repo = single_repo(&args.repo)?;
     match &args.command {
         IssueCommand::Create(args) => create::run(ctx, repo, args).await,
         IssueCommand::List(args) => list::run(ctx, repo, args).await,

@@ -48,7 +48,11 @@ mod watch;
 use clap::{Args, Subcommand};
 use forge_core::Result;
 
-use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
+use crate::{
+    args::{single_repo, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
 
 /// `forge pr`
 #[derive(Args, Debug)]
@@ -70,7 +74,7 @@ pub struct PrArgs {
 pub struct CoArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// The arguments of `pr checkout`.
     #[command(flatten)]
     pub checkout: checkout::CheckoutArgs,
@@ -79,7 +83,7 @@ pub struct CoArgs {
 impl From<CoArgs> for PrArgs {
     fn from(args: CoArgs) -> Self {
         Self {
-            repo: args.repo.into_iter().collect(),
+            repo: args.repo,
             command: PrCommand::Checkout(args.checkout),
         }
     }
@@ -174,9 +178,11 @@ impl PrCommand {
 ///
 /// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
-    // As in gh, the last `-R` counts, except for commands that take several.
-    let repo = args.repo.last().map(String::as_str);
     let repos = &args.repo;
+    let repo = match args.command {
+        PrCommand::List(_) | PrCommand::Status(_) => repos.last().map(String::as_str),
+        _ => single_repo(repos)?,
+    };
     match args.command {
         PrCommand::Create(args) => Box::pin(create::run(ctx, repo, *args)).await,
         PrCommand::List(args) => match across::places(repos, &args.owner) {

@@ -24,7 +24,11 @@ use clap::{Args, Subcommand};
 use forge::workflow::Definition;
 use forge_core::{Error, Result};
 
-use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
+use crate::{
+    args::{single_repo, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
 
 /// Maximum size of a definition file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -46,7 +50,7 @@ new issue gets its first state by set-state.
 pub struct WorkflowArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// The command.
     #[command(subcommand)]
     pub command: WorkflowCommand,
@@ -185,7 +189,7 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
 ///
 /// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &WorkflowArgs) -> Result<Exit> {
-    let repo = args.repo.as_deref();
+    let repo = single_repo(&args.repo)?;
     match &args.command {
         WorkflowCommand::Position(args) => position::run(ctx, repo, args).await,
         WorkflowCommand::Convergence(args) => convergence::run(ctx, repo, args).await,
