@@ -752,7 +752,14 @@ fn pull_request_from_edits_needs_no_clone() {
         {"path": "new/file.txt", "content": "one\ntwo\n"},
         {"path": "README.md", "delete": true},
     ]);
-    let args = json!({"repo": REPO, "title": "Edited", "head": "edited", "edits": edits});
+    let mut args = json!({"repo": REPO, "title": "Edited", "head": "edited"});
+    for patch in [json!(null), json!("diff")] {
+        args["patch"] = patch;
+        let failed = wire.call("pr_create", args.clone());
+        failed.says("or pass the changed files as edits: they create it");
+    }
+    args["patch"] = json!(null);
+    args["edits"] = edits;
     hub.double.reset_record();
     let made = wire.call("pr_create", args).ok();
     let counts = hub.double.counts();

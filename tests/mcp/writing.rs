@@ -205,7 +205,7 @@ fn pull_request_is_opened_without_clone() {
     )
     .fails("invalid_input")
     .says("already exists")
-    .says("repo_push");
+    .says("with repo_push, whose argument is branch; or pass another name");
     let view = wire
         .call("pr_view", json!({"number": 1, "include": "files"}))
         .ok();

@@ -75,7 +75,7 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::Comment), PR_COMMENT, &[]),
     (Call::Op(Op::CommentEdit), PR_COMMENT, &[]),
     (Call::Op(Op::CommentDelete), PR_COMMENT, &[]),
-    (Call::Op(Op::ReviewSubmit), "pr_review", &[]),
+    (Call::Op(Op::ReviewSubmit), PR_REVIEW, &[]),
     (Call::Op(Op::ReviewDismiss), "pr_review_dismiss", &[]),
     (Call::Op(Op::ThreadResolve), "pr_thread_resolve", &[]),
     (Call::Op(Op::IssueList), "issue_list", &[]),
@@ -105,6 +105,7 @@ const TOOLS: &[ToolRow] = &[
 const FORGE_STATUS: &str = "forge_status";
 const PR_EDIT: &str = "pr_edit";
 const PR_COMMENT: &str = "pr_comment";
+const PR_REVIEW: &str = "pr_review";
 const ISSUE_EDIT: &str = "issue_edit";
 const ISSUE_COMMENT: &str = "issue_comment";
 
@@ -360,6 +361,15 @@ impl HintContext {
         // An edit without a change would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
+        // A review without an approval fails if it says nothing.
+        let approves = arguments.get("verdict") == Some(&json!("approve"));
+        let is_silent = !["body", "comments"]
+            .iter()
+            .any(|of| arguments.contains_key(*of));
+        if tool == PR_REVIEW && is_silent && !approves && !named.iter().any(|of| of == "body") {
+            is_whole = false;
+            named.push("body".to_owned());
+        }
         for name in required(schema) {
             if !arguments.contains_key(name) {
                 is_whole = false;
@@ -715,6 +725,17 @@ mod tests {
             ..merge
         };
         assert_eq!(told(Action::op(Op::PrView), &none), "do it");
+    }
+
+    #[test]
+    fn review_without_approval_asks_for_a_body() {
+        let comment = || Action::again(&[]).with(Param::Verdict, "comment");
+        let silent = about("pr_review", json!({ "number": "7", "verdict": "approve" }));
+        let asked = "do it (arguments verdict=comment, body)";
+        assert_eq!(told(comment(), &silent), asked);
+        let sent = json!({ "number": "7", "verdict": "approve", "body": "x" });
+        let call = r#"do it: pr_review {"body":"x","number":"7","verdict":"comment"}"#;
+        assert_eq!(told(comment(), &about("pr_review", sent)), call);
     }
 
     #[test]

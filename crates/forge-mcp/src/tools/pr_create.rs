@@ -1,12 +1,12 @@
 use forge::with_closing_lines;
 use forge_core::{
-    Action, Arg, Error, Hint, Param, PrSelector, Warning, locator,
+    Action, Arg, Capability, Error, ErrorKind, Hint, Param, PrSelector, Warning, locator,
     model::{CreatePull, FileEdit, HeadRef, IssueFields, IssueId, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::reviewers;
+use super::{confirmation::can, reviewers};
 use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct PrCreate;
@@ -52,9 +52,36 @@ fn or_push(e: Error) -> Error {
         return e;
     }
     let hint = Hint::new(
-        "pass another name for the new branch, omit head, or call repo_push for this branch",
+        "commit to this branch with repo_push, whose argument is branch; or pass another name for the \
+         new one, or omit head",
     );
     e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
+}
+
+/// Adds to the hints for a missing head branch and for a patch that edits need no clone.
+fn or_edits(e: Error) -> Error {
+    let is_patch = matches!(
+        e.kind(),
+        ErrorKind::Unsupported {
+            capability: Capability::PrCreatePatch
+        }
+    );
+    if !is_patch && !e.is_no_branch("head") {
+        return e;
+    }
+    let hint = match e.hint() {
+        // The hint names similar branches.
+        Some(hint) if !hint.is_constant() => {
+            let edits = |text: &str| format!("{text}; or pass edits, which create the branch");
+            hint.clone().map_text(edits)
+        }
+        hint => {
+            let action = hint.and_then(Hint::action).cloned();
+            let text = "push the branch first, or pass the changed files as edits: they create it";
+            Hint::new(text).with_any_action(action)
+        }
+    };
+    e.with_hint(hint)
 }
 
 impl Edit {
@@ -150,8 +177,10 @@ impl Tool for PrCreate {
         req.reviewers = args.reviewers.iter().map(|r| Reviewer::parse(r)).collect();
         req.depends_on = depends_on;
         let made = repo.create_pull(&req).await;
+        let takes_edits = req.edits.is_empty() && can(&repo, &[Capability::PrCreateEdits]).is_ok();
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
             true if !req.edits.is_empty() => or_push(e),
+            _ if takes_edits && req.head.owner.is_none() => or_edits(e),
             _ => e,
         })?;
         for id in &closes {
