@@ -14,13 +14,43 @@ pub use hidden::{Hidden, hidden};
 /// text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
+/// Maximum number of cells that a parser may add to the tables of an empty text. Each byte of a
+/// text allows [`ADDED_CELLS_PER_BYTE`] more.
+const MAX_ADDED_CELLS: usize = 1_024;
+const ADDED_CELLS_PER_BYTE: usize = 2;
+
 /// Returns the beginning of a text, which is parsed as Markdown, and the number of bytes left out
 /// at the end.
 #[must_use]
 pub fn beginning(text: &str) -> (&str, usize) {
     let end = text.floor_char_boundary(MAX_TEXT);
+    let read = text.get(..end).unwrap_or(text);
+    let end = padded_table(read).unwrap_or(end);
     let (read, rest) = text.split_at_checked(end).unwrap_or((text, ""));
     (read, rest.len())
+}
+
+/// Returns the start of the widest table if its short rows could make a parser add too many cells.
+/// A parser gives every row as many cells as the header has, so three thousand bytes make 260,000
+/// cells.
+fn padded_table(text: &str) -> Option<usize> {
+    let (mut columns, mut added, mut widest) = (0, 0, 0);
+    let (mut at, mut header) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let pipes = line.bytes().filter(|byte| *byte == b'|').count();
+        // Signs of quotes and lists may precede the row of dashes.
+        let is_rule = pipes > 0
+            && line.contains('-')
+            && (line.bytes()).all(|b| {
+                b"|-: >*+.)".contains(&b) || b.is_ascii_whitespace() || b.is_ascii_digit()
+            });
+        if is_rule && pipes + 1 > columns {
+            (columns, widest) = (pipes + 1, header);
+        }
+        added += columns.saturating_sub(pipes + 1);
+        (header, at) = (at, at + line.len());
+    }
+    (added > MAX_ADDED_CELLS + ADDED_CELLS_PER_BYTE * text.len()).then_some(widest)
 }
 
 /// Returns the HTML comments of a Markdown text and similar hidden parts, in order.
@@ -48,7 +78,11 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     };
     // The text before this offset is done.
     let mut done = 0;
-    for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+    let options = match padded_table(text) {
+        Some(_) => OPTIONS - Options::ENABLE_TABLES,
+        None => OPTIONS,
+    };
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         let is_comment = || {
             let begins = text.get(range.clone()).unwrap_or_default();
             begins.starts_with("<!") || begins.starts_with("<?")
@@ -285,7 +319,7 @@ fn end_of_bogus(part: &str) -> Option<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::html_comments;
+    use super::{beginning, html_comments};
 
     fn of(text: &str) -> Vec<&str> {
         let comments = html_comments(text).into_iter();
@@ -348,6 +382,31 @@ mod tests {
             "``` <!--\n-->\n```",
         ] {
             assert_eq!(of(shown), [""; 0], "{shown}");
+        }
+    }
+
+    #[test]
+    fn table_with_many_missing_cells_is_cut() {
+        let table = |columns: usize, row: &str, rows: usize| {
+            let (names, rule) = ("|a".repeat(columns), "|-".repeat(columns));
+            format!("Text.\n\n{names}\n{rule}\n{}", row.repeat(rows))
+        };
+        for bomb in [
+            table(362, "a\n", 724),
+            table(362, "a\n", 724).replace('\n', "\n> "),
+            table(2_000, "a\n", 60_000),
+        ] {
+            let (read, rest) = beginning(&bomb);
+            assert!(read.starts_with("Text.\n") && read.len() < 12, "{read}");
+            assert_eq!(read.len() + rest, bomb.len());
+        }
+        let full = format!("{}\n", "|a".repeat(300));
+        for text in [
+            table(300, &full, 300),
+            table(12, "|a\n", 100),
+            format!("{}{}", table(10, "", 0), "A line of prose.\n".repeat(5_000)),
+        ] {
+            assert_eq!(beginning(&text), (text.as_str(), 0));
         }
     }
 

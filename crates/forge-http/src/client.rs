@@ -9,6 +9,7 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Param, Quota, Result, Retry, Secret, SentRequest, call,
+    text::strip_hidden,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use rustls::ClientConfig;
@@ -205,15 +206,17 @@ impl Http {
     /// credential.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        let mut clean = redact(text).into_owned();
-        for secret in self
+        let secrets = self
             .0
             .secrets
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .last_use
-            .keys()
-        {
+            .unwrap_or_else(PoisonError::into_inner);
+        // Hidden characters, which some readers never see, may split a credential.
+        let (visible, _) = strip_hidden(text);
+        let is_split = (secrets.last_use.keys())
+            .any(|secret| visible.contains(secret.expose()) && !text.contains(secret.expose()));
+        let mut clean = redact(if is_split { &visible } else { text }).into_owned();
+        for secret in secrets.last_use.keys() {
             if clean.contains(secret.expose()) {
                 clean = clean.replace(secret.expose(), "***");
             }

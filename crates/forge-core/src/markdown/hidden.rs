@@ -38,6 +38,7 @@ pub struct Hidden {
 /// | zero-width characters written as entities | |
 /// | everything after 512 elements that are open at once | |
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
+/// | a table whose short rows lack thousands of cells, and everything after it | |
 ///
 /// Tags are parsed as in a browser. An element that stays open after its block hides the same text
 /// here as on the page.

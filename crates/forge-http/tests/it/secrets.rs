@@ -117,4 +117,6 @@ fn unused_secrets_are_forgotten() {
     let known = (0..3_000).filter(|n| is_known(&token(*n))).count();
     assert_eq!(known, 999);
     assert!(is_known(&in_use) && is_known(&token(2_999)));
+    let split = "title: 0canary0-\u{200b}in-use";
+    assert_eq!(http.redact(split), "title: ***");
 }

@@ -18,6 +18,7 @@ use forge_context::{TicketDetails, Tickets};
 use forge_core::{
     Error, ErrorKind, Noun, Result, Timestamp, call,
     model::{Actor, Comment},
+    text::strip_hidden,
 };
 use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for};
 use futures::try_join;
@@ -389,8 +390,14 @@ fn mask(answer: &mut Value, secrets: &[&str]) {
         Value::String(text) => {
             for secret in secrets {
                 // A shorter secret would match ordinary words.
-                if secret.len() >= 4 && text.contains(secret) {
-                    *text = text.replace(secret, "***");
+                if secret.len() < 4 {
+                    continue;
+                }
+                // Readers of MCP get the text without hidden characters, which could split a
+                // secret here.
+                let (visible, _) = strip_hidden(text);
+                if visible.contains(secret) {
+                    *text = visible.replace(secret, "***");
                 }
             }
         }
@@ -438,7 +445,8 @@ mod tests {
 
     #[test]
     fn credentials_in_an_answer_are_masked() {
-        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": "the token" }], "c": 7 });
+        let split = "the tok\u{200b}en";
+        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": split }], "c": 7 });
         mask(&mut answer, &["token", "cGFpcg==", "a"]);
         let masked = json!({ "a": ["Basic ***", { "b": "the ***" }], "c": 7 });
         assert_eq!(answer, masked);
