@@ -348,7 +348,7 @@ pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issu
     let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, left_out_comment(w)?))) else {
         return Ok(());
     };
-    let made = repo.comment_issue(&outcome.value.id, &body).await?;
+    let made = repo.create_issue_comment(&outcome.value.id, &body).await?;
     outcome.warnings.remove(at);
     outcome.warnings.extend(made.warnings);
     outcome.ingestion = outcome.ingestion.clone().worse(made.ingestion);
