@@ -55,6 +55,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
 
 /// Methods with tests that assert the requests without a snapshot, and the module of these tests.
 const ASSERTED: &[(&str, &str)] = &[
+    ("check_create", "create"),
     ("define_issue_field", "issue_edits"),
     ("delete_issue", "issue_reads"),
     ("delete_issue_comment", "issue_reads"),

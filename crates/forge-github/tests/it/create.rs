@@ -158,6 +158,32 @@ async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
     e
 }
 
+/// A head branch that will be pushed afterwards may be missing, but no other name may be.
+#[tokio::test]
+async fn check_before_push_takes_one_request() {
+    let missing = json!({ "headRef": null });
+    let unknown = json!({ "headRef": null, "label0": null, "labels": { "nodes": [] } });
+    for (part, labels, field) in [
+        (missing, vec![], None),
+        (unknown, vec!["zzzzz".to_owned()], Some("labels")),
+    ] {
+        let prepared = json!({ "data": prepared(json!({ "repository": part })) });
+        let script = Script::play(vec![body("CreatePrepare", prepared)]).await;
+        let mut req = CreatePull::new("feature", "Add it");
+        req.labels = labels;
+        let refused = script.repo.check_create_pull(&req).await.err();
+        let refused = refused.as_ref().map(|e| e.kind());
+        match field {
+            None => assert!(refused.is_none(), "{refused:?}"),
+            Some(_) => assert!(
+                matches!(refused, Some(ErrorKind::InvalidInput { field: at }) if *at == field),
+                "{refused:?}"
+            ),
+        }
+        assert_eq!(script.names(), ["CreatePrepare"]);
+    }
+}
+
 #[tokio::test]
 async fn create_with_unknown_name_sends_no_mutation() {
     let base = |other: Value| json!({ "data": prepared(other) });
