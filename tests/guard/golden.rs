@@ -84,6 +84,7 @@ fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",
         "create" => "create_pull",
+        "check_create" => "check_create_pull",
         "edit" => "edit_pull",
         "list" => "pulls",
         "view" => "pull",
