@@ -138,7 +138,7 @@ impl ContextObserver {
         Self(Some(Arc::new(listener)))
     }
 
-    pub(crate) fn tell(&self, event: &ContextEvent) {
+    pub(crate) fn emit(&self, event: &ContextEvent) {
         if let Some(listener) = &self.0 {
             listener(event);
         }
@@ -180,7 +180,7 @@ impl GatherObserver {
     }
 
     pub fn started(&self, pr: &PrId, req: &ContextReq) {
-        self.events.tell(&ContextEvent::Start {
+        self.events.emit(&ContextEvent::Start {
             pr_identifier: pr.key.to_string(),
             repo: pr.repo.to_string(),
             include: req.include.iter().map(|s| s.name()).collect(),
@@ -188,7 +188,7 @@ impl GatherObserver {
     }
 
     pub fn ended(&self, pr: &PrId, req: &ContextReq, found: &Result<PullContext>) {
-        self.events.tell(&match found {
+        self.events.emit(&match found {
             Ok(found) => {
                 let failed: Vec<&str> = found.errors.iter().map(|e| e.section).collect();
                 let names = req.include.iter().map(|s| s.name());
@@ -239,7 +239,7 @@ impl Observer for GatherObserver {
         let SentRequest {
             method, host, path, ..
         } = request;
-        self.events.tell(&ContextEvent::Fetch {
+        self.events.emit(&ContextEvent::Fetch {
             forge: self.forge.clone(),
             endpoint: format!("{method} {host}{path}"),
             duration_ms: milliseconds(request.took),

@@ -154,7 +154,7 @@ impl LinkedItem {
     pub fn issue_in(&self, own: &RepoId) -> Option<&PrKey> {
         match &self.target {
             LinkTarget::Forge(repo, key) if self.kind != Some(SubjectKind::PullRequest) => {
-                let is_own = repo.as_ref().is_some_and(|repo| same(repo, own));
+                let is_own = repo.as_ref().is_some_and(|repo| is_same_repo(repo, own));
                 (is_own || repo.is_none() && self.kind == Some(SubjectKind::Issue)).then_some(key)
             }
             _ => None,
@@ -168,7 +168,7 @@ impl LinkedItem {
     pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
         match &self.target {
             LinkTarget::Forge(Some(repo), key @ PrKey::Number(_))
-                if self.kind != Some(SubjectKind::PullRequest) && !same(repo, own) =>
+                if self.kind != Some(SubjectKind::PullRequest) && !is_same_repo(repo, own) =>
             {
                 let (owner, _) = repo.owner_and_name()?;
                 let is_of_host = repo.kind == own.kind && repo.host == own.host;
@@ -203,7 +203,7 @@ impl LinkedItem {
     }
 }
 
-fn same(a: &RepoId, b: &RepoId) -> bool {
+fn is_same_repo(a: &RepoId, b: &RepoId) -> bool {
     a.comparison_key() == b.comparison_key()
 }
 
@@ -211,7 +211,7 @@ fn key_of(target: &LinkTarget, own: &RepoId) -> String {
     match target {
         LinkTarget::Ticket(key) => key.clone(),
         LinkTarget::Forge(_, PrKey::Record(uri)) => uri.clone(),
-        LinkTarget::Forge(Some(repo), PrKey::Number(n)) if !same(repo, own) => {
+        LinkTarget::Forge(Some(repo), PrKey::Number(n)) if !is_same_repo(repo, own) => {
             match repo.owner_and_name() {
                 Some((owner, name)) if repo.host == own.host => format!("{owner}/{name}#{n}"),
                 _ => format!("{repo}#{n}"),
@@ -414,7 +414,7 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
         return false;
     }
     let repos_fit = match (repo, &link.repo) {
-        (Some(a), Some(b)) => same(a, b),
+        (Some(a), Some(b)) => is_same_repo(a, b),
         // A record key (an at-uri) identifies the record without its repository.
         _ => matches!(key, PrKey::Record(_)),
     };
@@ -488,7 +488,10 @@ impl LinkCollector<'_> {
 
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
-        let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
+        let is_here = link
+            .repo
+            .as_ref()
+            .is_some_and(|repo| is_same_repo(repo, &own.repo));
         // A number equal to that of this pull request, or a link to it, refers to the pull request
         // itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);

@@ -118,7 +118,7 @@ impl SincePoint {
         if review.commit.is_none() && review.round.is_none() {
             let id = one_line(&review.id);
             let message = format!("the forge does not say which commit review {id} is about");
-            return Err(Error::not_found(Noun::Commit, message).with_hint(another()));
+            return Err(Error::not_found(Noun::Commit, message).with_hint(another_revision_hint()));
         }
         Ok(Self {
             review: Some(review.id.clone()),
@@ -154,7 +154,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
         .map(|r| format!("{} (by {})", one_line(&r.id), one_line(&r.author.login)))
         .collect();
     let hint = match named.is_empty() {
-        true => another(),
+        true => another_revision_hint(),
         false => Hint::from(format!(
             "name a commit, or one of its reviews, newest first: {}",
             named.join(", ")
@@ -167,7 +167,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
 /// Recovery: repeat the call with another `since`.
 const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
-fn another() -> Hint {
+fn another_revision_hint() -> Hint {
     Hint::new("name the commit that was the head at the last review").with_action(ANOTHER)
 }
 

@@ -190,7 +190,7 @@ pub fn one_liner(title: &str) -> String {
     loop {
         let next = match conventional(rest) {
             Some((word, behind)) if of_prefix(word).is_some() => behind,
-            _ => behind_ticket(rest),
+            _ => skip_ticket_key(rest),
         };
         let next = next.trim_start();
         if next.is_empty() {
@@ -204,7 +204,7 @@ pub fn one_liner(title: &str) -> String {
 }
 
 /// Returns the text after a leading ticket key: `PROJ-12: x`, `[PROJ-12] x`.
-fn behind_ticket(text: &str) -> &str {
+fn skip_ticket_key(text: &str) -> &str {
     let (inner, closing) = match text.strip_prefix('[') {
         Some(inner) => (inner, ']'),
         None => (text, ':'),

@@ -81,7 +81,7 @@ impl TicketKeys {
     /// Returns the ticket key at the beginning of a text: the key itself, or the URL of its page.
     #[must_use]
     pub fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let text = self.behind_browse(text).unwrap_or(text);
+        let text = self.skip_browse_path(text).unwrap_or(text);
         let key = match self.patterns.as_slice() {
             [] => ticket_shape(text),
             patterns => patterns.iter().find_map(|pattern| pattern.key_of(text)),
@@ -90,7 +90,7 @@ impl TicketKeys {
     }
 
     /// Returns the text after `/browse/` in the URL of a ticket's page.
-    fn behind_browse<'a>(&self, text: &'a str) -> Option<&'a str> {
+    fn skip_browse_path<'a>(&self, text: &'a str) -> Option<&'a str> {
         if let Some(base) = &self.base_url {
             return text.strip_prefix(base.as_str())?.strip_prefix("/browse/");
         }
@@ -186,7 +186,7 @@ impl TicketSource {
         let reads = keys.take(MAX_TICKETS).map(|key| async move {
             let begun = Instant::now();
             let read = tracker.read(key).await;
-            observer.tell(&ContextEvent::JiraFetch {
+            observer.emit(&ContextEvent::JiraFetch {
                 issue_key: key.clone(),
                 duration_ms: milliseconds(begun.elapsed()),
             });

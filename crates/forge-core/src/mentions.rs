@@ -428,7 +428,7 @@ fn shown_of_html(html: &str) -> String {
     while let Some((before, behind)) = rest.split_once('<') {
         shown.push_str(before);
         shown.push(' ');
-        rest = behind_tag(behind);
+        rest = skip_tag(behind);
     }
     shown.push_str(rest);
     shown
@@ -436,7 +436,7 @@ fn shown_of_html(html: &str) -> String {
 
 /// Returns the text after a tag. The `<` of the tag is already consumed. A `>` in a quoted value
 /// does not end the tag.
-fn behind_tag(html: &str) -> &str {
+fn skip_tag(html: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, c) in html.char_indices() {
         match quote {

@@ -68,7 +68,7 @@ impl<T> Outcome<T> {
 
     /// Returns the names of the steps that were done although the requested state existed before,
     /// separated by commas. Returns `None` if there are none.
-    pub fn done_all_the_same(&self) -> Option<String> {
+    pub fn extra_steps(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
         (self.already && !done.is_empty()).then(|| done.join(", "))
@@ -256,7 +256,7 @@ impl Warning {
             .map(|(warning, names)| match names.len() {
                 all if all == count => warning,
                 some => Self {
-                    message: format!("{} (of {})", warning.message, few(&names, some)),
+                    message: format!("{} (of {})", warning.message, join_few(&names, some)),
                     ..warning
                 },
             })
@@ -265,7 +265,7 @@ impl Warning {
 }
 
 /// Joins the first few names, and counts the others.
-fn few(names: &[String], count: usize) -> String {
+fn join_few(names: &[String], count: usize) -> String {
     const MOST: usize = 3;
     let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
     let shown = shown.join(", ");
@@ -288,14 +288,14 @@ mod tests {
         let mut outcome = Outcome::unchanged((), Warning::new("closed already"));
         outcome.add_steps([step("delete head branch", false)]);
         assert!(outcome.already && outcome.unchanged);
-        assert_eq!(outcome.done_all_the_same(), None);
+        assert_eq!(outcome.extra_steps(), None);
         outcome.add_steps([step("comment", true), step("another", true)]);
         assert!(outcome.already && !outcome.unchanged);
-        let named = outcome.done_all_the_same();
+        let named = outcome.extra_steps();
         assert_eq!(named.as_deref(), Some("comment, another"));
         let mut closed = Outcome::immediate(());
         closed.add_steps([step("comment", true)]);
-        assert_eq!(closed.done_all_the_same(), None);
+        assert_eq!(closed.extra_steps(), None);
     }
 
     #[test]

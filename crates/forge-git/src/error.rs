@@ -122,7 +122,7 @@ pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) 
 }
 
 /// Returns the error for a read in `dir` that did not end within `limit`.
-pub(crate) fn took_too_long(subcommand: &str, dir: &Path, limit: Duration) -> Error {
+pub(crate) fn timeout_error(subcommand: &str, dir: &Path, limit: Duration) -> Error {
     let dir = text::one_line(&dir.to_string_lossy()).into_owned();
     let message = format!(
         "git {subcommand} in {dir} took longer than {} s, and was ended",

@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
     CatFile, Setting, Version,
-    error::{code, failed, not_run, took_too_long},
+    error::{code, failed, not_run, timeout_error},
     process::{NO_ATTRIBUTES_FILE, Purpose, forbid_fetch, restrict},
     remotes::path_of,
     stream, version,
@@ -404,7 +404,7 @@ impl Git {
         let limit = self.read_limit;
         tokio::time::timeout(limit, work)
             .await
-            .map_err(|_| took_too_long(subcommand, &self.dir, limit))
+            .map_err(|_| timeout_error(subcommand, &self.dir, limit))
     }
 
     async fn finish(&self, mut command: Command, input: Option<&[u8]>) -> Result<Output> {

@@ -61,7 +61,7 @@ impl Git {
     ///
     /// # Errors
     /// `git` if a commit is missing.
-    pub async fn own_merge(&self, base: &str, head: &str) -> Result<Option<String>> {
+    pub async fn find_evil_merge(&self, base: &str, head: &str) -> Result<Option<String>> {
         let range = format!("{base}..{head}");
         let args = [
             "rev-list",

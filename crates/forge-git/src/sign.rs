@@ -69,7 +69,7 @@ impl Git {
             }
         }
         for (role, line) in [("AUTHOR", commit.author), ("COMMITTER", commit.committer)] {
-            let [name, email, date] = split_ident(line).ok_or_else(|| altered(commit))?;
+            let [name, email, date] = split_ident(line).ok_or_else(|| altered_error(commit))?;
             git = git
                 .with_env(format!("GIT_{role}_NAME"), path_of(name))
                 .with_env(format!("GIT_{role}_EMAIL"), path_of(email))
@@ -96,7 +96,7 @@ impl Git {
         };
         match RawCommit::parse(&data) {
             Some(made) if made == wanted => Ok(oid),
-            _ => Err(altered(commit)),
+            _ => Err(altered_error(commit)),
         }
     }
 }
@@ -252,7 +252,7 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn altered(commit: &RawCommit<'_>) -> Error {
+fn altered_error(commit: &RawCommit<'_>) -> Error {
     let subject = commit.message.split(|b| *b == b'\n').next();
     let subject = String::from_utf8_lossy(subject.unwrap_or_default());
     let message = format!(

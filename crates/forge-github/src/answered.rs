@@ -164,7 +164,8 @@ fn differs<'a>(
         };
         // Unless a query asks otherwise, GitHub answers a duplicate as not planned.
         let is_duplicate = field == "stateReason" && (asked, told) == ("DUPLICATE", "NOT_PLANNED");
-        let is_same = is_duplicate || (is_new && asked.is_empty()) || same(asked, told);
+        let is_same =
+            is_duplicate || (is_new && asked.is_empty()) || equals_ignoring_blanks(asked, told);
         (!is_same).then_some((field, told))
     })
 }
@@ -181,7 +182,7 @@ fn authority(url: &str) -> &str {
 
 /// Returns whether two texts are equal apart from blanks and control characters, which a host may
 /// remove.
-fn same(asked: &str, told: &str) -> bool {
+fn equals_ignoring_blanks(asked: &str, told: &str) -> bool {
     let words = |c: &char| !c.is_whitespace() && !c.is_control();
     asked.chars().filter(words).eq(told.chars().filter(words))
 }

@@ -92,21 +92,21 @@ impl GitHub {
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
         match reply_to {
-            None => self.say(pr, body).await,
+            None => self.comment_on_pull(pr, body).await,
             Some(other) => self.answer(pr, body, &other.key).await,
         }
     }
 
-    async fn say(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
+    async fn comment_on_pull(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
         let before = match self.known.take(pr, PrFields::TO_CHANGE) {
             Some(found) => found,
             None => self.lookup(pr, selections::NEWEST_COMMENT).await?.0,
         };
-        self.say_after(pr, &before, body).await
+        self.comment_once_on_pull(pr, &before, body).await
     }
 
     /// Adds a comment. `before` is the pull request as read before, with its id and newest comment.
-    pub(crate) async fn say_after(
+    pub(crate) async fn comment_once_on_pull(
         &self,
         pr: &PrId,
         before: &wire::Pull,
@@ -152,7 +152,7 @@ impl GitHub {
                     let quoted = part.as_ref().map_or("", |part| part.body.as_str());
                     let text = reply::body(key, quoted, body);
                     LIMITS.check_text("body", &text)?;
-                    return self.say_after(pr, &pull, &text).await;
+                    return self.comment_once_on_pull(pr, &pull, &text).await;
                 }
                 Some("PullRequestReviewThread") => return self.reply(pr, body, key).await,
                 None if anchor.is_none() => return Err(no_comment(key, pr)),

@@ -641,7 +641,7 @@ const MESSAGES: &[MessageRow] = &[
     ("must be part of the diff", |m| bad_line(m)),
     ("ine could not be resolved", |m| bad_line(m)),
     ("Path could not be resolved", |m| {
-        Error::invalid("path", m).with_hint(in_the_diff("name a file that the diff shows"))
+        Error::invalid("path", m).with_hint(diff_line_hint("name a file that the diff shows"))
     }),
     ("was submitted too quickly", |m| {
         Error::new(
@@ -766,10 +766,10 @@ fn bad_base(message: String) -> Error {
 }
 
 fn bad_line(message: String) -> Error {
-    Error::invalid("line", message).with_hint(in_the_diff("name a line that the diff shows"))
+    Error::invalid("line", message).with_hint(diff_line_hint("name a line that the diff shows"))
 }
 
-fn in_the_diff(text: &'static str) -> Hint {
+fn diff_line_hint(text: &'static str) -> Hint {
     Hint::new(text).with_action(Action::op(Op::PrDiff))
 }
 

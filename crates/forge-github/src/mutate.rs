@@ -213,14 +213,14 @@ where
         Err(error) => error,
     };
     match read_back().await {
-        Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
+        Ok(Some(value)) => Ok((value, Some(lost_answer_warning(&error)))),
         Ok(None) => Err(error.with_hint("try again: GitHub shows no trace of the write")),
         Err(_) => Err(error),
     }
 }
 
 /// Returns the warning for a write that happened although the answer was lost.
-pub(crate) fn it_happened(error: &Error) -> Warning {
+pub(crate) fn lost_answer_warning(error: &Error) -> Warning {
     Warning::new(format!(
         "the write succeeded, although {}",
         lower(error.message())

@@ -222,7 +222,7 @@ impl Labels for Local {
                 .await?
             {
                 None => return Ok(Outcome::immediate(defined)),
-                Some(lost) => attempts.again(lost).await?,
+                Some(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -246,7 +246,7 @@ impl Labels for Local {
                 .await?
             {
                 None => return Ok(Outcome::immediate(())),
-                Some(lost) => attempts.again(lost).await?,
+                Some(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -107,7 +107,7 @@ impl Local {
         let (link, description, said, pull) = match kind {
             SubjectKind::PullRequest => {
                 let pull = self.store.read(cat, number).await?;
-                let said = self.said_on(cat, &pull).await;
+                let said = self.remark_texts(cat, &pull).await;
                 let text = with_title(&pull.snapshot.title, &pull.snapshot.description);
                 (self.pull_link(&pull), text, said, Some(pull))
             }

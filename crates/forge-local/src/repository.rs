@@ -96,7 +96,7 @@ impl Repository {
             _ => common_dir.clone(),
         };
         if root.to_str().is_none() {
-            return Err(not_utf8(&root));
+            return Err(path_encoding_error(&root));
         }
         let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
@@ -116,13 +116,13 @@ impl Repository {
         } else if path
             .canonicalize()
             .is_ok_and(|dir| repository.is_named(&dir))
-            && let Some((top, _)) = repository.stands_in()
+            && let Some((top, _)) = repository.current_work_tree()
         {
             repository.here = Git::at(top).with_trust(trust);
         }
         // Missing objects are fetched only for a clone that contains the current directory. Any
         // other clone may come from a stranger and have a program as its remote.
-        if repository.stands_in().is_none() {
+        if repository.current_work_tree().is_none() {
             repository.git = repository.git.without_lazy_fetch();
             repository.here = repository.here.without_lazy_fetch();
         }
@@ -136,7 +136,7 @@ impl Repository {
 
     /// Returns the work tree of the current directory, if it belongs to this repository. The flag
     /// is true for the main work tree.
-    pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
+    pub fn current_work_tree(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
         let state = state_of(top)?;
@@ -187,7 +187,8 @@ impl Directories {
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;
-        let common = PathBuf::from(std::str::from_utf8(common).map_err(|_| not_utf8(path))?);
+        let common =
+            PathBuf::from(std::str::from_utf8(common).map_err(|_| path_encoding_error(path))?);
         Ok(Self {
             common: common.canonicalize().unwrap_or(common),
             is_linked: !own.is_empty(),
@@ -342,7 +343,7 @@ fn no_repository(path: &Path, why: &str) -> Error {
     .with_hint("give the path of a git repository, or make one with git init")
 }
 
-fn not_utf8(path: &Path) -> Error {
+fn path_encoding_error(path: &Path) -> Error {
     Error::new(
         ErrorKind::InvalidInput {
             field: Some("repo"),

@@ -206,8 +206,11 @@ impl Local {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
         }
-        let stands_in = self.repository.stands_in().filter(|(_, is_main)| *is_main);
-        let dir = stands_in.map_or_else(|| listed.to_owned(), |(top, _)| top);
+        let current_work_tree = self
+            .repository
+            .current_work_tree()
+            .filter(|(_, is_main)| *is_main);
+        let dir = current_work_tree.map_or_else(|| listed.to_owned(), |(top, _)| top);
         let git = self.git().in_dir(&dir);
         match git.run(["rev-parse", "--show-toplevel"]).await {
             Ok(top) if top.status == 0 => path_of(line(&top.stdout)),
@@ -279,7 +282,7 @@ impl Local {
                 Directory::Gone => the_move
                     .warnings
                     .push(missing_work_tree_warning(&the_move, &tree.path)),
-                Directory::Away => return Err(away(branch, &tree.path)),
+                Directory::Away => return Err(missing_work_tree_error(branch, &tree.path)),
                 Directory::Unproved => return Err(self.unproved(branch, &tree)),
             }
         }
@@ -328,7 +331,7 @@ impl Local {
             .iter()
             .partition(|checkout| trees.iter().any(|tree| tree.path == checkout.path));
         for checkout in left {
-            if let Err(e) = checkout.back().await {
+            if let Err(e) = checkout.reset().await {
                 brought.warnings.push(crate::pulls::warning_of(&e));
             }
         }
@@ -436,7 +439,7 @@ impl BranchMove {
                 Ok(step) => steps.push(step),
                 Err(e) => {
                     let done = self.checkouts.get(..done).unwrap_or_default();
-                    back_all(done).await?;
+                    reset_all(done).await?;
                     let dir = quote(&checkout.path);
                     return Err(e.with_hint(format!(
                         "the branch did not move; files that were written before that are changes \
@@ -453,24 +456,24 @@ impl BranchMove {
     ///
     /// # Errors
     /// `git` if a work tree was changed in the meantime. The error has the command that resets it.
-    pub async fn back(&self) -> Result<()> {
-        back_all(&self.checkouts).await
+    pub async fn reset(&self) -> Result<()> {
+        reset_all(&self.checkouts).await
     }
 
-    /// Resets all work trees like [`Self::back`] after the failure `e`, and returns the error to
+    /// Resets all work trees like [`Self::reset`] after the failure `e`, and returns the error to
     /// report.
-    pub async fn back_after(&self, e: Error) -> Error {
-        match self.back().await {
+    pub async fn reset_after(&self, e: Error) -> Error {
+        match self.reset().await {
             Ok(()) => e,
             Err(left) => left.with_source(e),
         }
     }
 }
 
-async fn back_all(checkouts: &[Checkout]) -> Result<()> {
+async fn reset_all(checkouts: &[Checkout]) -> Result<()> {
     let mut result = Ok(());
     for checkout in checkouts {
-        if let Err(e) = checkout.back().await {
+        if let Err(e) = checkout.reset().await {
             result = Err(e);
         }
     }
@@ -487,7 +490,7 @@ impl Checkout {
     /// Resets the work tree to the files of its `HEAD`, and keeps the changes of the user. Git
     /// reads `HEAD` while it has the index lock. A concurrent commit has that lock until it has
     /// moved `HEAD`.
-    async fn back(&self) -> Result<()> {
+    async fn reset(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
             let message = format!(
@@ -837,7 +840,7 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
 }
 
 /// Returns the error for a work tree that has the branch checked out and is locked but missing.
-fn away(branch: &str, path: &Path) -> Error {
+fn missing_work_tree_error(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
         "'{}' is checked out in {shown}, which is locked and missing: once it is back, a commit of \
@@ -879,8 +882,8 @@ fn directory_of(repository: &Repository, tree: &WorkTree) -> Directory {
     // The current directory may be in a linked work tree that was moved, and this work tree may be
     // `tree`.
     let is_here = || {
-        let stands_in = repository.stands_in();
-        stands_in.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))
+        let current_work_tree = repository.current_work_tree();
+        current_work_tree.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))
     };
     match tree.is_main || is_there || is_here() {
         true => Directory::Unproved,

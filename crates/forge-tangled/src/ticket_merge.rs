@@ -517,7 +517,7 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
 async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // The branch may have changed the round's lines since: a merge of both proves nothing.
-        return git.own_merge(base, head).await;
+        return git.find_evil_merge(base, head).await;
     }
     let range = format!("{base}..{head}");
     let merges = [

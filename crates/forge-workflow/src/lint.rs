@@ -157,7 +157,7 @@ impl<'d> DefinitionCheck<'d> {
         self.found.len() > MAX_MISTAKES
     }
 
-    fn say(&mut self, path: &[&str], message: String) {
+    fn report(&mut self, path: &[&str], message: String) {
         let path: KeyPath = path.iter().map(|step| (*step).to_owned()).collect();
         // Repaired values are not in the text, so mistakes in them are dropped.
         if !self.is_full() && !self.form.is_replaced(&path) {
@@ -172,12 +172,12 @@ impl<'d> DefinitionCheck<'d> {
         ];
         if text.contains(ends) {
             let why = "the text has a line break: write it as one line".to_owned();
-            self.say(path, why);
+            self.report(path, why);
         }
     }
 
     /// Reports an unknown name. Builds the message only if the list of mistakes is not full.
-    fn say_unknown<'a>(
+    fn report_unknown<'a>(
         &mut self,
         path: &[&str],
         what: &str,
@@ -185,7 +185,7 @@ impl<'d> DefinitionCheck<'d> {
         known: impl Iterator<Item = &'a str> + Clone,
     ) {
         if !self.is_full() {
-            self.say(path, unknown(what, name, known));
+            self.report(path, unknown(what, name, known));
         }
     }
 
@@ -206,7 +206,7 @@ impl<'d> DefinitionCheck<'d> {
             return;
         }
         let names = definition.states.iter().map(|s| s.name.as_str());
-        self.say_unknown(path, "state", state, names);
+        self.report_unknown(path, "state", state, names);
     }
 
     fn known_states(&mut self, states: &[String], path: &[&str]) {
@@ -224,22 +224,22 @@ impl<'d> DefinitionCheck<'d> {
             let place = at.to_string();
             if state.name.is_empty() || one_line(state.name.trim()) != state.name {
                 let why = format!("'{}' is not a name for a state", shown_name(&state.name));
-                self.say(&["state", &place, "name"], why);
+                self.report(&["state", &place, "name"], why);
             }
             if !seen.insert(state.name.to_lowercase()) {
                 let why = format!("the state {} is defined twice", shown_name(&state.name));
-                self.say(&["state", &place, "name"], why);
+                self.report(&["state", &place, "name"], why);
             }
             if state.lock && state.terminal.is_some() {
                 let why =
                     "a terminal state cannot be a lock: nobody works on an ended issue".to_owned();
-                self.say(&["state", &place, "lock"], why);
+                self.report(&["state", &place, "lock"], why);
             }
             self.known_states(&state.next, &["state", &place, "next"]);
         }
         let ends = definition.states.iter().any(|s| s.terminal.is_some());
         if !ends && !self.form.touches("state") {
-            self.say(
+            self.report(
                 &["state"],
                 "no state is terminal, so work could never end".to_owned(),
             );
@@ -258,11 +258,11 @@ impl<'d> DefinitionCheck<'d> {
                 let path = [table, "scale", place.as_str()];
                 if one_line(value) != *value {
                     let why = format!("'{}' is not a name for a value", shown_name(value));
-                    self.say(&path, why);
+                    self.report(&path, why);
                 }
                 if !seen.insert(value.to_lowercase()) {
                     let why = format!("the value {} is listed twice", shown_name(value));
-                    self.say(&path, why);
+                    self.report(&path, why);
                 }
             }
         }
@@ -271,13 +271,13 @@ impl<'d> DefinitionCheck<'d> {
         let known = |value: &String| estimate.scale.contains(value) || lacks_names;
         let scale = estimate.scale.iter().map(String::as_str);
         if let Some(value) = estimate.max_pick.as_ref().filter(|v| !known(v)) {
-            self.say_unknown(&["estimate", "max_pick"], "estimate", value, scale.clone());
+            self.report_unknown(&["estimate", "max_pick"], "estimate", value, scale.clone());
         }
         for (at, value) in estimate.oversized.iter().enumerate() {
             if !known(value) {
                 let at = at.to_string();
                 let path = ["estimate", "oversized", at.as_str()];
-                self.say_unknown(&path, "estimate", value, scale.clone());
+                self.report_unknown(&path, "estimate", value, scale.clone());
             }
         }
     }
@@ -291,7 +291,7 @@ impl<'d> DefinitionCheck<'d> {
             ("status", &field.status),
         ] {
             if name.trim().is_empty() {
-                self.say(&["field", key], "the name of the field is empty".to_owned());
+                self.report(&["field", key], "the name of the field is empty".to_owned());
             }
         }
         // Without a `status`, no state uses the built-in field.
@@ -310,7 +310,7 @@ impl<'d> DefinitionCheck<'d> {
             if let Some(other) = seen.get(&wanted) {
                 let name = shown_name(name);
                 let why = format!("field.{other} is the field '{name}' too: name another one");
-                self.say(&["field", key], why);
+                self.report(&["field", key], why);
             } else if !wanted.is_empty() {
                 seen.insert(wanted, key);
             }
@@ -324,7 +324,7 @@ impl<'d> DefinitionCheck<'d> {
                 self.known_state(state, &["intent", name, "state"]);
                 if intent.lock {
                     let why = "an intent leads to a state or to the lock, and not both".to_owned();
-                    self.say(&["intent", name, "lock"], why);
+                    self.report(&["intent", name, "lock"], why);
                 }
             }
         }
@@ -335,7 +335,7 @@ impl<'d> DefinitionCheck<'d> {
         let prefix = &definition.command_prefix;
         if one_line(prefix) != *prefix {
             let why = format!("'{}' is not a valid prefix of a name", shown_name(prefix));
-            self.say(&["command_prefix"], why);
+            self.report(&["command_prefix"], why);
         }
         for (name, command) in &definition.commands {
             if let Some(rest) = name.strip_prefix(prefix.as_str())
@@ -348,7 +348,7 @@ impl<'d> DefinitionCheck<'d> {
                     shown_name(prefix),
                     shown_name(rest)
                 );
-                self.say(&["command", name], why);
+                self.report(&["command", name], why);
             }
             let role = command.role.as_deref().unwrap_or_default();
             self.check_line(role, &["command", name, "role"]);
@@ -363,7 +363,7 @@ impl<'d> DefinitionCheck<'d> {
                 let is_free = definition.state(lock).is_some_and(|state| !state.lock);
                 if is_free && !self.form.touches("state") {
                     let why = format!("the state {} is not a lock", shown_name(lock));
-                    self.say(&path, why);
+                    self.report(&path, why);
                 }
             }
             if let Some(release) = &command.release {
@@ -375,7 +375,7 @@ impl<'d> DefinitionCheck<'d> {
                     let scale = definition.estimate.scale.iter().map(String::as_str);
                     let at = at.to_string();
                     let path = ["command", name.as_str(), "estimates", at.as_str()];
-                    self.say_unknown(&path, "estimate", estimate, scale);
+                    self.report_unknown(&path, "estimate", estimate, scale);
                 }
             }
             for (table, intents) in [
@@ -388,11 +388,11 @@ impl<'d> DefinitionCheck<'d> {
                         None if self.form.lacks_names("intent") => {}
                         None => {
                             let names = definition.intents.keys().map(String::as_str);
-                            self.say_unknown(&path, "intent", intent, names);
+                            self.report_unknown(&path, "intent", intent, names);
                         }
                         Some(known) if known.lock || known.state.is_some() => {
                             let why = format!("{intent} is defined for all commands, not for one");
-                            self.say(&path, why);
+                            self.report(&path, why);
                         }
                         Some(_) => {}
                     }
@@ -427,7 +427,7 @@ impl<'d> DefinitionCheck<'d> {
             let is_right = state.is_some_and(ordered) || self.form.touches("phase");
             if behind && !is_right {
                 let why = "`behind` needs `at`, a state of the order of work".to_owned();
-                self.say(&["phase", &place, "blocking"], why);
+                self.report(&["phase", &place, "blocking"], why);
             }
         }
         let is_last = |p: &crate::PhaseRule| {
@@ -435,7 +435,7 @@ impl<'d> DefinitionCheck<'d> {
         };
         if !definition.phases.last().is_some_and(is_last) {
             let why = "the last phase has to match every group: it needs `when = \"any\"` and no other condition";
-            self.say(&["phase"], why.to_owned());
+            self.report(&["phase"], why.to_owned());
         }
     }
 
@@ -451,7 +451,7 @@ impl<'d> DefinitionCheck<'d> {
         }
         // A target has a meaning only for a known command.
         if let Err(e) = command_of(definition, &merge.command) {
-            return self.say(&["on_merge", "command"], sanitize_text(e.message()));
+            return self.report(&["on_merge", "command"], sanitize_text(e.message()));
         }
         let goals = std::iter::once((None, &merge.to));
         let goals = goals.chain(merge.from.iter().map(|(state, to)| (Some(state), to)));
@@ -461,7 +461,7 @@ impl<'d> DefinitionCheck<'d> {
                     None => vec!["on_merge", "to"],
                     Some(state) => vec!["on_merge", "from", state.as_str()],
                 };
-                self.say(&path, sanitize_text(e.message()));
+                self.report(&path, sanitize_text(e.message()));
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn run(extent: BenchExtent) -> Result<bool> {
             root().join("docs/reference/benchmarks.md"),
         )
         .env("FORGE_GH", gh::find()?);
-    if let Some(older) = git::current().and_then(|current| git::older(&current)) {
+    if let Some(older) = git::current().and_then(|current| git::find_oldest_git(&current)) {
         bench.env("FORGE_BENCH_OLDER_GIT", older.program);
     }
     let (ok, _) = watched(&mut bench)?;

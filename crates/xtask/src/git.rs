@@ -46,7 +46,7 @@ pub fn current() -> Option<GitProgram> {
 }
 
 /// Returns the oldest other supported git, in the directories of distributions and in `PATH`.
-pub fn older(current: &GitProgram) -> Option<GitProgram> {
+pub fn find_oldest_git(current: &GitProgram) -> Option<GitProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain([Path::new("/usr/bin").to_path_buf()])

@@ -26,7 +26,7 @@ const DESKTOP: [(&str, &str); 2] = [
 /// Fails if tang or the keyring is missing, or tang has another version.
 pub fn find() -> Result<PathBuf> {
     for (program, package) in DESKTOP {
-        says_its_version(Path::new(program))
+        read_version(Path::new(program))
             .with_context(|| format!("Debian has it in the package {package}"))?;
     }
     if let Some(named) = std::env::var_os("FORGE_TANG") {
@@ -44,7 +44,7 @@ pub fn find() -> Result<PathBuf> {
 }
 
 fn check(program: &Path) -> Result<()> {
-    let said = says_its_version(program)?;
+    let said = read_version(program)?;
     ensure!(
         said.split_whitespace().nth(1) == Some(VERSION),
         "{} says \"{said}\"",
@@ -53,7 +53,7 @@ fn check(program: &Path) -> Result<()> {
     Ok(())
 }
 
-fn says_its_version(program: &Path) -> Result<String> {
+fn read_version(program: &Path) -> Result<String> {
     let output = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())

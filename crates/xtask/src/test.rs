@@ -288,7 +288,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         if !Path::new("/proc/self/status").exists() {
             report.lacks("stress: memory while large diffs stream", "no /proc");
         }
-        match git::older(&current) {
+        match git::find_oldest_git(&current) {
             Some(older) => {
                 let name = format!(
                     "behaviour on git {} (the other lanes: {})",

@@ -60,13 +60,13 @@ async fn pages<T>(
     for _ in 0..most {
         let page = match fetch(request).await {
             Err(error) if call::is_spent(&error) && !found.items.is_empty() => {
-                found.tell(ctx, vec![call::cut_list(&error)]);
+                found.print_new_warnings(ctx, vec![call::cut_list(&error)]);
                 found.more = true;
                 return Ok(found);
             }
             page => page?,
         };
-        found.tell(ctx, page.warnings);
+        found.print_new_warnings(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
             // If the backend read the whole list at once, every page reports the length of the
@@ -88,7 +88,7 @@ async fn pages<T>(
         }
     }
     let cut = format!("the list is not whole: {}", too_many(most));
-    found.tell(ctx, vec![Warning::new(cut)]);
+    found.print_new_warnings(ctx, vec![Warning::new(cut)]);
     found.more = true;
     Ok(found)
 }
@@ -148,7 +148,7 @@ fn too_many(pages: usize) -> String {
 
 impl<T> PagedItems<T> {
     /// Prints the new warnings of a page.
-    fn tell(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
+    fn print_new_warnings(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
         for warning in warnings {
             if !self.warnings.contains(&warning) {
                 ctx.ui.warning(&warning);

@@ -417,7 +417,7 @@ impl Ui {
                 self.caution(&format!("not done: {}", step.name));
             }
         }
-        if let Some(done) = outcome.done_all_the_same() {
+        if let Some(done) = outcome.extra_steps() {
             self.note(&format!("done all the same: {done}"));
         }
         match &outcome.ingestion {

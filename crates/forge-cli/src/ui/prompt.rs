@@ -199,7 +199,7 @@ pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>>
 /// # Errors
 /// The errors of [`choose`].
 pub fn confirm(question: &str) -> Result<bool> {
-    yes_or_no(question, false)
+    confirm_yes_or_no(question, false)
 }
 
 /// Asks before publishing; the default is yes, as in gh.
@@ -208,13 +208,13 @@ pub fn confirm(question: &str) -> Result<bool> {
 ///
 /// The errors of [`choose`]; `cancelled` for no.
 pub fn submit() -> Result<()> {
-    match yes_or_no("Submit?", true)? {
+    match confirm_yes_or_no("Submit?", true)? {
         true => Ok(()),
         false => Err(cancelled()),
     }
 }
 
-fn yes_or_no(question: &str, default: bool) -> Result<bool> {
+fn confirm_yes_or_no(question: &str, default: bool) -> Result<bool> {
     ask(|| {
         Confirm::with_theme(&ColorfulTheme::default())
             .with_prompt(question)

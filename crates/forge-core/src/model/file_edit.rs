@@ -208,7 +208,7 @@ impl FileEdit {
                 mode_of(directory).is_some_and(|mode| mode != DIRECTORY) && !goes()
             });
             if let Some(path) = in_the_way {
-                return Err(Self::in_the_way(path, branch));
+                return Err(Self::path_conflict_error(path, branch));
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ impl FileEdit {
 
     /// Returns the error for an edit whose path conflicts with a file of `branch`.
     #[must_use]
-    pub fn in_the_way(path: &str, branch: &str) -> Error {
+    pub fn path_conflict_error(path: &str, branch: &str) -> Error {
         Error::invalid(
             "edits",
             format!(

@@ -57,7 +57,7 @@ pub(crate) enum Branches {
 }
 
 /// Returns the selection before a state change; includes the newest comment if the change adds one.
-pub(crate) fn before_change(branches: Branches, comments: bool) -> String {
+pub(crate) fn select_before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",
         Branches::Head => "headRef { id target { oid } }",

@@ -225,7 +225,7 @@ fn operation_selections_are_valid() {
         for comments in [false, true] {
             check(&sections(
                 "PullView",
-                &selections::before_change(branches, comments),
+                &selections::select_before_change(branches, comments),
             ));
         }
     }

@@ -14,7 +14,7 @@ use super::{
     plan::{EditPart, EditPlan, PlanNames, value_input},
     prepare::{EditedIssue, IndexedEdit},
     related::copy,
-    state::mine_since,
+    state::find_own_comment_since,
     version::{self, ReadParts},
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
         mutation::{ADD_TO_PROJECT, Batch},
         types as wire,
     },
-    mutate::{Payloads, failed, it_happened},
+    mutate::{Payloads, failed, lost_answer_warning},
     pulls::same_text,
 };
 
@@ -421,7 +421,7 @@ impl GitHub {
             let Some(issue) = edit.settled else {
                 return Err(told(error));
             };
-            return Ok(Outcome::immediate(issue).with_warning(it_happened(&error)));
+            return Ok(Outcome::immediate(issue).with_warning(lost_answer_warning(&error)));
         }
         let before = edit.before.found.issue;
         let mut issue = match edit.now {
@@ -537,7 +537,7 @@ impl RunningEdit<'_> {
             // If the board token reads the issue, the account's own comments look like another
             // account's.
             match other_token {
-                false => mine_since(now.recent, newest, body).is_some(),
+                false => find_own_comment_since(now.recent, newest, body).is_some(),
                 true => now
                     .recent
                     .iter()

@@ -72,7 +72,7 @@ impl Issues for GitHub {
     }
 
     async fn create_issue_comment(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
-        self.say_on_issue(issue, body).await
+        self.add_issue_comment_once(issue, body).await
     }
 
     async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {

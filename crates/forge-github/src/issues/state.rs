@@ -100,7 +100,7 @@ impl GitHub {
             }
             let mut outcome = Outcome::immediate(issue);
             if let Some(body) = &req.comment
-                && mine_since(recent, newest.as_deref(), body).is_none()
+                && find_own_comment_since(recent, newest.as_deref(), body).is_none()
             {
                 outcome
                     .warnings
@@ -138,17 +138,21 @@ impl GitHub {
         Ok(outcome)
     }
 
-    pub(super) async fn say_on_issue(&self, id: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+    pub(super) async fn add_issue_comment_once(
+        &self,
+        id: &IssueId,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
         let selection = "id number newestComment: comments(last: 1) { nodes { id } }";
         let (mut wire, _) = self.lookup_issue(id, selection).await?;
         let newest = newest(&mut wire);
-        self.say_on_node(id, &wire.id, newest.as_deref(), body)
+        self.comment_on_node(id, &wire.id, newest.as_deref(), body)
             .await
     }
 
     /// Comments on the issue with the id `node`; `newest` was its newest comment.
-    async fn say_on_node(
+    async fn comment_on_node(
         &self,
         id: &IssueId,
         node: &str,
@@ -162,7 +166,11 @@ impl GitHub {
             .map(|made| made.comment_edge.and_then(|e| e.node).unwrap_or_default());
         let (comment, warning) = or_read_back(written, || async {
             let (wire, _) = self.lookup_issue(id, RECENT).await?;
-            Ok(mine_since(wire.recent_comments.into_vec(), newest, body))
+            Ok(find_own_comment_since(
+                wire.recent_comments.into_vec(),
+                newest,
+                body,
+            ))
         })
         .await?;
         let mut outcome = Outcome::immediate(map::comment(comment));
@@ -178,7 +186,7 @@ pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
 }
 
 /// Returns the viewer's comment with this body, if it is newer than `newest`.
-pub(super) fn mine_since(
+pub(super) fn find_own_comment_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,
     body: &str,

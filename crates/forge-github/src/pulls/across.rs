@@ -190,7 +190,7 @@ impl GitHub {
                 let mut room = limit.saturating_sub(kept);
                 for (i, row) in rows.into_iter().enumerate() {
                     let Some(mut pull) = row else { continue };
-                    let fits = pull.number > 0 && query::still_matches(search.query, &pull);
+                    let fits = pull.number > 0 && query::matches_query(search.query, &pull);
                     if !fits || !search.seen.insert(pull.id.clone()) {
                         continue;
                     }

@@ -127,7 +127,7 @@ impl GitHub {
         let mut outcome = Outcome::immediate(pull);
         outcome.warnings.extend(warning);
         if let (Some(below), Some(place)) = (&plan.below, place) {
-            self.put_on_top(below, place, &mut outcome).await;
+            self.add_to_stack(below, place, &mut outcome).await;
         }
         self.decorate(req, &plan, &mut outcome).await;
         outcome.value.depends_on = plan.below.map(|below| below.id.key);
@@ -195,7 +195,7 @@ impl GitHub {
         let base = match (&req.base, &below, found.default_branch_ref) {
             (None, Some(below), _) => below.branch.clone(),
             (Some(base), Some(below), _) if *base != below.branch => {
-                return Err(below.other_base(base));
+                return Err(below.other_base_error(base));
             }
             (Some(base), ..) if lookups::branch_exists(&found.rest, "baseRef") => base.clone(),
             (Some(base), _, default) => {
@@ -318,7 +318,7 @@ impl GitHub {
         batch.push("create", CREATE_PULL, input);
         let mut answer: GqlAnswer<Payloads<PullPayload>> = self.send(&batch).await?;
         if failed(&answer, "create").is_some() {
-            return Err(self.not_opened(&answer, req).await);
+            return Err(self.delete_unopened_branch(&answer, req).await);
         }
         let unread = self.unread(&answer);
         match last_pull(&batch, answer.data.take()) {

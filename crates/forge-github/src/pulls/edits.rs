@@ -52,11 +52,11 @@ pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
                 quote_branch(&req.head.branch)
             ),
         )
-        .with_hint(other_name())),
+        .with_hint(other_name_hint())),
     }
 }
 
-fn other_name() -> Hint {
+fn other_name_hint() -> Hint {
     Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
 }
 
@@ -90,7 +90,7 @@ pub(super) fn check(
                 quote_branch(&req.head.branch)
             ),
         )
-        .with_hint(other_name()));
+        .with_hint(other_name_hint()));
     }
     changes(repo, &req.edits, base).map(Some)
 }
@@ -216,7 +216,7 @@ impl CheckedEdits {
 impl GitHub {
     /// Deletes the branch after GitHub refused to open the pull request. Returns the error of the
     /// first failed mutation; it mentions the branch if the branch could not be deleted.
-    pub(super) async fn not_opened(
+    pub(super) async fn delete_unopened_branch(
         &self,
         answer: &GqlAnswer<Payloads<PullPayload>>,
         req: &CreatePull,

@@ -26,7 +26,7 @@ impl GitHub {
             unread.iter().find(|w| w.section.is_none()),
         ) {
             (Some(first), _) => first.warnings.extend(unread),
-            (None, Some(warning)) => return Err(not_all_read(head, warning)),
+            (None, Some(warning)) => return Err(unread_error(head, warning)),
             (None, None) => {}
         }
         Ok(found)
@@ -54,7 +54,7 @@ impl GitHub {
     }
 }
 
-fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
+fn unread_error(head: &HeadRef, warning: &Warning) -> Error {
     let kind = ErrorKind::Upstream {
         status: 200,
         request_id: None,

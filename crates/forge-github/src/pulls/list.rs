@@ -220,7 +220,7 @@ impl GitHub {
                     break 'pages;
                 }
                 scanned += 1;
-                let fits = pull.number > 0 && (!searches || query::still_matches(query, &pull));
+                let fits = pull.number > 0 && (!searches || query::matches_query(query, &pull));
                 if !fits || !seen.insert(pull.number) {
                     continue;
                 }

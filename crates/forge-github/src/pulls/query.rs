@@ -115,7 +115,7 @@ fn qualifiers(q: &PullQuery) -> Vec<String> {
 }
 
 /// Returns whether a result still matches the query, because the search index can lag by minutes.
-pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
+pub(crate) fn matches_query(q: &PullQuery, pull: &wire::Pull) -> bool {
     let state = names_state(q.search.as_deref().unwrap_or_default())
         || match q.state {
             StateFilter::Open => pull.state == "OPEN",

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::merge_attempt::{MergeAttempt, MergeMode, MergeResult};
-use crate::{GitHub, api::JSON, error, mutate::it_happened, number, owner_and_name};
+use crate::{GitHub, api::JSON, error, mutate::lost_answer_warning, number, owner_and_name};
 
 /// The version of the REST API that has the stack routes.
 pub(super) const VERSION: &str = "2026-03-10";
@@ -65,7 +65,7 @@ impl GitHub {
             done => return done,
         };
         match self.merge_read_back(ask.pr).await {
-            Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
+            Ok(Some(done)) => Ok((done, Some(lost_answer_warning(&error)))),
             // GitHub answers before it merges, so a pull request that is still open does not prove
             // a failure.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),

@@ -138,7 +138,7 @@ impl StackParent {
 
     /// Returns the error for a requested base branch that is not the lower pull request's head
     /// branch.
-    pub fn other_base(&self, base: &str) -> Error {
+    pub fn other_base_error(&self, base: &str) -> Error {
         Error::invalid(
             "base",
             format!(
@@ -196,7 +196,7 @@ impl GitHub {
 
     /// Adds the new pull request to a stack with the lower one. Failures become warnings, because
     /// the pull request is open with the right base branch and must not be opened again.
-    pub(super) async fn put_on_top(
+    pub(super) async fn add_to_stack(
         &self,
         below: &StackParent,
         place: StackPosition,

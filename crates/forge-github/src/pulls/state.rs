@@ -47,7 +47,7 @@ impl GitHub {
             PrState::Merged => return Err(merged(pr, "closed", req.comment.as_deref())),
             PrState::Closed => {
                 let mut outcome = unchanged(pull, "closed");
-                self.comment_all_the_same(&wire, req.comment.as_deref(), &mut outcome)
+                self.comment_on_unchanged(&wire, req.comment.as_deref(), &mut outcome)
                     .await?;
                 if req.delete_branch && !is_meant {
                     let kept = gone_on(&outcome.value.head_branch, head.as_deref());
@@ -98,7 +98,7 @@ impl GitHub {
             PrState::Merged => return Err(merged(pr, "reopened", comment)),
             PrState::Open => {
                 let mut outcome = unchanged(pull, "open");
-                self.comment_all_the_same(&wire, comment, &mut outcome)
+                self.comment_on_unchanged(&wire, comment, &mut outcome)
                     .await?;
                 return Ok(outcome);
             }
@@ -170,7 +170,7 @@ impl GitHub {
 
     /// Adds the comment to a pull request that already had the requested state. Skips a comment
     /// equal to the newest one, because an earlier call then added it.
-    async fn comment_all_the_same(
+    async fn comment_on_unchanged(
         &self,
         before: &wire::Pull,
         comment: Option<&str>,
@@ -185,7 +185,7 @@ impl GitHub {
         if newest.is_some_and(|c| is_mine(&c, body)) {
             return Ok(());
         }
-        let commented = self.say_after(pr, before, body).await?;
+        let commented = self.comment_once_on_pull(pr, before, body).await?;
         outcome.warnings.extend(commented.warnings);
         outcome.add_steps([Step::new("comment", true)]);
         Ok(())
@@ -201,7 +201,7 @@ impl GitHub {
         let (mut wire, warnings) = match self.known.take(pr, PrFields::TO_CHANGE) {
             Some(found) => (found, vec![]),
             None => {
-                self.lookup(pr, &selections::before_change(branches, comments))
+                self.lookup(pr, &selections::select_before_change(branches, comments))
                     .await?
             }
         };

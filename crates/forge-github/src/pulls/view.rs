@@ -225,7 +225,7 @@ impl GitHub {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
         while !open.is_empty() {
-            let page = self.more(&pull.id, &open).await;
+            let page = self.read_more(&pull.id, &open).await;
             let (further, errors) = match page {
                 Ok(GqlAnswer {
                     data:
@@ -266,7 +266,7 @@ impl GitHub {
         warnings
     }
 
-    async fn more(&self, id: &str, open: &[(Section, String)]) -> Result<GqlAnswer<PullNode>> {
+    async fn read_more(&self, id: &str, open: &[(Section, String)]) -> Result<GqlAnswer<PullNode>> {
         let mut document = Document::query("PullMore");
         let mut variables = Map::from_iter([("id".to_owned(), json!(id))]);
         let mut sections = Vec::new();
@@ -306,7 +306,7 @@ impl GitHub {
             let Some(part) = lists.get_mut(..count).filter(|p| !p.is_empty()) else {
                 return vec![];
             };
-            if let Err(error) = self.more_comments(part).await {
+            if let Err(error) = self.read_more_comments(part).await {
                 let message = format!(
                     "comments on lines could not be read in full: {}",
                     error.message()
@@ -316,7 +316,10 @@ impl GitHub {
         }
     }
 
-    async fn more_comments(&self, lists: &mut [(String, &mut Nodes<wire::Comment>)]) -> Result<()> {
+    async fn read_more_comments(
+        &self,
+        lists: &mut [(String, &mut Nodes<wire::Comment>)],
+    ) -> Result<()> {
         let (text, variables) =
             comments_document(lists.iter().map(|(id, list)| (id.as_str(), list.next())));
         let answer: GqlAnswer<std::collections::BTreeMap<String, Option<CommentsOf>>> =

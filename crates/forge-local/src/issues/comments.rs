@@ -45,7 +45,7 @@ impl Local {
                     let made = writer.comment(id, &by.actor, by.at, body);
                     return Ok(Outcome::immediate(made));
                 }
-                Err(lost) => attempts.again(lost).await?,
+                Err(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -111,7 +111,7 @@ impl Local {
                 .write_issue(Some(&before), snapshot, &by, event, Vec::new());
             match write.await? {
                 Ok(_) => return Ok(written),
-                Err(lost) => attempts.again(lost).await?,
+                Err(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -36,7 +36,7 @@ impl Local {
                     let made = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(made));
                 }
-                Err(lost) => attempts.again(lost).await?,
+                Err(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -76,7 +76,7 @@ impl Local {
                     let view = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(view));
                 }
-                Err(lost) => attempts.again(lost).await?,
+                Err(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -273,7 +273,9 @@ impl Local {
                 Ok(issue) => issue,
                 // The parent of an ancestor was deleted, so the chain ends here.
                 Err(e) if next != parent && e.code() == "not_found" => break,
-                Err(e) if e.code() == "not_found" => return Err(not_there("parent", e)),
+                Err(e) if e.code() == "not_found" => {
+                    return Err(missing_relation_error("parent", e));
+                }
                 Err(e) => return Err(e),
             };
             above = issue.snapshot.parent;
@@ -299,7 +301,9 @@ impl Local {
         let read = self.store.read_stored(cat, blockers).await?;
         for (blocker, read) in blockers.iter().zip(read) {
             match self.store.require_issue(*blocker, read) {
-                Err(e) if e.code() == "not_found" => return Err(not_there("blocked_by", e)),
+                Err(e) if e.code() == "not_found" => {
+                    return Err(missing_relation_error("blocked_by", e));
+                }
                 found => drop(found?),
             }
         }
@@ -308,7 +312,7 @@ impl Local {
 }
 
 /// Reports a missing related issue as an invalid argument, because the issue to edit exists.
-fn not_there(field: &'static str, e: Error) -> Error {
+fn missing_relation_error(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {
         Some(hint) => error.with_hint(hint).with_source(e),

@@ -27,12 +27,14 @@ impl Local {
                     .await?,
             );
         }
-        let done = |s: &IssueSnapshot| (s.state == req.state).then(|| already(number, req.state));
+        let done = |s: &IssueSnapshot| {
+            (s.state == req.state).then(|| state_unchanged_warning(number, req.state))
+        };
         let mut outcome = self.change_issue(number, &edit, done).await?;
         let comment = edit.comment.as_deref().filter(|_| outcome.unchanged);
         outcome
             .warnings
-            .extend(comment.map(|body| unsaid(number, body)));
+            .extend(comment.map(|body| comment_not_added_warning(number, body)));
         Ok(outcome)
     }
 
@@ -61,13 +63,13 @@ impl Local {
                 .write_issue(Some(&before), tombstone, &by, event, Vec::new());
             match written.await? {
                 Ok(_) => return Ok(Outcome::immediate(())),
-                Err(lost) => attempts.again(lost).await?,
+                Err(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
 }
 
-fn unsaid(number: u64, comment: &str) -> Warning {
+fn comment_not_added_warning(number: u64, comment: &str) -> Warning {
     Warning::new(
         "the comment was not made: a comment goes with a change of the state, and the state \
          does not change",
@@ -81,7 +83,7 @@ fn unsaid(number: u64, comment: &str) -> Warning {
     )
 }
 
-fn already(number: u64, state: IssueState) -> Warning {
+fn state_unchanged_warning(number: u64, state: IssueState) -> Warning {
     let word = match state {
         IssueState::Open => "open",
         IssueState::Closed => "closed",

@@ -101,7 +101,7 @@ impl Local {
             let pull = match self.store.append(&mut cat, &pull, &by, started).await? {
                 AppendOutcome::Done(pull) => *pull,
                 AppendOutcome::Lost(lost) => {
-                    attempts.again(lost).await?;
+                    attempts.wait_before_retry(lost).await?;
                     continue;
                 }
             };
@@ -134,10 +134,10 @@ impl Local {
                     return Ok(outcome);
                 }
                 Ok(AppendOutcome::Lost(lost)) => {
-                    the_move.back().await?;
-                    attempts.again(lost).await?;
+                    the_move.reset().await?;
+                    attempts.wait_before_retry(lost).await?;
                 }
-                Err(e) => return Err(the_move.back_after(e).await),
+                Err(e) => return Err(the_move.reset_after(e).await),
             }
         }
     }
@@ -159,7 +159,7 @@ impl Local {
                 ),
             ));
         }
-        let (base, head) = both_there(pull)?;
+        let (base, head) = require_both_tips(pull)?;
         is_as_expected(pull, req)?;
         if self.git().contains(base, head).await? {
             return Err(Error::precondition(
@@ -325,7 +325,7 @@ fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
 }
 
 /// Returns the tips of base and head. Fails if a branch is missing.
-fn both_there(pull: &Pull) -> Result<(&str, &str)> {
+fn require_both_tips(pull: &Pull) -> Result<(&str, &str)> {
     let gone = |field, branch: &str, oid: &str| {
         let shown = text::one_line(branch).into_owned();
         Error::invalid(

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use forge_git::{Merged, RawCommit, signature};
 
-use super::{both_there, conflict};
+use super::{conflict, require_both_tips};
 use crate::{
     Local,
     ident::{Identity, identity},
@@ -31,7 +31,7 @@ impl Local {
                 &pull,
                 "only the branch of an open pull request can be updated",
             )?;
-            let (base, head) = both_there(&pull)?;
+            let (base, head) = require_both_tips(&pull)?;
             let id = format!("#{number}");
             check_expected_head(&id, req.expected_head.as_deref(), Some(head))?;
             check_expected_base(
@@ -60,11 +60,11 @@ impl Local {
             match self.store.update_refs(&reason, &[change]).await {
                 Ok(None) => {}
                 Ok(Some(lost)) => {
-                    the_move.back().await?;
-                    attempts.again(lost).await?;
+                    the_move.reset().await?;
+                    attempts.wait_before_retry(lost).await?;
                     continue;
                 }
-                Err(e) => return Err(the_move.back_after(e).await),
+                Err(e) => return Err(the_move.reset_after(e).await),
             }
             let late = self.finish_move(the_move).await;
             let pull = self.store.read(&mut cat, number).await?;

@@ -141,7 +141,7 @@ impl Local {
                         self.present(&mut cat, *pull, PrFields::NONE).await?,
                     ));
                 }
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -58,7 +58,7 @@ impl Local {
             let draft = NewEvent::new(PullEvent::Edited(Box::new(edited)), snapshot);
             match self.store.append(&mut cat, &pull, &by, draft).await? {
                 AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -105,7 +105,11 @@ impl Local {
             change_assignees(&mut s.assignees, &edit.assignees, by)?;
         let author = s.author.login.clone();
         for reviewer in resolve_reviewers(&edit.reviewers.add, by, &author)? {
-            if !s.pending_reviewers.iter().any(|r| same(r, &reviewer)) {
+            if !s
+                .pending_reviewers
+                .iter()
+                .any(|r| is_same_reviewer(r, &reviewer))
+            {
                 s.pending_reviewers.push(reviewer.clone());
                 edited.reviewers_added.push(reviewer);
             }
@@ -131,7 +135,7 @@ impl Local {
     }
 }
 
-fn same(a: &Reviewer, b: &Reviewer) -> bool {
+fn is_same_reviewer(a: &Reviewer, b: &Reviewer) -> bool {
     same_login(a.handle(), b.handle())
 }
 

@@ -60,7 +60,7 @@ impl Local {
         let tree = git.make_tree(onto.oid, &changes).await?;
         let between = git.paths_between(onto.oid, &tree).await?;
         if let Some(other) = between.iter().find(|p| !changes.contains_key(p.as_str())) {
-            return Err(FileEdit::in_the_way(other, onto.branch));
+            return Err(FileEdit::path_conflict_error(other, onto.branch));
         }
         let who = signature(&by.actor, by.at);
         let message = format!("{title}\n");

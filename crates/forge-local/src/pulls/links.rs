@@ -68,12 +68,16 @@ impl Local {
                 None => missing.push(*number),
             }
         }
-        warnings.extend(self.nothing_has(cat, &missing).await?);
+        warnings.extend(self.warn_of_unknown_numbers(cat, &missing).await?);
         Ok((linked, warnings))
     }
 
     /// Returns a warning about numbers that belong neither to an issue nor to a pull request.
-    async fn nothing_has(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Option<Warning>> {
+    async fn warn_of_unknown_numbers(
+        &self,
+        cat: &mut CatFile,
+        numbers: &[u64],
+    ) -> Result<Option<Warning>> {
         let read = self.store.read_many(cat, numbers).await?;
         let missing = numbers.iter().zip(read);
         let missing: Vec<_> = missing

@@ -50,11 +50,11 @@ impl Local {
             {
                 Ok(None) => {}
                 Ok(Some(lost)) => {
-                    the_move.back().await?;
-                    attempts.again(lost).await?;
+                    the_move.reset().await?;
+                    attempts.wait_before_retry(lost).await?;
                     continue;
                 }
-                Err(e) => return Err(the_move.back_after(e).await),
+                Err(e) => return Err(the_move.reset_after(e).await),
             }
             let late = self.finish_move(the_move).await;
             let mut outcome = Outcome::immediate(PushedCommit::new(&req.branch, new));

@@ -112,7 +112,7 @@ impl Local {
                     outcome.warnings.append(&mut warnings);
                     return Ok(outcome);
                 }
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -176,7 +176,7 @@ impl Local {
             draft.index = IndexChange::Opened;
             match self.store.append(&mut cat, &pull, &by, draft).await? {
                 AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -216,7 +216,7 @@ impl Local {
                 .await?
             {
                 AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

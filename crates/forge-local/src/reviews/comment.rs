@@ -80,7 +80,7 @@ impl Local {
                 .await?
             {
                 AppendOutcome::Done(_) => return Ok(Outcome::immediate(comment)),
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -112,7 +112,7 @@ impl Local {
             let draft = NewEvent::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
                 AppendOutcome::Done(_) => return Ok(Outcome::immediate(comment)),
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }
@@ -141,7 +141,7 @@ impl Local {
                 .await?
             {
                 AppendOutcome::Done(_) => return Ok(Outcome::immediate(())),
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

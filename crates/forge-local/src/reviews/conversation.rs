@@ -55,7 +55,7 @@ impl Local {
     }
 
     /// Returns all texts on `pull` except the description, in no particular order.
-    pub(crate) async fn said_on(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
+    pub(crate) async fn remark_texts(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
         let all = fold(&self.store.log(cat, pull).await?, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
         let comments = all.comments.into_iter().chain(in_threads).map(|c| c.body);

@@ -60,7 +60,7 @@ impl Local {
                     review.state = ReviewState::Dismissed;
                     return Ok(Outcome::immediate(review));
                 }
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -90,7 +90,7 @@ impl Local {
                 .await?
             {
                 AppendOutcome::Done(_) => return Ok(Outcome::immediate(submitted)),
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -56,7 +56,7 @@ impl Local {
                     thread.resolved_by = resolved.then(|| by.actor.clone());
                     return Ok(Outcome::immediate(thread));
                 }
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

@@ -279,7 +279,7 @@ impl EventStore {
             draft.index = IndexChange::Closed;
             match self.append(cat, &pull, &by, draft).await? {
                 AppendOutcome::Done(pull) => return Ok(*pull),
-                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
     }

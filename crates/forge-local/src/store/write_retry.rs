@@ -54,7 +54,7 @@ impl WriteRetry {
     ///
     /// # Errors
     /// `git` if the time is used up. The message names the lock file that blocked the write.
-    pub async fn again(&mut self, lost: RefConflict) -> Result<()> {
+    pub async fn wait_before_retry(&mut self, lost: RefConflict) -> Result<()> {
         self.tries += 1;
         let spent = self.begun.elapsed();
         let stale = lost

@@ -318,7 +318,7 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
-        return Err(other_owner(owner, "is not a name"));
+        return Err(other_owner_error(owner, "is not a name"));
     };
     if name.is_empty() {
         return Ok(());
@@ -330,12 +330,15 @@ fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
             Ok(())
         }
         Some(Value::String(repo)) if repo.split(['/', ':']).any(same) => Ok(()),
-        Some(repo) => Err(other_owner(owner, &format!("is not in {}", shown(repo)))),
-        None => Err(other_owner(owner, "is given without repo")),
+        Some(repo) => Err(other_owner_error(
+            owner,
+            &format!("is not in {}", shown(repo)),
+        )),
+        None => Err(other_owner_error(owner, "is given without repo")),
     }
 }
 
-fn other_owner(owner: &Value, why: &str) -> Error {
+fn other_owner_error(owner: &Value, why: &str) -> Error {
     refused(format!("owner {} {why}", shown(owner)))
         .with_hint("pass repo alone: owner/repo, a URL or a path")
 }

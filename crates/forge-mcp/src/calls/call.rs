@@ -111,7 +111,7 @@ impl CallContext {
     }
 
     /// Returns the message of an error, with the recovery.
-    pub fn tell(&self, e: &Error) -> String {
+    pub fn error_text(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
             None => e.message().to_owned(),

@@ -144,7 +144,7 @@ impl ServerHandler for Server {
                 .await
                 .map(Into::into)
         };
-        unless_cancelled(&ctx, read).await
+        run_unless_cancelled(&ctx, read).await
     }
 
     async fn complete(
@@ -161,7 +161,7 @@ impl ServerHandler for Server {
             let found = self.0.state.bounded(read).await;
             found.map_err(|e| self.unread(&e))?
         };
-        unless_cancelled(&ctx, complete).await
+        run_unless_cancelled(&ctx, complete).await
     }
 
     async fn list_prompts(
@@ -192,7 +192,7 @@ impl ServerHandler for Server {
             let found = self.0.state.bounded(read).await;
             found.map_err(|e| self.unread(&e))?.map(Into::into)
         };
-        unless_cancelled(&ctx, get).await
+        run_unless_cancelled(&ctx, get).await
     }
 
     /// rmcp calls this method for unknown methods, and for known methods with invalid parameters.
@@ -267,7 +267,7 @@ impl ServerHandler for Server {
 }
 
 /// Runs `work` until it ends or the client cancels the request.
-async fn unless_cancelled<T>(
+async fn run_unless_cancelled<T>(
     ctx: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> Result<T, ErrorData> {

@@ -161,7 +161,7 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
 /// # Errors
 ///
 /// Fails as [`can`] does, and if the repository cannot be read.
-pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
+pub(super) async fn require_supported_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     can(repo, needs)?;
     for (capability, support) in repo.capabilities().await? {
         if let Support::No { why, instead } = support
@@ -183,7 +183,7 @@ impl QuestionFacts {
     /// # Errors
     ///
     /// Fails with `conflict` for the first changed fact.
-    pub fn still(&self, now: &Self) -> Result<(), Error> {
+    pub fn ensure_unchanged(&self, now: &Self) -> Result<(), Error> {
         let mut both = self.0.iter().zip(&now.0);
         let Some(((name, expected), (_, actual))) = both.find(|(then, now)| then != now) else {
             return Ok(());

@@ -176,7 +176,7 @@ async fn repository(
         Err(e) if is_login(e) => missing.push(login(call, e)),
         Err(e) => missing.push(format!("to know who you are: {}", e.message())),
     }
-    missing.extend(info.warnings.iter().map(|w| doubt(call, w)));
+    missing.extend(info.warnings.iter().map(|w| format_doubt(call, w)));
     // Without credentials there is no viewer to name.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(RepositoryOut {
@@ -200,11 +200,11 @@ fn is_login(e: &Error) -> bool {
 }
 
 fn login(call: &CallContext, e: &Error) -> String {
-    format!("a login: {}", call.tell(e))
+    format!("a login: {}", call.error_text(e))
 }
 
 /// Formats a warning from the repository's information.
-fn doubt(call: &CallContext, warning: &Warning) -> String {
+fn format_doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
         Some(hint) => format!("certainty: {message}; {}", call.advise(hint)),

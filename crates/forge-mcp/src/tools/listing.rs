@@ -66,7 +66,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
             return Ok(None);
         };
         let text = cursor::read(self.tool, self.bound, "", text)?;
-        Ok(Some(behind_the_pin(text)))
+        Ok(Some(split_pin(text)))
     }
 
     /// Fits the rows of `page`.
@@ -154,7 +154,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
 }
 
 /// Splits a cursor into the pinned position and the forge's own cursor.
-fn behind_the_pin(text: &str) -> (&str, &str) {
+fn split_pin(text: &str) -> (&str, &str) {
     let end = text.match_indices('~').nth(1).map(|(at, _)| at);
     let (pinned, page) = text
         .split_at_checked(end.unwrap_or(text.len()))

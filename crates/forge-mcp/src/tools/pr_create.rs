@@ -47,7 +47,7 @@ pub(super) struct Edit {
 }
 
 /// Adds a hint to the tool that commits to an existing branch.
-fn or_push(e: Error) -> Error {
+fn with_push_hint(e: Error) -> Error {
     if !e.is_branch_exists("head") {
         return e;
     }
@@ -179,7 +179,7 @@ impl Tool for PrCreate {
         let made = repo.create_pull(&req).await;
         let takes_edits = req.edits.is_empty() && can(&repo, &[Capability::PrCreateEdits]).is_ok();
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
-            true if !req.edits.is_empty() => or_push(e),
+            true if !req.edits.is_empty() => with_push_hint(e),
             _ if takes_edits && req.head.owner.is_none() => or_edits(e),
             _ => e,
         })?;

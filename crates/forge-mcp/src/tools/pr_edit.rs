@@ -116,7 +116,7 @@ impl Tool for PrEdit {
         if edit.description.as_deref().is_some_and(has_marker) {
             let stored = target.repo.pull(&target.id, PrFields::NONE).await?;
             if has_hidden(&stored.description) {
-                return Err(lost().into());
+                return Err(lost_parts_error().into());
             }
         }
         if let Some(more) = &args.append {
@@ -180,7 +180,7 @@ pub(super) fn remove_all<T: PartialEq>(
 
 /// Returns the error for a description with markers in place of hidden parts. Writing it would lose
 /// these parts.
-fn lost() -> Error {
+fn lost_parts_error() -> Error {
     Error::invalid("body", "a marker in the body would replace hidden text")
         .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }

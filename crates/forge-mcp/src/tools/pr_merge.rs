@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, can_here, changed, head_text,
-        mentioned, named, quote_names, quoted, require_confirmation, titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, mentioned,
+        named, quote_names, quoted, require_confirmation, require_supported_here, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     write_output,
@@ -130,7 +130,7 @@ impl Tool for PrMerge {
         let mut judged = None;
         let question = if pull.state == PrState::Open {
             if args.auto {
-                can_here(&target.repo, &[Capability::MergeAuto]).await?;
+                require_supported_here(&target.repo, &[Capability::MergeAuto]).await?;
             }
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
@@ -162,11 +162,11 @@ impl Tool for PrMerge {
                 true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
                 false => settled(call, &target, VERDICT_FIELDS).await?,
             };
-            facts.still(&self::facts(&now))?;
+            facts.ensure_unchanged(&self::facts(&now))?;
             // If the pull request is already merged, the forge decides.
             if now.state == PrState::Open {
                 let now = verdict(call, &target, &now).await;
-                OpenRequirements::of(judged).still(&target, &now)?;
+                OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
             }
         }
         let mut req = MergeReq::default();
@@ -257,7 +257,7 @@ impl OpenRequirements {
 
     /// Fails if a requirement got worse since the question: open although it was met, or unmet
     /// although it was unknown.
-    fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
+    fn ensure_not_worse(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
             return Ok(());
@@ -331,7 +331,7 @@ async fn merged_before(
         };
         match require_confirmation(call, target, pull, said, question).await {
             Ok(()) => {}
-            Err(ToolError::Failed(e)) => plan = plan.left_alone(&call.tell(&e)),
+            Err(ToolError::Failed(e)) => plan = plan.left_alone(&call.error_text(&e)),
             Err(ask @ ToolError::Ask(_)) => return Err(ask),
         }
     }

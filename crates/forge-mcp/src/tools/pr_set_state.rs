@@ -88,7 +88,7 @@ impl Tool for PrSetState {
         let mut agreed_head = None;
         if args.delete_branch {
             let pull = target.repo.pull(&target.id, LOOK).await?;
-            can_go(&target, &pull).await?;
+            require_unmerged(&target, &pull).await?;
             let title = titled(call, &pull);
             let branch = named(&pull.head_branch);
             let question = match pull.state {
@@ -110,7 +110,7 @@ impl Tool for PrSetState {
             // again.
             let now = target.repo.pull(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
-            facts(&pull).still(&facts(&now))?;
+            facts(&pull).ensure_unchanged(&facts(&now))?;
             agreed_head = pull.head_oid;
         }
         let mut req = CloseReq::default();
@@ -124,7 +124,7 @@ impl Tool for PrSetState {
 }
 
 /// Refuses to close a merged pull request, before asking the user.
-async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
+async fn require_unmerged(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     if pull.state != PrState::Merged {
         return Ok(());
     }

@@ -195,7 +195,7 @@ async fn agreed_head(
     require_confirmation(call, target, &pull, &said, question).await?;
     // The update uses exactly the confirmed head and base.
     let now = target.repo.pull(&target.id, PrFields::ROW).await?;
-    facts.still(&self::facts(&now, shared))?;
+    facts.ensure_unchanged(&self::facts(&now, shared))?;
     Ok(pull.head_oid)
 }
 

@@ -149,7 +149,7 @@ impl Tool for WorkflowAdvance {
         // The user may have taken minutes to answer, so the moves are planned again.
         let now = advance.run(None).await?;
         if now.advanced != plan.advanced {
-            return Err(other_moves(&target.id, &plan, &now).into());
+            return Err(changed_moves_error(&target.id, &plan, &now).into());
         }
         let confirmed: Vec<IssueId> = plan.advanced.into_iter().map(|moved| moved.id).collect();
         let report = advance.run(Some(&confirmed)).await?;
@@ -213,7 +213,7 @@ fn question(
 }
 
 /// Returns the error if the moves differ from the confirmed ones.
-fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
+fn changed_moves_error(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
     let names = |report: &AdvanceReport| {
         let moves = report.advanced.iter().map(|moved| moved.id.to_string());
         moves.collect::<Vec<_>>().join(", ")

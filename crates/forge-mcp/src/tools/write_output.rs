@@ -29,7 +29,7 @@ pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<
         number: pr.key.to_string(),
         did: did.to_owned(),
         unchanged: outcome.unchanged,
-        all_the_same: outcome.done_all_the_same(),
+        all_the_same: outcome.extra_steps(),
         ingestion: outcome.ingestion.word().to_owned(),
         ingestion_detail: IngestionDetail::of(&outcome.ingestion, &call.cleaner),
         state: String::new(),

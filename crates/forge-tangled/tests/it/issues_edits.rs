@@ -136,7 +136,7 @@ async fn repeated_edit_changes_nothing() {
     edit.comment = Some("Still done.".to_owned());
     let said = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(said.already && !said.unchanged, "{said:?}");
-    assert_eq!(said.done_all_the_same().as_deref(), Some("comment"));
+    assert_eq!(said.extra_steps().as_deref(), Some("comment"));
     assert_eq!(count(&stage, COMMENT), before[0] + 1);
     // An edit of only a comment is written each time.
     let mut comment = EditIssue::default();

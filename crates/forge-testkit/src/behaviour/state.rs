@@ -86,7 +86,7 @@ async fn repeated_close_still_posts_the_comment(fx: Fixture) {
     req.comment = Some("Not now.".into());
     let again = fx.author.close(&pr, &req).await.unwrap();
     assert!(again.already && !again.unchanged, "{again:?}");
-    assert_eq!(again.done_all_the_same().as_deref(), Some("comment"));
+    assert_eq!(again.extra_steps().as_deref(), Some("comment"));
     assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
     // A repeated call does not repeat the comment.
     let third = fx.author.close(&pr, &req).await.unwrap();

@@ -40,7 +40,7 @@ impl GroupView {
         let mut found = position(definition, &self.issues);
         if self.group.truncated {
             found.convergence.met = false;
-            found.recommendation = or_wait(found.recommendation);
+            found.recommendation = downgrade_to_wait(found.recommendation);
         }
         found
     }
@@ -56,14 +56,14 @@ impl GroupView {
         if self.group.truncated {
             found.truncated = true;
             found.converged = false;
-            found.recommendation = or_wait(found.recommendation);
+            found.recommendation = downgrade_to_wait(found.recommendation);
         }
         Ok(found)
     }
 }
 
 /// Returns the recommendation for a group that must not proceed.
-const fn or_wait(found: Recommendation) -> Recommendation {
+const fn downgrade_to_wait(found: Recommendation) -> Recommendation {
     match found {
         Recommendation::Proceed => Recommendation::Wait,
         other => other,

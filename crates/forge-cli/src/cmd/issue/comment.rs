@@ -98,7 +98,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
         _ if args.edit_last || args.delete_last => {
             let own = comment_of(&selected, |c| c.viewer_did_author).await?;
             if own.is_none() && !args.create_if_none {
-                return Err(none_of_own());
+                return Err(no_own_comment_error());
             }
             own
         }
@@ -106,7 +106,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     };
     let last = before.as_ref().map(|comment| comment.id.clone());
     if args.deletes() {
-        let id = args.delete.clone().or(last).ok_or_else(none_of_own)?;
+        let id = args
+            .delete
+            .clone()
+            .or(last)
+            .ok_or_else(no_own_comment_error)?;
         return delete(ctx, &selected, args, &id).await;
     }
     let text = match body::read(&args.body, &selected.repo)? {
@@ -163,7 +167,7 @@ fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {
         ("--delete-last", args.delete_last),
     ] {
         if files && is_set {
-            return Err(attach::not_with(flag));
+            return Err(attach::attach_conflict_error(flag));
         }
     }
     if !given && !files && !args.deletes() && !args.web && !ctx.ui.can_prompt() {
@@ -212,7 +216,7 @@ async fn comment_of(
     Ok(comments.into_iter().rfind(|comment| is(comment)))
 }
 
-fn none_of_own() -> Error {
+fn no_own_comment_error() -> Error {
     Error::not_found(Noun::Comment, "no comments found for current user").with_hint(see_comments())
 }
 

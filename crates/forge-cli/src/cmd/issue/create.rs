@@ -150,7 +150,7 @@ impl IssueCreateArgs {
             ));
         }
         if self.web && !self.attach.attach.is_empty() {
-            return Err(attach::not_with("--web"));
+            return Err(attach::attach_conflict_error("--web"));
         }
         // The page takes the numbers of projects, and this flag their titles.
         if self.web && !self.project.is_empty() {

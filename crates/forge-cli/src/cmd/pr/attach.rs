@@ -185,7 +185,7 @@ impl Files {
 }
 
 /// Returns the error for `--attach` together with `flag`.
-pub(crate) fn not_with(flag: &str) -> Error {
+pub(crate) fn attach_conflict_error(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")
 }

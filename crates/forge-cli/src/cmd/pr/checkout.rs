@@ -193,7 +193,7 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHea
             None => None,
         },
     };
-    let tip = found.ok_or_else(|| gone(pull))?;
+    let tip = found.ok_or_else(|| head_gone_error(pull))?;
     Ok(CheckoutHead {
         tip,
         upstream: None,
@@ -210,7 +210,7 @@ async fn fetched(
     remote: &str,
     head_ref: &str,
 ) -> Result<CheckoutHead> {
-    let head = pull.head_oid.clone().ok_or_else(|| gone(pull))?;
+    let head = pull.head_oid.clone().ok_or_else(|| head_gone_error(pull))?;
     let branch = format!("refs/heads/{}", pull.head_branch);
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
     let of_branch = match (owner, branch_problem(&pull.head_branch)) {
@@ -317,7 +317,7 @@ async fn from_patch(
     }
     let git = ctx.git();
     if branch_problem(&pull.base_branch).is_some() {
-        return Err(gone(pull));
+        return Err(head_gone_error(pull));
     }
     if let Some(remote) = remote {
         let base = format!("refs/heads/{}", pull.base_branch);
@@ -329,7 +329,9 @@ async fn from_patch(
         Some(remote) => format!("refs/remotes/{remote}/{}", pull.base_branch),
         None => format!("refs/heads/{}", pull.base_branch),
     };
-    let base = commit(git, &base).await?.ok_or_else(|| gone(pull))?;
+    let base = commit(git, &base)
+        .await?
+        .ok_or_else(|| head_gone_error(pull))?;
     let mails = git.mails(&patch).await?;
     if mails.is_empty() {
         let why = format!("the patch of {} has no commit in it", pull.id);
@@ -377,7 +379,7 @@ async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> 
     }
 }
 
-fn gone(pull: &PullRequest) -> Error {
+fn head_gone_error(pull: &PullRequest) -> Error {
     Error::not_found(
         Noun::Branch,
         format!(

@@ -61,7 +61,7 @@ pub(super) async fn place(
         return Err(diverged(branch, at, tip));
     }
     if let (Some(branch), BranchRelation::Behind, false) = (branch, &local, force || is_named)
-        && let Some(other) = other_upstream(ctx, branch, head).await?
+        && let Some(other) = find_other_upstream(ctx, branch, head).await?
     {
         return Err(follows_other(branch, &other));
     }
@@ -166,7 +166,11 @@ async fn follow(
 }
 
 /// Returns the upstream of a local branch if it is not an upstream of the head.
-async fn other_upstream(ctx: &Ctx, branch: &str, head: &CheckoutHead) -> Result<Option<String>> {
+async fn find_other_upstream(
+    ctx: &Ctx,
+    branch: &str,
+    head: &CheckoutHead,
+) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);
     let (Some(remote), Some(merge)) = (settings.remote, settings.merge) else {

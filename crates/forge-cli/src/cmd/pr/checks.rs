@@ -193,7 +193,7 @@ fn exit(checks: &[Check]) -> Exit {
     }
 }
 
-fn took(c: &Check) -> String {
+fn format_duration(c: &Check) -> String {
     match (c.started_at, c.completed_at) {
         (Some(start), Some(end)) => elapsed(end.unix().saturating_sub(start.unix())),
         _ => "0".to_owned(),
@@ -215,7 +215,7 @@ fn row(c: &Check) -> String {
         "{}\t{}\t{}\t{}\t{}",
         one(Some(&c.name)),
         word(c),
-        took(c),
+        format_duration(c),
         one(c.url.as_deref()),
         one(c.summary.as_deref())
     )
@@ -262,7 +262,7 @@ fn cells(c: &Check) -> Vec<Cell> {
         CheckStatus::Skipped | CheckStatus::Cancelled => ("-", Palette::gray),
     };
     let one = |text: Option<&str>| Cell::plain(text::one_line(text.unwrap_or("")));
-    let elapsed = took(c);
+    let elapsed = format_duration(c);
     vec![
         Cell::painted(mark, paint),
         one(Some(&full_name(c))),

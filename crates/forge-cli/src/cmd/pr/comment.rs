@@ -125,7 +125,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let edited = match &args.edit {
         Some(key) if args.has_text() => Some((key.clone(), String::new())),
         Some(key) => Some(comment_of(&selected, key).await?),
-        None if args.edit_last => own_last(&selected).await?.map(|c| (c.id, c.body)),
+        None if args.edit_last => find_own_last_comment(&selected)
+            .await?
+            .map(|c| (c.id, c.body)),
         None => None,
     };
     if args.edit_last && edited.is_none() && !args.create_if_none {
@@ -210,7 +212,7 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
         ("--delete-last", args.delete_last),
     ] {
         if files && given {
-            return Err(attach::not_with(flag));
+            return Err(attach::attach_conflict_error(flag));
         }
     }
     if inputs == 0 && !files && !args.deletes() && !ctx.ui.can_prompt() {
@@ -243,7 +245,9 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
             (key.clone(), question)
         }
         None => {
-            let last = own_last(selected).await?.ok_or_else(no_comment)?;
+            let last = find_own_last_comment(selected)
+                .await?
+                .ok_or_else(no_comment)?;
             (last.id, "Delete your last comment?".to_owned())
         }
     };
@@ -272,7 +276,7 @@ async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, Strin
     })
 }
 
-async fn own_last(selected: &SelectedPull) -> Result<Option<Comment>> {
+async fn find_own_last_comment(selected: &SelectedPull) -> Result<Option<Comment>> {
     let comments = all_comments(selected).await?;
     Ok(comments.into_iter().rfind(|c| c.viewer_did_author))
 }

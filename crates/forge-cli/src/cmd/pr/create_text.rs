@@ -68,7 +68,7 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     }
     for (flag, given) in [("--web", args.web), ("--dry-run", args.dry_run)] {
         if given && !args.attach.attach.is_empty() {
-            return Err(attach::not_with(flag));
+            return Err(attach::attach_conflict_error(flag));
         }
     }
     if args.editor && !ctx.ui.can_prompt() {

@@ -80,14 +80,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     let asked = args.paths.join(" ");
     let mut is_empty = true;
     if args.name_only {
-        each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
+        for_each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
             is_empty = false;
             ctx.ui.line(&path_line(&file.path))
         })
         .await?;
     } else if args.stat {
         let (mut files, mut held) = (Vec::new(), 0_usize);
-        each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
+        for_each_file(ctx, &selected, &args.exclude, paths.as_ref(), |file| {
             held = held.saturating_add(weight(&file));
             files.push(file);
             match held > call::MAX_HELD {
@@ -128,7 +128,7 @@ fn too_many_names() -> Error {
 }
 
 /// Passes the changed files to `take`, and prints the warnings of the list.
-async fn each_file(
+async fn for_each_file(
     ctx: &Ctx,
     selected: &SelectedPull,
     exclude: &[String],

@@ -59,7 +59,7 @@ pub(super) async fn apply(
         Ok(plan) => effects.apply(&pull, plan).await,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
-    tell_recovery(ctx, &mut report);
+    add_recovery(ctx, &mut report);
     for line in lines(&report) {
         ctx.ui.note(&line);
     }
@@ -157,7 +157,7 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
 }
 
 /// Adds the recovery to the reason of each failed issue.
-pub(crate) fn tell_recovery(ctx: &Ctx, report: &mut MergeReport) {
+pub(crate) fn add_recovery(ctx: &Ctx, report: &mut MergeReport) {
     for left in &mut report.failed {
         if let Some(hint) = left.hint.take() {
             let advice = ctx.ui.advice(&hint);

@@ -183,7 +183,7 @@ pub(super) async fn of_branch(
         .with_hint("name a branch of your clone, or pass the changes with --patch"));
     }
     let base = base(ctx, repo, base_branch, below).await?;
-    if let Some(merge) = ctx.git().own_merge(&base, &head).await?
+    if let Some(merge) = ctx.git().find_evil_merge(&base, &head).await?
         && takes_patches(repo).await?
     {
         let message = format!(

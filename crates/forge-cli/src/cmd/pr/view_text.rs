@@ -175,16 +175,16 @@ fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in collect_remarks(p) {
-        out.push_str(&said_on_pipe(&said));
+        out.push_str(&format_remark_for_pipe(&said));
     }
     text::neutralise(&out).into_owned()
 }
 
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
-    said_on_pipe(&Remark::Comment(comment))
+    format_remark_for_pipe(&Remark::Comment(comment))
 }
 
-fn said_on_pipe(said: &Remark<'_>) -> String {
+fn format_remark_for_pipe(said: &Remark<'_>) -> String {
     let (author, association, edited, status, body) = match said {
         Remark::Comment(c) => (
             &c.author,

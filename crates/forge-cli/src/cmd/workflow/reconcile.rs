@@ -67,7 +67,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
         true => as_report(plan),
         false => effects.apply(&pull, plan).await,
     };
-    merged_issues::tell_recovery(ctx, &mut report);
+    merged_issues::add_recovery(ctx, &mut report);
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
         None => {

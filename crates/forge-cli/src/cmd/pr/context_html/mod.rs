@@ -765,7 +765,7 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
 }
 
 /// Writes the author of a comment or review as a heading, and time and additions below it.
-fn said_by(
+fn write_remark(
     html: &mut HtmlWriter,
     who: impl FnOnce(&mut HtmlWriter),
     when: impl FnOnce(&mut HtmlWriter),
@@ -779,7 +779,7 @@ fn said_by(
 /// Writes a comment with author, time and text.
 fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
     let who = |html: &mut HtmlWriter| html.theirs(&comment.author.login);
-    said_by(html, who, |html| {
+    write_remark(html, who, |html| {
         html.time(comment.created_at);
         if comment
             .updated_at
@@ -810,7 +810,7 @@ fn review_body(html: &mut HtmlWriter, review: &Review, shows_lines: bool) {
             _ => html.text(&word),
         }
     };
-    said_by(html, who, |html| {
+    write_remark(html, who, |html| {
         html.time(review.submitted_at);
         if !review.comments.is_empty() {
             let count = plural(review.comments.len(), "comment", "comments");
