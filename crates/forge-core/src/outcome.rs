@@ -142,7 +142,7 @@ impl Ingestion {
 
     /// Combines the ingestion of two writes that belong together. The less visible one wins.
     #[must_use]
-    pub fn worse(self, other: Self) -> Self {
+    pub fn combine(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
             Self::Immediate => 0,
             Self::Confirmed { .. } => 1,
@@ -323,11 +323,11 @@ mod tests {
             ineffective(),
         ];
         for (better, worse) in in_order.iter().zip(in_order.iter().skip(1)) {
-            assert_eq!(better.clone().worse(worse.clone()), *worse);
-            assert_eq!(worse.clone().worse(better.clone()), *worse);
+            assert_eq!(better.clone().combine(worse.clone()), *worse);
+            assert_eq!(worse.clone().combine(better.clone()), *worse);
         }
         // Of two equal verdicts, the first is kept.
-        let first = pending("at://x").worse(pending("at://y"));
+        let first = pending("at://x").combine(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }
 

@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
     CatFile, Setting, Version,
-    error::{code, failed, not_run, timeout_error},
+    error::{code, failed, spawn_error, timeout_error},
     process::{NO_ATTRIBUTES_FILE, Purpose, forbid_fetch, restrict},
     remotes::path_of,
     stream, version,
@@ -369,7 +369,7 @@ impl Git {
             .stderr(Stdio::piped());
         let mut child = command
             .spawn()
-            .map_err(|e| not_run(&self.program, &self.dir, e))?;
+            .map_err(|e| spawn_error(&self.program, &self.dir, e))?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
             // A command may end without reading all of its input. Its status then shows the reason.
             tokio::spawn(async move { pipe.write_all(&input).await });
@@ -418,7 +418,7 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         tracing::trace!(command = ?command.as_std(), "git");
-        let broken = |e| not_run(&self.program, &self.dir, e);
+        let broken = |e| spawn_error(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
         // A command may end without reading all of its input. Its status then shows the reason.

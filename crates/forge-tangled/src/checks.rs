@@ -87,7 +87,7 @@ impl Answer for Pipelines {
 impl Checks for Tangled {
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         let located = self.locate(pr).await?;
-        if let Some(why) = why_not(&located.repository) {
+        if let Some(why) = unknown_checks_reason(&located.repository) {
             let instead = "look at the page of the pull request";
             return Err(Error::unsupported(Capability::Checks, why, instead));
         }
@@ -109,7 +109,7 @@ impl Checks for Tangled {
 }
 
 /// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
-fn why_not(repository: &Repository) -> Option<&'static str> {
+fn unknown_checks_reason(repository: &Repository) -> Option<&'static str> {
     match repository.era {
         Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
         Era::Sh2025 => {
@@ -142,7 +142,7 @@ impl Tangled {
         pull: &Pull,
     ) -> Option<Result<ChecksReport>> {
         let has_spindle = !matches!(self.spindle(repository), Ok(None));
-        if why_not(repository).is_some()
+        if unknown_checks_reason(repository).is_some()
             || !has_spindle
             || self.latest_patch(repository, pull).await.is_err()
         {
@@ -153,7 +153,7 @@ impl Tangled {
 
     /// Reads the checks of all rows of a list, whose heads are known, in one request.
     pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
-        if why_not(repository).is_some() {
+        if unknown_checks_reason(repository).is_some() {
             return;
         }
         let heads: BTreeSet<String> = rows.iter().filter_map(|r| r.head_oid.clone()).collect();

@@ -149,7 +149,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::says_no_ref(&e) => Ok(None),
+            Err(e) if fault::is_missing_ref(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -167,7 +167,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::says_no_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
+            Err(e) if fault::is_missing_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
                 Ok(None)
             }
             Err(e) => Err(e),

@@ -262,7 +262,7 @@ impl Tangled {
                 let told_of_both = self
                     .ingestion(repository, Seen::Repository, &subscribed)
                     .await;
-                told.ingestion.worse(told_of_both.ingestion)
+                told.ingestion.combine(told_of_both.ingestion)
             }
             unseen => unseen,
         };

@@ -185,7 +185,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
-                if fault::says_missing(&e) {
+                if fault::is_missing_record(&e) {
                     pulls::view::missing(&uri)
                 } else {
                     e

@@ -158,7 +158,7 @@ impl Tangled {
         let mut links = Links::default();
         links.warnings.extend(repository.doubt());
         let (said, others) = future::join(
-            self.said_about(&repository, &own.record),
+            self.list_comments_about(&repository, &own.record),
             self.tickets_of(&repository),
         )
         .await;
@@ -268,7 +268,7 @@ impl Tangled {
     }
 
     /// The comments on a pull request or an issue.
-    async fn said_about(
+    async fn list_comments_about(
         &self,
         repository: &Repository,
         record: &Record,

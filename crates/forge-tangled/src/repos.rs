@@ -23,7 +23,7 @@ static GIVE_A_DID: Hint = Hint::new(
 );
 
 /// Capabilities that a repository of 2025 lacks: all writes.
-fn only_read() -> Vec<(Capability, Support)> {
+fn read_only_capabilities() -> Vec<(Capability, Support)> {
     let no = Support::No {
         why: ONLY_READ,
         instead: &GIVE_A_DID,
@@ -121,7 +121,7 @@ impl Repos for Tangled {
         info.merge_methods = vec![MergeMethod::Rebase];
         info.overrides = match repository.era {
             Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
-            Era::Sh2025 => only_read(),
+            Era::Sh2025 => read_only_capabilities(),
             Era::Sh2026 => Vec::new(),
         };
         info.warnings = warnings;

@@ -115,7 +115,7 @@ impl TargetField {
 
 impl Kind {
     /// The older kind of records about `subject`.
-    fn older_of(&self, subject: &str) -> Option<&Older> {
+    fn find_older(&self, subject: &str) -> Option<&Older> {
         let collection = subject.split('/').nth(3)?;
         self.older.iter().find(|older| older.of == collection)
     }
@@ -141,16 +141,16 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// Applies [`Self::over`] to an answer.
-    pub fn over_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
+    /// Applies [`Self::overlay`] to an answer.
+    pub fn overlay_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
         found.map(|found| Found {
-            value: self.over(found.value),
+            value: self.overlay(found.value),
             warnings: found.warnings,
         })
     }
 
     /// Replaces the index's records of the accounts by the accounts' own records.
-    pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
+    pub fn overlay(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
         let replaced = |r: &Record| {
             let gone = r.uri.contains(&collection) && self.accounts.contains(r.author());
@@ -272,7 +272,7 @@ impl Tangled {
                 Err(e) => return Err(e),
             },
         };
-        let older = kind.older_of(subject);
+        let older = kind.find_older(subject);
         if let Ok(links) = self.linked(kind, older, subject).await {
             let mut found = self.hydrate(links.found).await;
             found.warnings.extend(links.cut);
@@ -284,7 +284,7 @@ impl Tangled {
             None => {
                 let about = |r: &Record| kind.is_about(r, subject);
                 let names = [kind.collection.as_str()];
-                let [found] = self.in_accounts(names, &accounts, about).await;
+                let [found] = self.list_in_accounts(names, &accounts, about).await;
                 found
             }
             Some(older) => {
@@ -293,7 +293,7 @@ impl Tangled {
                     true => r.text(&older.field) == Some(subject),
                     false => kind.is_about(r, subject),
                 };
-                let [mut found, mut others] = self.in_accounts(names, &accounts, about).await;
+                let [mut found, mut others] = self.list_in_accounts(names, &accounts, about).await;
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -429,7 +429,13 @@ impl Tangled {
     }
 
     /// Builds the warning about backlinks that failed after `read` of the linking accounts.
-    fn broken_off(&self, subject: &str, read: usize, total: Option<u64>, error: &Error) -> Warning {
+    fn backlinks_cut_warning(
+        &self,
+        subject: &str,
+        read: usize,
+        total: Option<u64>,
+        error: &Error,
+    ) -> Warning {
         let host = self.backlinks_host();
         let of = total.map_or_else(String::new, |total| format!("of {total} "));
         let why = error.message();
@@ -460,7 +466,7 @@ impl Tangled {
             let page = match asked.await {
                 Ok(page) => page,
                 Err(e) if !found.is_empty() => {
-                    let cut = Some(self.broken_off(subject, found.len(), total, &e));
+                    let cut = Some(self.backlinks_cut_warning(subject, found.len(), total, &e));
                     return Ok(Linked { found, cut });
                 }
                 Err(e) => return Err(e),
@@ -532,7 +538,7 @@ impl Tangled {
                             Ok(record) if budget.take(record.weight()) => vec![record],
                             Ok(record) => return Ok(without_room(&record, &pds)),
                             // The record was deleted, and the backlinks still list it.
-                            Err(e) if fault::says_missing(&e) => Vec::new(),
+                            Err(e) if fault::is_missing_record(&e) => Vec::new(),
                             Err(e) => return Err(e),
                         };
                         return Ok(Listing {
@@ -541,7 +547,8 @@ impl Tangled {
                         });
                     }
                     let keep = |r: &Record| keys.contains(r.rkey());
-                    records::all_kept(&pds, &did, &collection, ACCOUNT_MOST, budget, keep).await
+                    records::list_matching(&pds, &did, &collection, ACCOUNT_MOST, budget, keep)
+                        .await
                 };
                 (did.clone(), read.await)
             });
@@ -579,7 +586,7 @@ impl Tangled {
                 async move {
                     let name = &kind.collection;
                     let about = |r: &Record| kind.is_about(r, subject);
-                    let all = records::all_kept(pds.as_ref()?, did, name, most, budget, about);
+                    let all = records::list_matching(pds.as_ref()?, did, name, most, budget, about);
                     all.await.ok()
                 }
             });
@@ -623,7 +630,7 @@ impl Tangled {
 
     /// Reads the records that `keep` selects from some collections of the known accounts. Resolves
     /// each account once.
-    pub(crate) async fn in_accounts<const N: usize>(
+    pub(crate) async fn list_in_accounts<const N: usize>(
         &self,
         collections: [&str; N],
         accounts: &BTreeSet<String>,
@@ -637,7 +644,7 @@ impl Tangled {
                 Err(e) => return (did, Err(e)),
             };
             let of_one = collections
-                .map(|name| records::all_kept(&pds, &did, name, ACCOUNT_MOST, budget, keep));
+                .map(|name| records::list_matching(&pds, &did, name, ACCOUNT_MOST, budget, keep));
             let read = future::join_all(of_one).await;
             (did, Ok(read))
         });
@@ -712,7 +719,7 @@ impl Tangled {
                     accounts.extend(links.found);
                     cuts.extend(links.cut);
                 }
-                Err(e) if answered => cuts.push(self.broken_off(subject, 0, None, &e)),
+                Err(e) if answered => cuts.push(self.backlinks_cut_warning(subject, 0, None, &e)),
                 Err(_) => {}
             }
         }
@@ -727,7 +734,7 @@ impl Tangled {
             let is_subject = r.collection() == collection;
             !is_subject || named.peek().is_none() || named.any(|it| repository.is_target(it))
         };
-        let read = self.in_accounts(names, &accounts, keep);
+        let read = self.list_in_accounts(names, &accounts, keep);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
@@ -858,7 +865,7 @@ impl Tangled {
             named.is_some_and(|it| repository.is_target(it))
         };
         let collection = [self.settings.dialects.sh.collaborator.as_ref()];
-        let [found] = self.in_accounts(collection, &owner, of_this).await;
+        let [found] = self.list_in_accounts(collection, &owner, of_this).await;
         let unread = found.warnings.first().map(|w| w.message.clone());
         let accounts = found.records.iter();
         Pushers {
@@ -974,7 +981,7 @@ mod tests {
                     .collect(),
                 records: vec![record("a", "2", "new")],
             };
-            fresh.over(indexed())
+            fresh.overlay(indexed())
         };
         let of_b = record("b", "1", "old");
         let new = record("a", "2", "new");

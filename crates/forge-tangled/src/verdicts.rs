@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::{
     ShFields, Tangled, comments,
-    hints::another_round,
+    hints::another_round_hint,
     pulls::{
         CALLED_MERGED,
         record::{Content, Pull},
@@ -223,12 +223,12 @@ impl Tangled {
                 ErrorKind::Protocol,
                 format!("the newest round of {uri} has no patch that a verdict could name"),
             )
-            .with_hint(another_round(uri))),
+            .with_hint(another_round_hint(uri))),
         }
     }
 
     /// Adds a warning to a verdict that does not count.
-    pub(crate) async fn if_it_counts(
+    pub(crate) async fn warn_if_not_counted(
         &self,
         located: &Located,
         mut outcome: Outcome<Review>,

@@ -96,7 +96,7 @@ impl JqFilter {
     /// `invalid_input` if the expression fails or its output is too large; other kinds if stdout
     /// cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
-        self.each(value, |result| {
+        self.for_each(value, |result| {
             if ui.is_tty() {
                 ui.write(&text::neutralise_bytes(result))?;
                 ui.write(b"\n")
@@ -107,7 +107,7 @@ impl JqFilter {
         })
     }
 
-    fn each(&self, value: &Json, mut print: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn for_each(&self, value: &Json, mut print: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| {
             Error::invalid("jq", format!("the jq expression failed: {e}"))
         };
@@ -230,7 +230,7 @@ mod tests {
             ]),
         ]);
         let mut lines = Vec::new();
-        JqFilter::new(expression)?.each(&value, |line| {
+        JqFilter::new(expression)?.for_each(&value, |line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
             Ok(())
         })?;

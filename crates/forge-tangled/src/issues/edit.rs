@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     record::Stored,
-    state::{already, as_written, wanted_state},
+    state::{as_written, state_unchanged_warning, wanted_state},
     values::Wanted,
     view::Located,
 };
@@ -77,7 +77,7 @@ impl Tangled {
         let viewer = self.session.viewer().await?;
         let viewer = viewer.identity.did.as_str();
         if has_text && viewer != uri.authority {
-            return Err(self.not_yours(uri).await);
+            return Err(self.foreign_record_error(uri).await);
         }
         let plan = self.plan_edit(&located, edit).await?;
         if !has_text && (!plan.is_empty() || edit.comment.is_some()) && expected.is_some() {
@@ -147,7 +147,7 @@ impl Tangled {
             true => fields,
             false => {
                 let definitions = self.definitions(repository).await?;
-                fields.left(&definitions.applied(&operations, uri, &writers, self.fields()))
+                fields.remaining(&definitions.applied(&operations, uri, &writers, self.fields()))
             }
         };
         let change = change.and(fields);
@@ -200,7 +200,7 @@ impl Tangled {
         if let Some(comment) = &edit.comment {
             let since = match edit.state {
                 Some(state) => {
-                    self.before_mine(&plan.statuses, wanted_state(state))
+                    self.time_before_own_change(&plan.statuses, wanted_state(state))
                         .await?
                 }
                 None => None,
@@ -208,7 +208,7 @@ impl Tangled {
             let only_comments = names_no_change(edit);
             let said = match edited || only_comments || !plan.is_empty() {
                 true => None,
-                false => self.said_since(issue, None, comment, since).await?,
+                false => self.find_comment_since(issue, None, comment, since).await?,
             };
             match said {
                 Some(said) => warnings.push(Warning::new(format!(
@@ -247,7 +247,7 @@ impl Tangled {
         let (repository, issue) = (&located.repository, &located.issue.record);
         let names = &self.settings.dialects;
         let so_already = edit.state.filter(|_| plan.state.is_none());
-        let so_already = so_already.map(|state| already(&issue.uri, state));
+        let so_already = so_already.map(|state| state_unchanged_warning(&issue.uri, state));
         let commented = written.iter().any(|(what, _)| *what == Written::Comment);
         let changed = edited || !plan.is_empty() || (commented && names_no_change(edit));
         let seen = |what: &Written| {
@@ -272,9 +272,9 @@ impl Tangled {
         if let Some(told) = told.first().filter(|_| edited) {
             located.issue.record.cid = Some(told.cid.clone());
         }
-        let mut ingestion = told
-            .into_iter()
-            .fold(Ingestion::Immediate, |all, told| all.worse(told.ingestion));
+        let mut ingestion = told.into_iter().fold(Ingestion::Immediate, |all, told| {
+            all.combine(told.ingestion)
+        });
         let mut view = self.view_issue_fresh(&located).await?;
         if let (Some(state), Some(_)) = (edit.state, &plan.state) {
             as_written(&mut view, state);
@@ -292,7 +292,7 @@ impl Tangled {
                 }
                 None => self.ingestion_as_found(Seen::Issue, issue).await,
             };
-            ingestion = ingestion.worse(found);
+            ingestion = ingestion.combine(found);
             Outcome::unchanged(view, so_already.unwrap_or_else(nothing))
         };
         outcome.ingestion = ingestion;

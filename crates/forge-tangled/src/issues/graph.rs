@@ -75,7 +75,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Returns the neighbours of an issue, in both directions of the relations.
-    fn next_to(&self, uri: &str) -> impl Iterator<Item = &String> {
+    fn neighbors(&self, uri: &str) -> impl Iterator<Item = &String> {
         let named = self.named.get(uri);
         let parent = named.and_then(|n| n.parent.as_ref());
         let blocked_by = named.into_iter().flat_map(|n| &n.blocked_by);
@@ -97,7 +97,7 @@ impl Graph {
         let most = seen.len().saturating_add(MAX_RELATED);
         let mut truncated = false;
         while let Some(uri) = queue.pop_front() {
-            for next in self.next_to(&uri) {
+            for next in self.neighbors(&uri) {
                 if seen.contains(next) {
                     continue;
                 }
@@ -217,7 +217,7 @@ impl Tangled {
         let collections = [names.sh.label_op.as_ref(), names.sh.issue_state.as_ref()];
         let (listed, [operations, states]) = future::join(
             self.issues_for_graph(repository),
-            self.in_accounts(collections, &accounts, |_| true),
+            self.list_in_accounts(collections, &accounts, |_| true),
         )
         .await;
         let (rows, mut warnings, mut truncated) = listed;
@@ -389,7 +389,7 @@ impl Tangled {
     pub(super) async fn fill_graph(&self, graph: &mut Graph, uris: &[String]) {
         let mut wanted: BTreeSet<String> = uris.iter().cloned().collect();
         for uri in uris {
-            wanted.extend(graph.next_to(uri).cloned());
+            wanted.extend(graph.neighbors(uri).cloned());
         }
         let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
         unlisted.retain(|uri| !graph.nodes.contains_key(uri));
@@ -427,7 +427,7 @@ impl Tangled {
             .filter(|author| !graph.read.contains(author))
             .collect();
         let states = &self.settings.dialects.sh.issue_state;
-        let [states] = self.in_accounts([states], &authors, |_| true).await;
+        let [states] = self.list_in_accounts([states], &authors, |_| true).await;
         graph.warnings.extend(states.warnings);
         self.add_states(graph, states.records);
         graph.read.extend(authors);

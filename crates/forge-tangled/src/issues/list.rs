@@ -383,7 +383,7 @@ impl Tangled {
             .without_index(repository, collections, &targets, down)
             .await;
         let scanned = records.len() as u64;
-        warnings.extend(skipped::told(&states, |r| words.broken(r)));
+        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
         let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
         for record in states {
             if let Some(issue) = record.text(words.subject).map(str::to_owned) {
@@ -440,7 +440,7 @@ impl Tangled {
         let scanned = tickets.len() as u64;
         let mut rows = Vec::new();
         for issue in tickets {
-            let beside = self.beside_of_ticket(&issue.record).await;
+            let beside = self.read_ticket_facts(&issue.record).await;
             let row = Row { issue, beside };
             if let Some(row) = self.wanted(repository, row, query, people).await? {
                 warnings.extend(row.beside.warnings.iter().cloned());

@@ -87,13 +87,12 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let record =
-                records::get_uri(&pds, &uri)
-                    .await
-                    .map_err(|e| match fault::says_missing(&e) {
-                        true => missing(&uri),
-                        false => e,
-                    })?;
+            let record = records::get_uri(&pds, &uri).await.map_err(|e| {
+                match fault::is_missing_record(&e) {
+                    true => missing(&uri),
+                    false => e,
+                }
+            })?;
             let stored = Stored::parse(record, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
@@ -162,7 +161,7 @@ impl Tangled {
         let record =
             records::get_uri(&pds, uri)
                 .await
-                .map_err(|e| match fault::says_missing(&e) {
+                .map_err(|e| match fault::is_missing_record(&e) {
                     true => missing(uri),
                     false => e,
                 })?;
@@ -248,9 +247,9 @@ impl Tangled {
         .await;
         let [new_states, new_comments, new_operations] = fresh;
         let said = Said {
-            states: new_states.over_found(states),
-            comments: new_comments.over_found(comments),
-            operations: new_operations.over_found(operations),
+            states: new_states.overlay_found(states),
+            comments: new_comments.overlay_found(comments),
+            operations: new_operations.overlay_found(operations),
         };
         Ok(self
             .view_issue_with(located, said, &IssueFields::default())
@@ -271,11 +270,11 @@ impl Tangled {
         });
         let comments = section("the comments", Ok(comments), &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::told(&states, |r| words.broken(r)));
-        warnings.extend(skipped::told(&comments, |r| {
+        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(skipped::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
-        warnings.extend(skipped::told(&operations, |r| {
+        warnings.extend(skipped::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
         let writers = self.writers(repository).await;
@@ -312,7 +311,7 @@ impl Tangled {
             Warning::new("how a ticket of Tangled 1.0 names related issues is not known")
                 .of_section("relations")
         });
-        let mut beside = self.beside_of_ticket(&issue.record).await;
+        let mut beside = self.read_ticket_facts(&issue.record).await;
         beside.warnings.extend(repository.doubt());
         beside.warnings.extend(relations);
         let mut view = self
@@ -337,7 +336,7 @@ impl Tangled {
         });
         view.warnings.extend(told);
         let fields = self.fields();
-        let broken = skipped::told(&comments, |r| comments::broken(r, fields));
+        let broken = skipped::malformed_warnings(&comments, |r| comments::broken(r, fields));
         view.warnings.extend(broken);
         let comments = comments::sorted(comments, fields);
         view.comments_count = comments.len() as u64;
@@ -345,7 +344,7 @@ impl Tangled {
     }
 
     /// Reads the facts that are in the ticket's own record.
-    pub(super) async fn beside_of_ticket(&self, ticket: &Record) -> Beside {
+    pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> Beside {
         let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();
         for did in &said.assignees {

@@ -8,8 +8,8 @@ use forge_core::{
 };
 
 use super::{
+    merge_claim::by_record,
     record::Pull,
-    said_merged::by_record,
     status::{self, Status},
 };
 use crate::{

@@ -260,7 +260,7 @@ impl Tangled {
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
-                ingestion = ingestion.worse(told.ingestion);
+                ingestion = ingestion.combine(told.ingestion);
             }
             // The pull request exists, even if its labels cannot be read.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
@@ -327,7 +327,9 @@ impl Tangled {
         query.base = Some(base.to_owned());
         query.head = Some(head.to_owned());
         query.fields = PrFields::ROW;
-        let mine = self.own_open(repository, base, head, source).await?;
+        let mine = self
+            .find_own_open_pull(repository, base, head, source)
+            .await?;
         let indexed = match mine {
             Some(uri) => Some((uri.clone(), uri)),
             None => {
@@ -389,7 +391,7 @@ impl Tangled {
     ) -> Result<()> {
         let base = new.base;
         let cid = blob.pointer("/ref/$link").and_then(Value::as_str);
-        for pull in self.own_pulls().await? {
+        for pull in self.list_own_pulls().await? {
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.source.is_none()
@@ -437,7 +439,7 @@ impl Tangled {
 
     /// The pull requests that the viewer has opened, in any repository. Fails if the viewer's
     /// server cannot list them, because opening another could then open a second one.
-    async fn own_pulls(&self) -> Result<Vec<Pull>> {
+    async fn list_own_pulls(&self) -> Result<Vec<Pull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.pull;
@@ -449,14 +451,14 @@ impl Tangled {
     }
 
     /// The viewer's own open pull request of these branches, which the index may not know yet.
-    async fn own_open(
+    async fn find_own_open_pull(
         &self,
         repository: &Repository,
         base: &str,
         head: &str,
         source: &str,
     ) -> Result<Option<String>> {
-        for pull in self.own_pulls().await? {
+        for pull in self.list_own_pulls().await? {
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.head == head

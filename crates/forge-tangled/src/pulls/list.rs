@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::{
     build::Beside,
+    merge_claim::find_merge_claim,
     record::Pull,
     rest::{self, Place, Placed, Whole},
-    said_merged::said_merged,
     status::{self, Status},
     view::Located,
 };
@@ -557,7 +557,9 @@ impl Tangled {
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        warnings.extend(skipped::told(&statuses, |r| status::broken(r, names)));
+        warnings.extend(skipped::malformed_warnings(&statuses, |r| {
+            status::broken(r, names)
+        }));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
         for record in statuses {
             if let Some(pull) = record.text(&names.sh_fields.status_pull).map(str::to_owned) {
@@ -580,7 +582,7 @@ impl Tangled {
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
                 mark: None,
-                merged: said_merged(&read).cloned(),
+                merged: find_merge_claim(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
                 rows.push(row);
@@ -666,7 +668,7 @@ impl Tangled {
             ..
         } = self.page_of_head(repo, head, state, fields).await?;
         if items.is_empty() && total.is_none() {
-            return Err(perhaps(&head.branch, &warnings));
+            return Err(unproven_search_error(&head.branch, &warnings));
         }
         for pr in &mut items {
             let new = |warning: &&Warning| !pr.warnings.contains(warning);
@@ -741,7 +743,7 @@ impl Tangled {
 }
 
 /// The error of a search that found nothing although a source that may know more did not answer.
-fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
+fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
         ErrorKind::Network,

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::{
     head_branch,
     landed::{Landed, Until, bare, subject_of},
+    merge_claim::{find_merge_claim, is_proved},
     record::Pull,
-    said_merged::{is_proved, said_merged},
     state::Standing,
     status::Status,
     view::Located,
@@ -56,7 +56,7 @@ impl Tangled {
         undeclared?;
         let statuses = statuses?;
         let standing = Standing::of(&statuses);
-        if let Some(said) = said_merged(&statuses) {
+        if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
             // No record says which round was merged: it is taken to be the newest.
             check_expected_head(
@@ -82,10 +82,10 @@ impl Tangled {
             }
             PrState::Open | PrState::Merged => {}
         }
-        self.not_a_draft(pull)?;
+        self.refuse_draft(pull)?;
         self.may_push(repository, "merge", "only its owner and collaborators may")
             .await?;
-        self.nothing_open_below(&located).await?;
+        self.require_parent_merged(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
         check_expected_head(
             &pull.record.uri,
@@ -122,7 +122,7 @@ impl Tangled {
                     .await;
             }
             Landed::No => None,
-            Landed::Perhaps(subject) => Some(perhaps(&located, &patch, &subject)),
+            Landed::Perhaps(subject) => Some(unproven_merge_error(&located, &patch, &subject)),
             Landed::Unknown(why) => Some(unknown(&located, &why)),
         };
         req.may_merge(&pull.record.uri)?;
@@ -146,7 +146,7 @@ impl Tangled {
             (Checked::Clean, Some(doubt)) => return Err(doubt),
             (other, _) => return Err(refusal(&located, other)),
         }
-        self.still_as_read(&located).await?;
+        self.ensure_unchanged(&located).await?;
         let input = merge_input(&self.settings.dialects, repository, &pull.base, text);
         let of = &self.settings.dialects.inputs.knot;
         let input = with_message(input, of, req, &located, &patch);
@@ -159,7 +159,7 @@ impl Tangled {
 
     /// Fails if the record has changed: neither a round added since, which the viewer has not seen,
     /// nor the older round may then be merged.
-    async fn still_as_read(&self, located: &Located) -> Result<()> {
+    async fn ensure_unchanged(&self, located: &Located) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
@@ -298,7 +298,7 @@ impl Tangled {
                 };
                 warnings.push(
                     Warning::new(format!("{what}: {}", e.message()))
-                        .with_hint(record_merge(again(&uri, req))),
+                        .with_hint(record_merge(retry_action(&uri, req))),
                 );
                 Ingestion::Pending {
                     uri: None,
@@ -472,7 +472,7 @@ fn subject(req: &MergeReq, located: &Located) -> String {
     subject_of(given.unwrap_or(&located.pull.title))
 }
 
-fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
+fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Error {
     let (known, hint) = match patch.mails.is_empty() {
         true => (
             "a plain diff is known by its name and its lines",
@@ -535,11 +535,11 @@ fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
         "look at the branch before you merge again: {seen}, and nothing was recorded; the next \
          merge looks there first, and only records a change that is there"
     ))
-    .with_action(again(&located.pull.record.uri, req))
+    .with_action(retry_action(&located.pull.record.uri, req))
 }
 
 /// The same merge once more. By its subject a plain diff is found on the branch.
-fn again(uri: &str, req: &MergeReq) -> Action {
+fn retry_action(uri: &str, req: &MergeReq) -> Action {
     match &req.subject {
         Some(subject) => merge(uri).with(Param::Subject, subject),
         None => merge(uri),

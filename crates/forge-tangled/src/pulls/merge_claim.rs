@@ -70,7 +70,7 @@ impl Tangled {
     }
 
     /// Names the account whose record says "merged", and whether the branch has the change.
-    pub(super) async fn only_said(
+    pub(super) async fn describe_merge_claim(
         &self,
         located: &Located,
         said: &Status,
@@ -102,7 +102,7 @@ impl Tangled {
         landed: &Landed,
         what: &str,
     ) -> Error {
-        let told = self.only_said(located, said, landed).await;
+        let told = self.describe_merge_claim(located, said, landed).await;
         Error::precondition(Precondition::Rule, format!("{told}; {what}"))
             .with_hint(reopen_to_merge(&located.pull.record.uri))
     }
@@ -118,7 +118,7 @@ impl Tangled {
         let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
         is_proved(view);
         if landed != Landed::Yes {
-            let told = self.only_said(located, said, &landed).await;
+            let told = self.describe_merge_claim(located, said, &landed).await;
             let warning = Warning::new(told).with_hint(reopen_to_merge(&located.pull.record.uri));
             view.warnings.push(warning.of_section(SECTION));
         }
@@ -126,7 +126,7 @@ impl Tangled {
 }
 
 /// The status that decides, if that says merged.
-pub(super) fn said_merged(statuses: &[Status]) -> Option<&Status> {
+pub(super) fn find_merge_claim(statuses: &[Status]) -> Option<&Status> {
     status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
 }
 
