@@ -833,7 +833,7 @@ fn project_flag_is_refused_with_web_flag() {
 }
 
 #[test]
-fn duplicate_names_the_other_issue() {
+fn close_as_duplicate_shows_other_issue() {
     let world = world();
     open(&world, "It breaks again", &[]);
     let close = |flags: &[&str]| world.forge(&[&["issue", "close"], flags].concat());

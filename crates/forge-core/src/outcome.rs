@@ -266,10 +266,10 @@ impl Warning {
 
 /// Joins the first few names, and counts the others.
 fn join_few(names: &[String], count: usize) -> String {
-    const MOST: usize = 3;
-    let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    const MAX_NAMES: usize = 3;
+    let shown: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
     let shown = shown.join(", ");
-    match count.saturating_sub(MOST) {
+    match count.saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_row_warnings_are_merged_with_row_names() {
+    fn same_warning_of_many_rows_is_listed_once() {
         let (all, some, told) = (
             Warning::new("as indexed"),
             Warning::new("no labels").with_hint("try again"),

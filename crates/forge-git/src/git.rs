@@ -35,7 +35,7 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
 
 /// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that the
 /// configuration of a repository includes would stop git for ever.
-const READ_LIMIT: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A git program with its working directory and the permissions of its processes.
 #[derive(Clone, Debug)]
@@ -465,7 +465,7 @@ impl Output {
 fn read_limit() -> Duration {
     let seconds = std::env::var("FORGE_TIMEOUT").ok();
     let seconds = seconds.and_then(|s| s.trim().parse::<u64>().ok());
-    seconds.map_or(READ_LIMIT, |s| READ_LIMIT.max(Duration::from_secs(s)))
+    seconds.map_or(READ_TIMEOUT, |s| READ_TIMEOUT.max(Duration::from_secs(s)))
 }
 
 /// Returns the subcommand: the first argument that is not an option of git (`-c key=value`).

@@ -11,7 +11,7 @@ use crate::{
     Audience, Tangled, fault,
     records::{self, NewRecord, Record},
     repository::Repository,
-    write::{self, EDITS_MOST},
+    write::{self, MAX_EDIT_ATTEMPTS},
     xrpc::Xrpc,
 };
 
@@ -82,7 +82,7 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let uri = forge_core::AtUri::parse(&ticket.uri)?;
         let mut lost: Option<Error> = None;
-        for attempt in 0..EDITS_MOST {
+        for attempt in 0..MAX_EDIT_ATTEMPTS {
             let old = records::get(&knot, &did, collection, ticket.rkey()).await;
             let old = old.map_err(|e| match lost {
                 Some(_) => e

@@ -24,7 +24,7 @@ use crate::{
 /// The most pipelines that one question gets (`sh.tangled.ci.queryPipelines`).
 const PAGE: &str = "250";
 /// More pages than the pipelines of one commit fill.
-const PAGES_MOST: usize = 20;
+const MAX_PAGES: usize = 20;
 /// How many commits one question names: with 40 digits each they fit into any server's longest
 /// address.
 const COMMITS: usize = 50;
@@ -207,7 +207,7 @@ impl Tangled {
         let of = &names.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..PAGES_MOST {
+        for _ in 0..MAX_PAGES {
             let mut params = vec![(&*of.repo, repository.target()), ("limit", PAGE)];
             params.extend(heads.iter().map(|head| (&*of.commits, *head)));
             if let Some(cursor) = &cursor {

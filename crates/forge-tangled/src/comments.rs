@@ -22,7 +22,7 @@ use crate::{
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
-    sources::{ACCOUNT_MOST, IN_FLIGHT},
+    sources::{IN_FLIGHT, MAX_ACCOUNT_RECORDS},
     tickets, verdicts, write,
 };
 
@@ -336,7 +336,7 @@ impl Tangled {
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.comment;
         let did = &viewer.identity.did;
-        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        let all = records::all(&pds, did, collection, MAX_ACCOUNT_RECORDS).await?;
         let fields = self.fields();
         let same = |record: &Record| {
             let value = &record.value;

@@ -13,7 +13,7 @@ use crate::{
     pulls::status::{self, Status},
     records::{self, Record},
     repository::Repository,
-    sources::{Items, Kind, MOST},
+    sources::{Items, Kind, MAX_SUBJECT_RECORDS},
 };
 
 /// The longest pause between two looks.
@@ -323,9 +323,10 @@ impl Tangled {
             let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
                 return Look::Absent;
             };
-            if seen >= MOST {
-                let why =
-                    format!("it has more than {MOST} about {subject}; none of the newest is it");
+            if seen >= MAX_SUBJECT_RECORDS {
+                let why = format!(
+                    "it has more than {MAX_SUBJECT_RECORDS} about {subject}; none of the newest is it"
+                );
                 return Look::Silent(Error::new(ErrorKind::Protocol, why));
             }
             cursor = Some(next);

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Rounds whose patch is looked at, the newest first: each costs a request.
-const ROUNDS_MOST: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 impl Tangled {
     /// Returns the fault of a record, judged without other records.
@@ -88,7 +88,7 @@ impl Tangled {
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
-        let rounds = pull.rounds.iter().enumerate().rev().take(ROUNDS_MOST);
+        let rounds = pull.rounds.iter().enumerate().rev().take(MAX_ROUNDS);
         for (number, round) in rounds {
             let Content::Blob(cid) = &round.content else {
                 continue;

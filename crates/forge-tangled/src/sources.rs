@@ -27,11 +27,11 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
-pub(crate) const MOST: usize = 10_000;
+pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
 /// The longest record about one thing: a few long ones of a stranger must not leave out the rest.
 const ABOUT_MAX: usize = 256 * 1024;
 /// More records of one collection than an account is read for.
-pub(crate) const ACCOUNT_MOST: usize = 20_000;
+pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
 
 /// Accounts other than the owner that may push to a repository.
 #[derive(Clone, Debug, Default)]
@@ -333,7 +333,7 @@ impl Tangled {
     fn cut(&self, subject: &str) -> Warning {
         let host = self.backlinks_host();
         Warning::new(format!(
-            "the backlinks at {host} have more than {MOST} links to {subject}; only the first \
+            "the backlinks at {host} have more than {MAX_SUBJECT_RECORDS} links to {subject}; only the first \
              were read"
         ))
     }
@@ -402,10 +402,10 @@ impl Tangled {
             let Some(next) = next.filter(|_| got > 0) else {
                 break;
             };
-            if seen >= MOST {
+            if seen >= MAX_SUBJECT_RECORDS {
                 is_cut = true;
                 skipped.rest(format!(
-                    "{subject} has more than {MOST} records about it; only the first were read"
+                    "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
                 ));
                 break;
             }
@@ -476,7 +476,7 @@ impl Tangled {
             found.extend(page.linking_dids);
             // A page that brings nobody new is the end, whatever its cursor says.
             let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MOST {
+            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
                 let cut = (!is_last).then(|| self.cut(subject));
                 return Ok(Linked { found, cut });
             }
@@ -508,7 +508,7 @@ impl Tangled {
                     .map(|l| (l.did, l.collection, l.rkey)),
             );
             let is_last = got == 0 || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MOST {
+            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
                 let cut = (!is_last).then(|| self.cut(subject));
                 return Ok(Linked { found, cut });
             }
@@ -547,8 +547,15 @@ impl Tangled {
                         });
                     }
                     let keep = |r: &Record| keys.contains(r.rkey());
-                    records::list_matching(&pds, &did, &collection, ACCOUNT_MOST, budget, keep)
-                        .await
+                    records::list_matching(
+                        &pds,
+                        &did,
+                        &collection,
+                        MAX_ACCOUNT_RECORDS,
+                        budget,
+                        keep,
+                    )
+                    .await
                 };
                 (did.clone(), read.await)
             });
@@ -578,7 +585,7 @@ impl Tangled {
         let reads = accounts.iter().cloned().map(|did| async move {
             let pds = self.identities.pds(&did).await.ok();
             let most = match viewer.as_ref() == Some(&did) {
-                true => ACCOUNT_MOST,
+                true => MAX_ACCOUNT_RECORDS,
                 false => PAGE,
             };
             let of_one = kinds.map(|kind| {
@@ -643,8 +650,9 @@ impl Tangled {
                 Ok(pds) => pds,
                 Err(e) => return (did, Err(e)),
             };
-            let of_one = collections
-                .map(|name| records::list_matching(&pds, &did, name, ACCOUNT_MOST, budget, keep));
+            let of_one = collections.map(|name| {
+                records::list_matching(&pds, &did, name, MAX_ACCOUNT_RECORDS, budget, keep)
+            });
             let read = future::join_all(of_one).await;
             (did, Ok(read))
         });
@@ -789,7 +797,7 @@ impl Tangled {
         let read = async {
             let (knot, did) = self.account(repository).await?;
             let collection = &self.settings.dialects.org.collaborator;
-            records::all(&knot, did, collection, ACCOUNT_MOST).await
+            records::all(&knot, did, collection, MAX_ACCOUNT_RECORDS).await
         };
         let (all, why) = match read.await {
             Ok(all) => {
@@ -942,9 +950,9 @@ async fn collaborators_at(
         let Some(next) = next.filter(|_| all.len() > before) else {
             return Ok(all);
         };
-        if seen >= MOST {
+        if seen >= MAX_SUBJECT_RECORDS {
             let (_, subject) = asked;
-            let message = format!("{subject} has more than {MOST} collaborators");
+            let message = format!("{subject} has more than {MAX_SUBJECT_RECORDS} collaborators");
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);

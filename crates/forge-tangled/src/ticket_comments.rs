@@ -17,7 +17,7 @@ use crate::{
     spelling,
     ticket_writes::{done, experimental},
     tickets::{self, editor, markdown},
-    write::{self, EDITS_MOST},
+    write::{self, MAX_EDIT_ATTEMPTS},
 };
 
 /// Change to which a comment belongs: the time from which an equal text is the same comment.
@@ -77,7 +77,7 @@ impl Tangled {
         let viewer = viewer.identity.did.as_str();
         let (subject, all) = futures::try_join!(
             records::get(&knot, did, &names.org.pull, ticket),
-            records::all(&knot, did, &names.org.comment, tickets::MOST),
+            records::all(&knot, did, &names.org.comment, tickets::MAX_TICKET_RECORDS),
         )?;
         let since = match with {
             GoesWith::Change => None,
@@ -171,7 +171,7 @@ impl Tangled {
         let fields = &names.fields;
         let (knot, did) = self.account(repository).await?;
         let mut refused: Option<(Vec<String>, Error)> = None;
-        for _ in 0..EDITS_MOST {
+        for _ in 0..MAX_EDIT_ATTEMPTS {
             let subject = records::get(&knot, did, &names.org.pull, ticket).await?;
             let mut versions = vec![subject.cid().to_owned()];
             let mut value = json!({

@@ -221,9 +221,9 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (pulls, issues) = (&names.org.pull, &names.org.issue);
-        let mut all = records::all(&knot, did, pulls, tickets::MOST).await?;
+        let mut all = records::all(&knot, did, pulls, tickets::MAX_TICKET_RECORDS).await?;
         if issues != pulls {
-            let more = records::all(&knot, did, issues, tickets::MOST).await?;
+            let more = records::all(&knot, did, issues, tickets::MAX_TICKET_RECORDS).await?;
             all.records.extend(more.records);
             all.warnings.extend(more.warnings);
         }

@@ -28,7 +28,7 @@ use crate::{
 /// The most characters of a word that are told.
 const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
-pub(crate) const MOST: usize = 20_000;
+pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
 
 /// Returns the last editor of a record in a repository's account, from the knot's stamp.
 pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
@@ -306,7 +306,7 @@ impl Tangled {
     pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
-        let mut all = records::all(&knot, did, &names.org.patch, MOST).await?;
+        let mut all = records::all(&knot, did, &names.org.patch, MAX_TICKET_RECORDS).await?;
         let told = skipped::malformed_warnings(&all.records, |patch| broken_patch(patch, names));
         all.warnings.extend(told);
         Ok(all)
@@ -344,7 +344,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let collection = &names.org.pull;
         let (tickets, patches) = futures::try_join!(
-            records::all(&knot, did, collection, MOST),
+            records::all(&knot, did, collection, MAX_TICKET_RECORDS),
             self.ticket_patches(repository),
         )?;
         let mut pulls = Vec::new();
@@ -368,7 +368,7 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (mut comments, patches) = futures::try_join!(
-            records::all(&knot, did, &names.org.comment, MOST),
+            records::all(&knot, did, &names.org.comment, MAX_TICKET_RECORDS),
             self.ticket_patches(repository),
         )?;
         let broken = |comment: &Record| broken_comment(comment, names);

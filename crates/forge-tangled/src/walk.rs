@@ -10,7 +10,7 @@ use crate::{
     hints::from_start,
     read_limits,
     records::{self, Record},
-    sources::{Items, MOST},
+    sources::{Items, MAX_SUBJECT_RECORDS},
     xrpc::Xrpc,
 };
 
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_spent(&self) -> bool {
-        self.scanned >= MOST as u64 || self.bytes > self.index.limits().list
+        self.scanned >= MAX_SUBJECT_RECORDS as u64 || self.bytes > self.index.limits().list
     }
 
     /// Returns a warning if the list continues beyond the rows that are read.

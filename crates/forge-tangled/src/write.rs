@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How often an edit is tried again because somebody else was faster.
-pub(crate) const EDITS_MOST: u32 = 60;
+pub(crate) const MAX_EDIT_ATTEMPTS: u32 = 60;
 
 /// The time now, to the millisecond.
 pub(crate) fn now() -> String {
@@ -145,7 +145,7 @@ impl Tangled {
             return Err(self.foreign_record_error(uri).await);
         }
         let pds = self.identities.service(viewer.pds.clone()).await?;
-        for attempt in 0..EDITS_MOST {
+        for attempt in 0..MAX_EDIT_ATTEMPTS {
             let old = records::get_uri(&pds, uri).await?;
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
                 return Err(self.stale(uri, expected, old.cid()));

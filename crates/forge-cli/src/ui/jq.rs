@@ -15,7 +15,7 @@ use super::{Ui, io_error, value::Json};
 /// Maximum size of the output, in bytes. Only a mistake such as `repeat(1)` produces more.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// The largest number up to which a float represents every integer exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
@@ -163,7 +163,7 @@ fn whole(value: Val) -> Val {
 }
 
 fn integral(x: f64) -> Option<Num> {
-    (x.fract() == 0.0 && x.abs() < EXACT).then_some(Num::Int(x as isize))
+    (x.fract() == 0.0 && x.abs() < MAX_EXACT_INTEGER).then_some(Num::Int(x as isize))
 }
 
 /// A buffer with a maximum size, so that one huge result cannot exhaust memory.

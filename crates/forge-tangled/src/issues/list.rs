@@ -467,7 +467,7 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let collection = &names.org.issue;
-        let all = records::all(&knot, did, collection, tickets::MOST).await?;
+        let all = records::all(&knot, did, collection, tickets::MAX_TICKET_RECORDS).await?;
         let (mut issues, mut warnings, is_cut) = (Vec::new(), all.warnings, all.is_cut);
         for ticket in all.records {
             match Stored::of_ticket(ticket, names) {

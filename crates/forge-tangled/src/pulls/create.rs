@@ -27,7 +27,7 @@ use crate::{
     patch::{self, Patch},
     records::{self, NewRecord, Record},
     repository::Repository,
-    sources::ACCOUNT_MOST,
+    sources::MAX_ACCOUNT_RECORDS,
     write,
 };
 
@@ -443,7 +443,8 @@ impl Tangled {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.pull;
-        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        let found =
+            records::all(&pds, &viewer.identity.did, collection, MAX_ACCOUNT_RECORDS).await?;
         let pulls = found.records.into_iter();
         Ok(pulls
             .filter_map(|record| Pull::parse(record, self.fields()).ok())

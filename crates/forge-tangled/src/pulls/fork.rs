@@ -14,7 +14,7 @@ use crate::{
     knot::no_branch,
     patch::Patch,
     records::{self, Record},
-    repository::{REPOS_MOST, Repository},
+    repository::{MAX_REPOS, Repository},
 };
 
 impl Tangled {
@@ -89,7 +89,7 @@ impl Tangled {
     async fn find_only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
         let pds = self.identities.pds(did).await?;
         let collection = &self.settings.dialects.sh.repo;
-        let all = records::all(&pds, did, collection, REPOS_MOST).await?;
+        let all = records::all(&pds, did, collection, MAX_REPOS).await?;
         let forks: Vec<&Record> = all
             .records
             .iter()

@@ -16,12 +16,12 @@ use crate::{
 /// The most commits that one question for a log gets (`sh.tangled.repo.log`).
 const PAGE: usize = 100;
 /// More pages than a caller would wait for.
-const PAGES_MOST: usize = 100;
+const MAX_PAGES: usize = 100;
 /// By so many seconds the clocks of an author and of a knot may differ.
 const CLOCKS_DIFFER: i64 = 900;
 /// Commits of one name, or runs of those of a series, whose changes are looked at; each costs a
 /// request.
-const ALIKE_MOST: usize = 10;
+const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Tangled {
         }
         if mails.is_empty() {
             let alike = called(&log.commits, names, until);
-            for made in alike.iter().take(ALIKE_MOST) {
+            for made in alike.iter().take(MAX_ALIKE) {
                 if self.makes(repository, made, patch).await? {
                     return Ok(Landed::Yes);
                 }
@@ -172,7 +172,7 @@ impl Tangled {
         let limit = PAGE.to_string();
         let mut commits: Vec<Made> = Vec::new();
         let mut unread = 0;
-        for number in 0..PAGES_MOST {
+        for number in 0..MAX_PAGES {
             let cursor = (number * PAGE).to_string();
             let mut params = vec![
                 (&*of.repo, repo.as_str()),
@@ -243,7 +243,7 @@ impl Tangled {
         // Commits that follow each other are read with a single request.
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
-        let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(ALIKE_MOST).collect();
+        let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(MAX_ALIKE).collect();
         let mut missing: Vec<&Mail> = mails.iter().collect();
         for run in runs {
             let base = run.last().and_then(|oldest| oldest.parent.as_deref());
