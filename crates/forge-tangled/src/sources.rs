@@ -52,7 +52,7 @@ impl Pushers {
 
 /// Records that were found, and doubts about their completeness.
 #[derive(Debug, Default)]
-pub(crate) struct Found<T> {
+pub(crate) struct Sourced<T> {
     pub value: T,
     pub warnings: Vec<Warning>,
 }
@@ -142,8 +142,11 @@ pub(crate) struct Fresh {
 
 impl Fresh {
     /// Applies [`Self::overlay`] to an answer.
-    pub fn overlay_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
-        found.map(|found| Found {
+    pub fn overlay_found(
+        self,
+        found: Result<Sourced<Vec<Record>>>,
+    ) -> Result<Sourced<Vec<Record>>> {
+        found.map(|found| Sourced {
             value: self.overlay(found.value),
             warnings: found.warnings,
         })
@@ -258,12 +261,12 @@ impl Tangled {
         kind: &Kind,
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
-    ) -> Result<Found<Vec<Record>>> {
+    ) -> Result<Sourced<Vec<Record>>> {
         let why = match self.takes_in([&kind.collection]) {
             Err(e) => e.message().to_owned(),
             Ok(()) => match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
-                    return Ok(Found {
+                    return Ok(Sourced {
                         value: listing.records,
                         warnings: listing.warnings,
                     });
@@ -338,14 +341,14 @@ impl Tangled {
         ))
     }
 
-    fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
+    fn second_best(&self, why: &str, found: Listing, by: String) -> Sourced<Vec<Record>> {
         let mut warnings = found.warnings;
         warnings.insert(
             0,
             Warning::new(format!("read from {by}, because {why}"))
                 .with_hint("try again later: what other people wrote may be missing"),
         );
-        Found {
+        Sourced {
             value: found.records,
             warnings,
         }

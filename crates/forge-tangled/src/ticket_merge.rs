@@ -38,7 +38,7 @@ const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
 /// State of the target branch after a merge.
-struct Landed {
+struct LandedRound {
     tip: String,
     /// True if the change was on the branch before this call.
     earlier: bool,
@@ -119,7 +119,7 @@ impl Tangled {
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
-        let landed = Landed { tip, earlier };
+        let landed = LandedRound { tip, earlier };
         self.record_ticket_merge(located, landed).await
     }
 
@@ -272,7 +272,7 @@ impl Tangled {
     async fn record_ticket_merge(
         &self,
         located: &Located,
-        landed: Landed,
+        landed: LandedRound,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
         let mut warnings = vec![experimental()];

@@ -193,10 +193,10 @@ impl Tangled {
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
-    ) -> Result<(Vec<(Written, Record)>, Vec<Warning>)> {
+    ) -> Result<(Vec<(IssueEditPart, Record)>, Vec<Warning>)> {
         let issue = &located.issue.record;
         let mut warnings = Vec::new();
-        let mut records: Vec<(Written, NewRecord)> = Vec::new();
+        let mut records: Vec<(IssueEditPart, NewRecord)> = Vec::new();
         if let Some(comment) = &edit.comment {
             let since = match edit.state {
                 Some(state) => {
@@ -217,12 +217,12 @@ impl Tangled {
                 ))),
                 None => {
                     let record = self.comment_record(issue, None, comment, None, since);
-                    records.push((Written::Comment, record.await?));
+                    records.push((IssueEditPart::Comment, record.await?));
                 }
             }
         }
-        records.extend(plan.labels.clone().map(|r| (Written::Labels, r)));
-        records.extend(plan.state.clone().map(|r| (Written::State, r)));
+        records.extend(plan.labels.clone().map(|r| (IssueEditPart::Labels, r)));
+        records.extend(plan.state.clone().map(|r| (IssueEditPart::State, r)));
         if records.is_empty() {
             return Ok((Vec::new(), warnings));
         }
@@ -242,19 +242,21 @@ impl Tangled {
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
-        written: Vec<(Written, Record)>,
+        written: Vec<(IssueEditPart, Record)>,
     ) -> Result<Outcome<Issue>> {
         let (repository, issue) = (&located.repository, &located.issue.record);
         let names = &self.settings.dialects;
         let so_already = edit.state.filter(|_| plan.state.is_none());
         let so_already = so_already.map(|state| state_unchanged_warning(&issue.uri, state));
-        let commented = written.iter().any(|(what, _)| *what == Written::Comment);
+        let commented = written
+            .iter()
+            .any(|(what, _)| *what == IssueEditPart::Comment);
         let changed = edited || !plan.is_empty() || (commented && names_no_change(edit));
-        let seen = |what: &Written| {
+        let seen = |what: &IssueEditPart| {
             let kind = match what {
-                Written::Comment => kinds::comments(names),
-                Written::Labels => kinds::label_ops(names),
-                Written::State => kinds::issue_states(names),
+                IssueEditPart::Comment => kinds::comments(names),
+                IssueEditPart::Labels => kinds::label_ops(names),
+                IssueEditPart::State => kinds::issue_states(names),
             };
             Seen::About(kind, &issue.uri)
         };
@@ -437,7 +439,7 @@ impl Tangled {
 
 /// A record that an edit writes beside the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum IssueEditPart {
     Comment,
     Labels,
     State,

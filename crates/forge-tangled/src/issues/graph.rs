@@ -19,7 +19,7 @@ use futures::{StreamExt as _, future, stream};
 
 use super::{
     record::Stored,
-    view::{Beside, Located},
+    view::{IssueFacts, Located},
 };
 use crate::{
     Tangled, fault, kinds,
@@ -449,10 +449,10 @@ impl Tangled {
             return None;
         }
         let words = Words::of_issues(&self.settings.dialects);
-        let mut beside = Beside {
+        let mut beside = IssueFacts {
             statuses: graph.statuses(words, &node.issue),
             comments: node.comments,
-            ..Beside::default()
+            ..IssueFacts::default()
         };
         self.label_from_graph(graph, uri, &mut beside).await;
         let mut issue = self
@@ -463,7 +463,7 @@ impl Tangled {
     }
 
     /// Labels, assignees and values, from what the graph knows.
-    pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut Beside) {
+    pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut IssueFacts) {
         let Some(records) = graph.operations.get(uri) else {
             return;
         };

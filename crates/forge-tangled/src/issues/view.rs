@@ -21,7 +21,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::Found,
+    sources::Sourced,
     tickets,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Located {
 
 /// Facts about an issue in addition to its record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct IssueFacts {
     pub state: Option<PrState>,
     pub statuses: Vec<Status>,
     pub labels: Vec<Label>,
@@ -53,7 +53,7 @@ pub(super) struct Beside {
     pub warnings: Vec<Warning>,
 }
 
-impl Beside {
+impl IssueFacts {
     /// Adds the labels that result from the label changes.
     pub fn add_labels(&mut self, labelled: Labelled) {
         self.labels = labelled.labels;
@@ -64,10 +64,10 @@ impl Beside {
 }
 
 /// Records of other accounts about an issue, not yet interpreted.
-struct Said {
-    states: Result<Found<Vec<Record>>>,
-    comments: Result<Found<Vec<Record>>>,
-    operations: Result<Found<Vec<Record>>>,
+struct IssueRecords {
+    states: Result<Sourced<Vec<Record>>>,
+    comments: Result<Sourced<Vec<Record>>>,
+    operations: Result<Sourced<Vec<Record>>>,
 }
 
 pub(super) fn missing(uri: &AtUri) -> Error {
@@ -205,7 +205,7 @@ impl Tangled {
             self.about(&operations, uri, accounts()),
         )
         .await;
-        let said = Said {
+        let said = IssueRecords {
             states,
             comments,
             operations,
@@ -246,7 +246,7 @@ impl Tangled {
         )
         .await;
         let [new_states, new_comments, new_operations] = fresh;
-        let said = Said {
+        let said = IssueRecords {
             states: new_states.overlay_found(states),
             comments: new_comments.overlay_found(comments),
             operations: new_operations.overlay_found(operations),
@@ -256,7 +256,12 @@ impl Tangled {
             .await)
     }
 
-    async fn view_issue_with(&self, located: &Located, said: Said, fields: &IssueFields) -> Issue {
+    async fn view_issue_with(
+        &self,
+        located: &Located,
+        said: IssueRecords,
+        fields: &IssueFields,
+    ) -> Issue {
         let Located {
             repository, issue, ..
         } = located;
@@ -266,7 +271,7 @@ impl Tangled {
         let states = section("the state", said.states, &mut warnings);
         let comments = said.comments.unwrap_or_else(|e| {
             warnings.push(unread("the comments", &e).of_section("comments"));
-            Found::default()
+            Sourced::default()
         });
         let comments = section("the comments", Ok(comments), &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
@@ -287,7 +292,7 @@ impl Tangled {
             Labelled::default()
         });
         let comments = comments::sorted(comments, self.fields());
-        let mut beside = Beside {
+        let mut beside = IssueFacts {
             statuses,
             comments: comments.len() as u64,
             comment_models: match fields.comments {
@@ -295,7 +300,7 @@ impl Tangled {
                 false => None,
             },
             warnings,
-            ..Beside::default()
+            ..IssueFacts::default()
         };
         beside.add_labels(labelled);
         self.build_issue(repository, issue, located.number, beside)
@@ -344,18 +349,18 @@ impl Tangled {
     }
 
     /// Reads the facts that are in the ticket's own record.
-    pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> Beside {
+    pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> IssueFacts {
         let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();
         for did in &said.assignees {
             assignees.push(self.actor(did).await);
         }
-        Beside {
+        IssueFacts {
             state: said.state,
             labels: said.labels,
             assignees,
             warnings: said.warnings,
-            ..Beside::default()
+            ..IssueFacts::default()
         }
     }
 
@@ -365,7 +370,7 @@ impl Tangled {
         repository: &Repository,
         issue: &Stored,
         number: Option<u64>,
-        mut beside: Beside,
+        mut beside: IssueFacts,
     ) -> Issue {
         beside.warnings.extend(status::doubts(&beside.statuses));
         let decided = status::winner(&beside.statuses);

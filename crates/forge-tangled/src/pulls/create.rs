@@ -10,7 +10,7 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    build::Beside,
+    build::PullFacts,
     record::{Content, Pull},
     view::{Located, unread},
 };
@@ -179,7 +179,7 @@ impl Tangled {
         new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
-    ) -> Result<Written> {
+    ) -> Result<WrittenPull> {
         let raw = patch.raw.clone();
         let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
@@ -233,7 +233,7 @@ impl Tangled {
             }
         })?;
         let last = cids.last().cloned().into_iter().collect();
-        Ok(Written {
+        Ok(WrittenPull {
             pull: pull.written(new.viewer, cids),
             labels: labels.map(|labels| labels.written(new.viewer, last)),
         })
@@ -242,7 +242,7 @@ impl Tangled {
     async fn opened(
         &self,
         repository: std::sync::Arc<Repository>,
-        written: Written,
+        written: WrittenPull,
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
@@ -250,10 +250,10 @@ impl Tangled {
         let told = self.ingestion(&repository, Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
-        let mut beside = Beside {
+        let mut beside = PullFacts {
             state: Some(PrState::Open),
             head_oid: patch.head().map(str::to_owned),
-            ..Beside::default()
+            ..PullFacts::default()
         };
         if let Some(labels) = written.labels {
             // The index can show the labels only if it shows the pull request.
@@ -539,7 +539,7 @@ struct NewPull<'a> {
 }
 
 /// Records that were written for a new pull request, apart from its opening status.
-struct Written {
+struct WrittenPull {
     pull: Record,
     labels: Option<Record>,
 }

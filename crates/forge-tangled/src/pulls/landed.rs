@@ -25,7 +25,7 @@ const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Landed {
+pub(super) enum MergeDetection {
     Yes,
     No,
     /// The branch has a commit with this subject, which may be the change; nothing proves that the
@@ -109,8 +109,8 @@ struct Log {
 impl Tangled {
     /// Searches the branch with the tip `tip` for the change of a patch, among the commits within
     /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
-    /// that it would get now. An unproved commit with the first subject gives [`Landed::Perhaps`];
-    /// an unproved commit with another subject does not count.
+    /// that it would get now. An unproved commit with the first subject gives
+    /// [`MergeDetection::Perhaps`]; an unproved commit with another subject does not count.
     pub(super) async fn landed_in(
         &self,
         located: &Located,
@@ -118,37 +118,37 @@ impl Tangled {
         tip: &str,
         until: Until<'_>,
         names: &[String],
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let repository = &located.repository;
         let mails = patch.mails.as_slice();
         let log = self.log(repository, tip, until, mails).await?;
         let series = of_series(&log.commits, mails);
         if self.make_series(repository, &series, mails).await? {
-            return Ok(Landed::Yes);
+            return Ok(MergeDetection::Yes);
         }
         if let Some(made) = series.iter().find(|made| until.leaves(made)) {
-            return Ok(Landed::Perhaps(made.subject.clone()));
+            return Ok(MergeDetection::Perhaps(made.subject.clone()));
         }
         if mails.is_empty() {
             let alike = called(&log.commits, names, until);
             for made in alike.iter().take(MAX_ALIKE) {
                 if self.makes(repository, made, patch).await? {
-                    return Ok(Landed::Yes);
+                    return Ok(MergeDetection::Yes);
                 }
             }
             let now = names.first();
             if let Some(made) = alike.iter().find(|made| Some(&made.subject) == now) {
-                return Ok(Landed::Perhaps(made.subject.clone()));
+                return Ok(MergeDetection::Perhaps(made.subject.clone()));
             }
         }
         let base = one_line(&located.pull.base);
         Ok(match (log.whole, log.unread) {
-            (true, 0) => Landed::No,
-            (false, 0) => Landed::Unknown(format!(
+            (true, 0) => MergeDetection::No,
+            (false, 0) => MergeDetection::Unknown(format!(
                 "the knot shows {} commits of '{base}', and an earlier commit may be the change",
                 log.commits.len(),
             )),
-            (_, unread) => Landed::Unknown(format!(
+            (_, unread) => MergeDetection::Unknown(format!(
                 "{unread} of the commits of '{base}' that the knot shows cannot be read, and one \
                  of them may be the change"
             )),

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     head_branch,
-    landed::{Landed, Until, bare, subject_of},
+    landed::{MergeDetection, Until, bare, subject_of},
     merge_claim::{find_merge_claim, is_proved},
     record::Pull,
     state::Standing,
@@ -66,7 +66,7 @@ impl Tangled {
             )?;
             let names = names(req, &located);
             return match self.landed_as_said(&located, said, &names).await? {
-                Landed::Yes => self.merged_already(&located, req, &statuses).await,
+                MergeDetection::Yes => self.merged_already(&located, req, &statuses).await,
                 landed => Err(self
                     .unproved(&located, said, &landed, "nothing was merged")
                     .await),
@@ -116,14 +116,16 @@ impl Tangled {
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
             // An earlier merge succeeded without its record.
-            Landed::Yes => {
+            MergeDetection::Yes => {
                 return self
                     .record_merge(&located, &before, req, standing, true)
                     .await;
             }
-            Landed::No => None,
-            Landed::Perhaps(subject) => Some(unproven_merge_error(&located, &patch, &subject)),
-            Landed::Unknown(why) => Some(unknown(&located, &why)),
+            MergeDetection::No => None,
+            MergeDetection::Perhaps(subject) => {
+                Some(unproven_merge_error(&located, &patch, &subject))
+            }
+            MergeDetection::Unknown(why) => Some(unknown(&located, &why)),
         };
         req.may_merge(&pull.record.uri)?;
         if let Some(why) = patch.fault() {
@@ -204,31 +206,32 @@ impl Tangled {
         let after = self.branch(repository, &pull.base).await;
         let moved = |after: Option<Branch>| after.filter(|after| after.hash != before.hash);
         let (landed, after) = match after.map(moved) {
-            Err(e) => (Landed::Unknown(e.message().to_owned()), None),
-            Ok(None) => (Landed::No, None),
+            Err(e) => (MergeDetection::Unknown(e.message().to_owned()), None),
+            Ok(None) => (MergeDetection::No, None),
             Ok(Some(after)) if lost.is_none() && ends_with(&after, patch, &name) => {
-                (Landed::Yes, Some(after))
+                (MergeDetection::Yes, Some(after))
             }
             Ok(Some(after)) => {
                 let until = Until::Commit(&before.hash);
                 let landed = self
                     .landed_in(located, patch, &after.hash, until, &[name])
                     .await;
-                let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
+                let landed =
+                    landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
                 (landed, Some(after))
             }
         };
         match (landed, after, lost) {
-            (Landed::Yes, Some(after), _) => Ok(after),
+            (MergeDetection::Yes, Some(after), _) => Ok(after),
             (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, req, &landed))),
             (landed, _, None) => {
                 let (uri, base) = (&pull.record.uri, one_line(&pull.base));
                 let said = format!("the knot says that it has merged {uri}");
                 let message = match &landed {
-                    Landed::Unknown(why) => {
+                    MergeDetection::Unknown(why) => {
                         format!("{said}, but it is unknown whether '{base}' has the change: {why}")
                     }
-                    Landed::Perhaps(subject) => format!(
+                    MergeDetection::Perhaps(subject) => format!(
                         "{said}, and '{base}' got a commit '{}', which is not proved to be the \
                          change",
                         one_line(subject)
@@ -250,7 +253,7 @@ impl Tangled {
         patch: &Patch,
         before: &Branch,
         req: &MergeReq,
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let until = Until::submitted(located);
         self.landed_in(located, patch, &before.hash, until, &names(req, located))
             .await
@@ -521,15 +524,17 @@ fn unknown(located: &Located, why: &str) -> Error {
 }
 
 /// Recovery if the knot may have merged.
-fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
+fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
-        Landed::Perhaps(subject) => format!(
+        MergeDetection::Perhaps(subject) => format!(
             "'{base}' got a commit '{}' meanwhile, and nothing proves that it is this change",
             one_line(subject)
         ),
-        Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),
-        Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
+        MergeDetection::Unknown(why) => {
+            format!("whether '{base}' holds the change is not known: {why}")
+        }
+        MergeDetection::Yes | MergeDetection::No => format!("'{base}' does not show the change"),
     };
     Hint::from(format!(
         "look at the branch before you merge again: {seen}, and nothing was recorded; the next \

@@ -25,7 +25,7 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 
-pub(crate) use list::Row;
+pub(crate) use list::PullRow;
 pub(crate) use merge_claim::CALLED_MERGED;
 
 use std::collections::BTreeSet;

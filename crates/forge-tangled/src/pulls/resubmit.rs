@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     create::{given, replaced},
-    landed::Landed,
+    landed::MergeDetection,
     merge_claim::find_merge_claim,
     record::Pull,
     state::Standing,
@@ -192,7 +192,7 @@ impl Tangled {
         let standing = Standing::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             let landed = self.landed_as_titled(located, said).await?;
-            if landed != Landed::Yes {
+            if landed != MergeDetection::Yes {
                 return Err(self
                     .unproved(located, said, &landed, "no round was added")
                     .await);

@@ -9,7 +9,7 @@ use forge_core::{
 };
 
 use super::{
-    landed::Landed,
+    landed::MergeDetection,
     merge_claim::{CALLED_MERGED, find_merge_claim},
     state::Standing,
     view::Located,
@@ -101,7 +101,7 @@ impl Tangled {
         {
             return Ok(false);
         }
-        Ok(self.landed_as_titled(located, said).await? != Landed::Yes)
+        Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
     }
 
     /// A knot merges one round at a time, each onto the branch: what is below comes first.

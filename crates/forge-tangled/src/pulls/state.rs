@@ -9,7 +9,7 @@ use futures::future;
 use serde_json::json;
 
 use super::{
-    landed::Landed,
+    landed::MergeDetection,
     merge_claim::find_merge_claim,
     record::Pull,
     status::{self, Status, Words},
@@ -166,9 +166,13 @@ impl Tangled {
         let mut doubt = None;
         if let Some(said) = find_merge_claim(&statuses) {
             match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "closed", req.comment.as_deref())),
-                Landed::No => {
-                    let told = self.describe_merge_claim(&located, said, &Landed::No).await;
+                MergeDetection::Yes => {
+                    return Err(merged(&located.pull, "closed", req.comment.as_deref()));
+                }
+                MergeDetection::No => {
+                    let told = self
+                        .describe_merge_claim(&located, said, &MergeDetection::No)
+                        .await;
                     doubt = Some(Warning::new(told));
                 }
                 landed => {
@@ -227,7 +231,7 @@ impl Tangled {
         // first anyway.
         let doubt = match find_merge_claim(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "reopened", comment)),
+                MergeDetection::Yes => return Err(merged(&located.pull, "reopened", comment)),
                 landed => Some(self.describe_merge_claim(&located, said, &landed).await),
             },
             None => None,

@@ -11,7 +11,7 @@ use forge_core::{
 use futures::future;
 
 use super::{
-    build::Beside,
+    build::PullFacts,
     merge::as_text,
     merge_claim::find_merge_claim,
     record::{Content, Pull, Round},
@@ -27,7 +27,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::Found,
+    sources::Sourced,
     tickets::{self, Talk},
     verdicts,
 };
@@ -41,10 +41,10 @@ pub(crate) struct Located {
 }
 
 /// Records about a pull request, from the index or a fallback.
-struct Said {
-    statuses: Result<Found<Vec<Record>>>,
-    comments: Result<Found<Vec<Record>>>,
-    operations: Result<Found<Vec<Record>>>,
+struct PullRecords {
+    statuses: Result<Sourced<Vec<Record>>>,
+    comments: Result<Sourced<Vec<Record>>>,
+    operations: Result<Sourced<Vec<Record>>>,
     writers: status::Writers,
 }
 
@@ -225,7 +225,7 @@ impl Tangled {
         )
         .await;
         let [statuses, comments, operations] = fresh;
-        let said = Said {
+        let said = PullRecords {
             statuses: statuses.overlay_found(said.statuses),
             comments: comments.overlay_found(said.comments),
             operations: operations.overlay_found(said.operations),
@@ -235,7 +235,12 @@ impl Tangled {
     }
 
     /// Reads other accounts' records about a pull request. A row of a list needs no labels.
-    async fn read_remarks(&self, repository: &Repository, uri: &AtUri, fields: PrFields) -> Said {
+    async fn read_remarks(
+        &self,
+        repository: &Repository,
+        uri: &AtUri,
+        fields: PrFields,
+    ) -> PullRecords {
         let text = uri.to_string();
         let names = &self.settings.dialects;
         let (status_kind, comment_kind, label_kind) = (
@@ -246,7 +251,7 @@ impl Tangled {
         let accounts = || self.known_accounts(repository, Some(&uri.authority));
         let labels = async {
             if fields.contains(PrFields::ROW) {
-                return Ok(Found::default());
+                return Ok(Sourced::default());
             }
             self.about(&label_kind, &text, accounts()).await
         };
@@ -257,7 +262,7 @@ impl Tangled {
             self.writers(repository),
         )
         .await;
-        Said {
+        PullRecords {
             statuses,
             comments,
             operations,
@@ -268,7 +273,7 @@ impl Tangled {
     async fn view_with(
         &self,
         located: &Located,
-        said: Said,
+        said: PullRecords,
         fields: PrFields,
     ) -> Result<PullRequest> {
         let Located {
@@ -315,7 +320,7 @@ impl Tangled {
             None => None,
         };
         let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
-        let beside = Beside {
+        let beside = PullFacts {
             state: None,
             statuses,
             labels: labelled.labels,
@@ -404,14 +409,14 @@ impl Tangled {
         for did in &said.assignees {
             assignees.push(self.actor(did).await);
         }
-        let beside = Beside {
+        let beside = PullFacts {
             state: said.state,
             labels: said.labels,
             assignees,
             comments: comments.len() as u64,
             number: located.number,
             warnings,
-            ..Beside::default()
+            ..PullFacts::default()
         };
         let mut view = self.build(repository, pull, beside).await;
         if fields.contains(PrFields::COMMENTS) {
@@ -577,7 +582,7 @@ impl Tangled {
 
 pub(crate) fn section<T: Default>(
     what: &str,
-    found: Result<Found<T>>,
+    found: Result<Sourced<T>>,
     warnings: &mut Vec<Warning>,
 ) -> T {
     match found {
