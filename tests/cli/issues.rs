@@ -1016,7 +1016,7 @@ fn further_gh_fields_of_issues_are_shown() {
 }
 
 #[test]
-fn pulls_that_close_an_issue_are_shown_on_both_forges() {
+fn closing_pulls_of_issue_are_shown() {
     const FIELD: &str = "closedByPullRequestsReferences";
     let world = world();
     world.feature("feature");

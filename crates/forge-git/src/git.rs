@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn read_that_waits_for_a_pipe_ends_at_the_time_limit() {
+    async fn read_waiting_for_pipe_ends_at_timeout() {
         let (dir, mut git) = repository().await;
         git.run_ok(["config", "include.path", "pipe"])
             .await

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tree_is_made_from_base_tree_in_any_object_format() {
+    async fn tree_is_built_in_each_object_format() {
         for options in [&[][..], &["--object-format=sha256"]] {
             let (_dir, git, empty) = repository(options).await;
             let one = blob(&git, "1\n").await;

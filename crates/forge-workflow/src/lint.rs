@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn field_names_may_repeat_if_no_state_has_a_status() {
+    fn field_names_may_repeat_without_status() {
         let text = RALPH.replacen("status = \"Status\"", "status = \"Workflow State\"", 1);
         assert_eq!(lint(&text)[0].key, "field.status");
         let values = ["Todo", "In Progress", "Done"].map(|v| format!("status = \"{v}\"\n"));

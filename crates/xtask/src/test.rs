@@ -539,7 +539,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lane_that_prints_a_token_counts_as_failed() {
+    fn lane_printing_token_counts_as_failed() {
         let say = |text: &str| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "echo $T"]).env("T", text);

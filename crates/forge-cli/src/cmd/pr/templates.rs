@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn templates_are_found_where_github_finds_them() {
+    async fn templates_are_found_at_github_paths() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let git = Git::at(root);
