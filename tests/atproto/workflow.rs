@@ -162,7 +162,7 @@ fn r_001_12_python_client_runs_the_story_on_a_real_pds() {
 }
 
 #[test]
-fn python_client_runs_the_story_with_labels_on_a_real_pds() {
+fn python_client_runs_label_story_on_real_pds() {
     python_client_runs_the_story("labels");
 }
 

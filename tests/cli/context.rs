@@ -782,7 +782,7 @@ fn r_002_8_newest_comment_names_an_issue() {
 }
 
 #[test]
-fn long_texts_of_linked_issues_leave_room_for_short_ones() {
+fn long_linked_issues_leave_room_for_short_issues() {
     let hub = Hub::with_green_pull();
     let mut seed = hub.double.seed();
     let long = "x".repeat(40_000);

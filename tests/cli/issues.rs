@@ -833,7 +833,7 @@ fn project_flag_is_refused_with_web_flag() {
 }
 
 #[test]
-fn duplicate_names_the_other_issue() {
+fn close_as_duplicate_shows_other_issue() {
     let world = world();
     open(&world, "It breaks again", &[]);
     let close = |flags: &[&str]| world.forge(&[&["issue", "close"], flags].concat());
@@ -1016,7 +1016,7 @@ fn further_gh_fields_of_issues_are_shown() {
 }
 
 #[test]
-fn pulls_that_close_an_issue_are_shown_on_both_forges() {
+fn closing_pulls_of_issue_are_shown() {
     const FIELD: &str = "closedByPullRequestsReferences";
     let world = world();
     world.feature("feature");

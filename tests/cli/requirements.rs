@@ -362,7 +362,7 @@ pub fn page() -> String {
 }
 
 #[test]
-fn requirement_needs_a_test_named_after_it() {
+fn requirement_without_named_test_is_refused() {
     for (number, test, wanted) in [
         (
             "R-002-8",

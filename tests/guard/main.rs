@@ -12,6 +12,7 @@ mod canary;
 mod dependencies;
 mod golden;
 mod metadata;
+mod names;
 mod security;
 mod sources;
 mod targets;

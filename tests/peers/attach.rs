@@ -152,7 +152,7 @@ fn create_attaches_pictures() {
 }
 
 #[test]
-fn bad_attachment_is_refused_by_gh_and_forge_before_requests() {
+fn bad_attachment_is_refused_before_requests_like_gh() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     let text = world.clone_dir().join("notes.txt");

@@ -55,7 +55,7 @@ fn copilot_is_requested_and_assigned_by_gh_and_forge() {
 }
 
 #[test]
-fn pull_of_an_app_is_listed_by_gh_and_forge() {
+fn app_pull_is_listed_like_gh() {
     let world = world();
     world.same_output(&["pr", "list", "--app", "dependabot"]);
     let listed = world.ok(Tool::Forge, &["pr", "list", "--app", "dependabot"]);

@@ -97,7 +97,7 @@ fn last_comment_of_one_program_is_edited_by_other() {
 }
 
 #[test]
-fn reviews_by_gh_and_forge_are_counted_by_both() {
+fn reviews_are_counted_by_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-r", "reviewer"]);

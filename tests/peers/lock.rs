@@ -43,7 +43,7 @@ fn lock_set_by_one_program_is_removed_by_other() {
 }
 
 #[test]
-fn lock_of_missing_pull_is_refused_by_gh_and_forge() {
+fn missing_pull_lock_is_refused_like_gh() {
     let world = with_pull(Tool::Gh);
     world.double.seed().open_issue(REPO, "octocat", "I", "");
     for line in [

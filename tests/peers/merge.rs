@@ -141,7 +141,7 @@ fn merge_conflict_is_refused_by_gh_and_forge() {
 }
 
 #[test]
-fn auto_merge_waits_for_rules_and_admin_bypasses_them() {
+fn auto_merge_waits_and_admin_bypasses_rules() {
     let twins = Twins::with(|seed| {
         six(seed);
         seed.configure(REPO, |repo| repo.allow_auto_merge = true);

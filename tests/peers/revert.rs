@@ -70,7 +70,7 @@ fn revert_reads_the_body_from_a_file() {
 }
 
 #[test]
-fn revert_of_unmerged_pull_is_refused_by_gh_and_forge() {
+fn unmerged_pull_revert_is_refused_like_gh() {
     let world = World::new();
     world.push("feature");
     world.command(Tool::Gh, "pr create -t T -b B").ok();

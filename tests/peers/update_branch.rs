@@ -85,7 +85,7 @@ fn update_conflict_is_refused_by_gh_and_forge() {
 }
 
 #[test]
-fn update_of_closed_pull_is_refused_by_gh_and_forge() {
+fn closed_pull_update_is_refused_like_gh() {
     let world = World::new();
     behind(&world, Tool::Gh);
     world.command(Tool::Gh, "pr close 1").ok();

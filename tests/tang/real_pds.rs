@@ -15,7 +15,7 @@ fn until(what: &str, mut is_there: impl FnMut() -> bool) {
 }
 
 #[test]
-fn tang_and_forge_continue_each_others_pulls() {
+fn tang_and_forge_continue_foreign_pulls() {
     let Some(stage) = Stage::real() else { return };
     let (alice, bob) = (&stage.alice, &stage.bob);
     stage.branch("first");

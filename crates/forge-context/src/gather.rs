@@ -266,7 +266,7 @@ impl Gather<'_> {
     async fn core(&self) -> Result<GatheredPull> {
         let (mut pull, mut errors) = self.view().await?;
         let reserve = *self.reserve.get_or_init(|| self.watch.reserve());
-        errors.extend(reserve.iter().flat_map(|quota| self.left_out(quota)));
+        errors.extend(reserve.iter().flat_map(|quota| self.quota_errors(quota)));
         let mut warnings = Vec::new();
         let items = match self.wants_links() {
             true => linked_items(
@@ -341,7 +341,7 @@ impl Gather<'_> {
     }
 
     /// Returns errors for the optional sections for which the rate limit does not suffice.
-    fn left_out(&self, quota: &Quota) -> Vec<SectionError> {
+    fn quota_errors(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
             "left out: {} requests of the rate limit are left, and {kept} are kept in reserve",

@@ -120,7 +120,7 @@ impl StubForge {
 }
 
 /// Reduces `pull` to the sections of `fields`.
-fn only(mut pull: PullRequest, fields: PrFields) -> PullRequest {
+fn keep_sections(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     fn keep<T>(section: &mut Option<T>, is_wanted: bool) {
         section.take_if(|_| !is_wanted);
     }
@@ -239,7 +239,7 @@ impl PullRequests for StubForge {
         let found = all.find(|pull| pull.id.key == pr.key);
         let found =
             found.ok_or_else(|| Error::not_found(Noun::PullRequest, "no such pull request"));
-        Ok(only(found?.clone(), fields))
+        Ok(keep_sections(found?.clone(), fields))
     }
 
     async fn listed_pulls(&self, _: &RepoId, _: &[String]) -> Result<BTreeSet<String>> {

@@ -16,13 +16,13 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let all: Vec<char> = path.chars().collect();
     let base: Vec<char> = path.rsplit('/').next().unwrap_or(path).chars().collect();
-    whole(&pattern, &all) || whole(&pattern, &base)
+    matches_whole(&pattern, &all) || matches_whole(&pattern, &base)
 }
 
 /// Matches the whole text. Backtracks only to the last star, so the time for a hostile pattern is
 /// bounded by the product of both lengths. The last `**` is stored separately, because it also
 /// matches a `/`.
-fn whole(pattern: &[char], text: &[char]) -> bool {
+fn matches_whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     // With `true`, only the starts of path segments are tried.

@@ -95,22 +95,22 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
             // Inline tags are always closed. Outside of a comment they are handled as text that is
             // not shown.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
-                html.unseen(done..range.start);
+                html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);
                 html.leave(range.end);
             }
             Event::Html(_) => {
-                html.unseen(done..range.start);
+                html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);
             }
-            Event::Text(_) | Event::Code(_) => html.unseen(done..range.start),
+            Event::Text(_) | Event::Code(_) => html.scan_hidden_part(done..range.start),
             _ => continue,
         }
         done = done.max(range.end);
     }
     match html.at {
         HtmlState::Comment(start) => html.found.push(start..text.len()),
-        _ => html.unseen(done..text.len()),
+        _ => html.scan_hidden_part(done..text.len()),
     }
     html.found
 }
@@ -258,7 +258,7 @@ impl HtmlScan<'_> {
     }
 
     /// Searches a part that is not shown for whole comments, unless a comment is already open.
-    fn unseen(&mut self, part: Range<usize>) {
+    fn scan_hidden_part(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while !self.is_open()
             && let Some(at) = self.text.get(from..part.end).and_then(|t| t.find("<!--"))

@@ -142,7 +142,7 @@ impl Ingestion {
 
     /// Combines the ingestion of two writes that belong together. The less visible one wins.
     #[must_use]
-    pub fn worse(self, other: Self) -> Self {
+    pub fn combine(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
             Self::Immediate => 0,
             Self::Confirmed { .. } => 1,
@@ -266,10 +266,10 @@ impl Warning {
 
 /// Joins the first few names, and counts the others.
 fn join_few(names: &[String], count: usize) -> String {
-    const MOST: usize = 3;
-    let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    const MAX_NAMES: usize = 3;
+    let shown: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
     let shown = shown.join(", ");
-    match count.saturating_sub(MOST) {
+    match count.saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -323,16 +323,16 @@ mod tests {
             ineffective(),
         ];
         for (better, worse) in in_order.iter().zip(in_order.iter().skip(1)) {
-            assert_eq!(better.clone().worse(worse.clone()), *worse);
-            assert_eq!(worse.clone().worse(better.clone()), *worse);
+            assert_eq!(better.clone().combine(worse.clone()), *worse);
+            assert_eq!(worse.clone().combine(better.clone()), *worse);
         }
         // Of two equal verdicts, the first is kept.
-        let first = pending("at://x").worse(pending("at://y"));
+        let first = pending("at://x").combine(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }
 
     #[test]
-    fn shared_row_warnings_are_merged_with_row_names() {
+    fn same_warning_of_many_rows_is_listed_once() {
         let (all, some, told) = (
             Warning::new("as indexed"),
             Warning::new("no labels").with_hint("try again"),

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn similar_names_are_suggested_and_others_not() {
+    fn only_similar_names_are_suggested() {
         let labels = ["bug", "documentation", "enhancement", "good first issue"];
         for (typed, meant) in [
             ("Bug", "bug"),

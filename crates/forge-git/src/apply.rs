@@ -6,7 +6,7 @@ use forge_core::{Error, ErrorKind, Result};
 
 use crate::{
     Git,
-    tree::{plainly, scratch},
+    tree::{scratch, with_plain_index},
 };
 
 /// Endings of the messages in which git names a file that a patch does not fit.
@@ -145,8 +145,8 @@ impl Git {
         let git = self
             .clone()
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
-        git.run_ok(plainly(&["read-tree", tree])).await?;
-        let apply = plainly(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);
+        git.run_ok(with_plain_index(&["read-tree", tree])).await?;
+        let apply = with_plain_index(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);
         let applied = git
             .without_drivers()
             .await?
@@ -156,11 +156,13 @@ impl Git {
             return Err(refusal);
         }
         if applied.status == 0 {
-            let written = git.run_ok(plainly(&["write-tree"])).await?;
+            let written = git.run_ok(with_plain_index(&["write-tree"])).await?;
             let tree = String::from_utf8_lossy(&written).trim().to_owned();
             return Ok(ApplyResult::Tree(tree));
         }
-        let unmerged = git.run_ok(plainly(&["ls-files", "-u", "-z"])).await?;
+        let unmerged = git
+            .run_ok(with_plain_index(&["ls-files", "-u", "-z"]))
+            .await?;
         let unmerged = String::from_utf8_lossy(&unmerged).into_owned();
         let said = String::from_utf8_lossy(&applied.stderr).into_owned();
         let refused = said.lines().filter_map(|line| {

@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     Git,
-    error::{code, failed, is_out_of_memory, not_run},
+    error::{code, failed, is_out_of_memory, spawn_error},
     stream::drain,
 };
 
@@ -225,7 +225,7 @@ impl CatFile {
     }
 
     fn start(&self) -> Result<Process> {
-        let broken = |e| not_run(self.git.program(), self.git.dir(), e);
+        let broken = |e| spawn_error(self.git.program(), self.git.dir(), e);
         // All names are complete here. Without this setting, git would search five more places for
         // each name to warn about ambiguous names.
         let fast = "core.warnAmbiguousRefs=false";

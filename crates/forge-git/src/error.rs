@@ -93,7 +93,7 @@ fn is_inside_work_tree(stderr: &str) -> bool {
 }
 
 /// Returns the error for a git program that could not be started, or whose pipes broke.
-pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) -> Error {
+pub(crate) fn spawn_error(program: &OsStr, dir: &std::path::Path, cause: io::Error) -> Error {
     let program = text::one_line(&program.to_string_lossy()).into_owned();
     let missing_dir = cause.kind() == io::ErrorKind::NotFound && !dir.is_dir();
     let (message, hint) = if missing_dir {

@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
     CatFile, Setting, Version,
-    error::{code, failed, not_run, timeout_error},
+    error::{code, failed, spawn_error, timeout_error},
     process::{NO_ATTRIBUTES_FILE, Purpose, forbid_fetch, restrict},
     remotes::path_of,
     stream, version,
@@ -35,7 +35,7 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
 
 /// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that the
 /// configuration of a repository includes would stop git for ever.
-const READ_LIMIT: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A git program with its working directory and the permissions of its processes.
 #[derive(Clone, Debug)]
@@ -369,7 +369,7 @@ impl Git {
             .stderr(Stdio::piped());
         let mut child = command
             .spawn()
-            .map_err(|e| not_run(&self.program, &self.dir, e))?;
+            .map_err(|e| spawn_error(&self.program, &self.dir, e))?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
             // A command may end without reading all of its input. Its status then shows the reason.
             tokio::spawn(async move { pipe.write_all(&input).await });
@@ -418,7 +418,7 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         tracing::trace!(command = ?command.as_std(), "git");
-        let broken = |e| not_run(&self.program, &self.dir, e);
+        let broken = |e| spawn_error(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
         // A command may end without reading all of its input. Its status then shows the reason.
@@ -465,7 +465,7 @@ impl Output {
 fn read_limit() -> Duration {
     let seconds = std::env::var("FORGE_TIMEOUT").ok();
     let seconds = seconds.and_then(|s| s.trim().parse::<u64>().ok());
-    seconds.map_or(READ_LIMIT, |s| READ_LIMIT.max(Duration::from_secs(s)))
+    seconds.map_or(READ_TIMEOUT, |s| READ_TIMEOUT.max(Duration::from_secs(s)))
 }
 
 /// Returns the subcommand: the first argument that is not an option of git (`-c key=value`).
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn read_that_waits_for_a_pipe_ends_at_the_time_limit() {
+    async fn read_waiting_for_pipe_ends_at_timeout() {
         let (dir, mut git) = repository().await;
         git.run_ok(["config", "include.path", "pipe"])
             .await

@@ -35,7 +35,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     Box::pin(stream::unfold(Some(running), |running| async move {
         let mut running = running?;
         let mut chunk = Vec::with_capacity(MAX_CHUNK_BYTES);
-        let broken = |e| crate::error::not_run("git".as_ref(), ".".as_ref(), e);
+        let broken = |e| crate::error::spawn_error("git".as_ref(), ".".as_ref(), e);
         match (&mut running.stdout)
             .take(MAX_CHUNK_BYTES as u64)
             .read_buf(&mut chunk)

@@ -65,7 +65,7 @@ impl Git {
         let git = self
             .clone()
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
-        git.run_ok(plainly(&["read-tree", tree])).await?;
+        git.run_ok(with_plain_index(&["read-tree", tree])).await?;
         let nothing = "0".repeat(tree.len());
         let (mut gone, mut there) = (String::new(), String::new());
         for (path, entry) in changes {
@@ -77,14 +77,14 @@ impl Git {
             }
         }
         let input = gone + &there;
-        let update = plainly(&["update-index", "-z", "--index-info"]);
+        let update = with_plain_index(&["update-index", "-z", "--index-info"]);
         let output = git.run_with_stdin(update, input.as_bytes()).await?;
         // git skips a path that it refuses. It prints this message and ends with status 0.
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status != 0 || said.contains("Ignoring path") {
             return Err(output.error("update-index"));
         }
-        let written = git.run_ok(plainly(&["write-tree"])).await?;
+        let written = git.run_ok(with_plain_index(&["write-tree"])).await?;
         Ok(String::from_utf8_lossy(&written).trim().to_owned())
     }
 
@@ -124,7 +124,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
 }
 
 /// Adds settings that keep git from writing extra files next to an index.
-pub(crate) fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn with_plain_index<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let plain = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"];
     plain.iter().chain(args).copied().collect()
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tree_is_made_from_base_tree_in_any_object_format() {
+    async fn tree_is_built_in_each_object_format() {
         for options in [&[][..], &["--object-format=sha256"]] {
             let (_dir, git, empty) = repository(options).await;
             let one = blob(&git, "1\n").await;

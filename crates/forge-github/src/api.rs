@@ -375,7 +375,7 @@ impl Api {
     }
 
     /// Returns the data if the answer has no errors.
-    pub fn whole<T>(&self, answer: GqlAnswer<T>) -> Result<T> {
+    pub fn require_complete<T>(&self, answer: GqlAnswer<T>) -> Result<T> {
         if !answer.errors.is_empty() {
             return Err(self.first_error(&answer));
         }

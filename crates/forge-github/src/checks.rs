@@ -69,7 +69,7 @@ impl Checks for GitHub {
         repo_route(&pr.repo)?;
         let text = Document::query("CheckReasons").text();
         let answer = self.api.query(&text, &json!({ "ids": ids })).await?;
-        let found: RunNodes = self.api.whole(answer)?;
+        let found: RunNodes = self.api.require_complete(answer)?;
         let mut reasons: BTreeMap<String, String> = (found.nodes.into_iter().flatten())
             .filter_map(|mut run| Some((std::mem::take(&mut run.id), run.reason()?)))
             .collect();

@@ -195,7 +195,7 @@ impl GitHub {
     async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {
         let text = Document::query("Node").text();
         let answer: GqlAnswer<NodeById<T>> = self.api.query(&text, &json!({ "id": id })).await?;
-        match self.api.whole(answer) {
+        match self.api.require_complete(answer) {
             Ok(data) => Ok(data.node),
             Err(e) if e.is_not_found() => Err(no_comment(id, pr)),
             Err(e) => Err(e),

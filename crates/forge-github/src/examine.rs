@@ -124,7 +124,7 @@ impl GitHub {
             .api
             .query::<Value>(&document.text(), &variables)
             .await?;
-        let data = self.api.whole(answer)?;
+        let data = self.api.require_complete(answer)?;
         let found = names.into_iter().enumerate().map(|(at, name)| {
             let found = data.get(format!("t{at}"));
             let fields = found.and_then(|it| it.get("fields")?.as_array());

@@ -66,7 +66,11 @@ impl Labels for GitHub {
             );
             variables.insert("after".into(), json!(after));
             let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
-            let found = self.api.whole(answer)?.repository.unwrap_or_default();
+            let found = self
+                .api
+                .require_complete(answer)?
+                .repository
+                .unwrap_or_default();
             let nodes = found.labels.unwrap_or_default();
             let (next, total) = (
                 nodes.next().filter(|n| Some(n) != after.as_ref()),
@@ -157,7 +161,11 @@ impl GitHub {
         variables.insert("label".into(), json!(name));
         let text = Document::query("Label").text();
         let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
-        let found = self.api.whole(answer)?.repository.unwrap_or_default();
+        let found = self
+            .api
+            .require_complete(answer)?
+            .repository
+            .unwrap_or_default();
         Ok((found.id, found.label))
     }
 

@@ -80,7 +80,7 @@ impl GitHub {
 
 /// Returns a warning if the page lacks rows and no error explains it: rows that are null, or all
 /// rows if the page is empty. `counted` is the total from the first page.
-pub(crate) fn left_out<T>(
+pub(crate) fn missing_rows_warning<T>(
     host: &str,
     what: &str,
     rows: &Nodes<T>,

@@ -70,7 +70,7 @@ impl GitHub {
             .api
             .query::<RepositoryFileOf>(&text, &variables.into())
             .await?;
-        let found = self.api.whole(answer)?.repository;
+        let found = self.api.require_complete(answer)?.repository;
         let found = found.ok_or_else(|| no_repository(repo))?;
         let Some(file) = found.file else {
             return match (at, found.at) {

@@ -81,7 +81,7 @@ impl Repos for GitHub {
             .api
             .query::<ViewerOf>(&text, &serde_json::json!({}))
             .await?;
-        Ok(map::actor(self.api.whole(answer)?.viewer))
+        Ok(map::actor(self.api.require_complete(answer)?.viewer))
     }
 
     /// Forks a repository. GitHub answers the same for a new and an existing fork
@@ -119,7 +119,7 @@ impl Repos for GitHub {
             .query::<RepoOf>(&text, &repo_variables(repo)?.into())
             .await?;
         let lacking = self.api.missing_scopes(&answer);
-        let found = self.api.whole(answer)?.repository;
+        let found = self.api.require_complete(answer)?.repository;
         let found = found.ok_or_else(|| missing(repo))?;
         Ok(info(&self.info.host, found, lacking))
     }
@@ -135,7 +135,7 @@ impl Repos for GitHub {
             .api
             .query::<BranchesOf>(&text, &variables.into())
             .await?;
-        let found = self.api.whole(answer)?.repository;
+        let found = self.api.require_complete(answer)?.repository;
         let refs = found.ok_or_else(|| missing(repo))?.refs.unwrap_or_default();
         let next = refs.next().map(|end| Cursor::new(BRANCHES, &key, &end));
         let total = refs.total_count;

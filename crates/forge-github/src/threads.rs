@@ -164,7 +164,7 @@ impl GitHub {
                 self.api.query(&text, &json!({ "id": id.key })).await?;
             Ok(self
                 .api
-                .whole(answer)?
+                .require_complete(answer)?
                 .node
                 .filter(|t| t.is_resolved == resolved))
         })

@@ -14,7 +14,7 @@ pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
 /// Memory of an item in addition to its text, in bytes.
-const ITEM: usize = 256;
+const BYTES_PER_ITEM: usize = 256;
 /// The JSON parser's depth limit.
 const MAX_DEPTH: usize = 128;
 
@@ -57,7 +57,7 @@ pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
     }
     // Memory contains a text twice: parsed and printed.
     let texts = answer.len().saturating_mul(2);
-    call::hold(host, texts.saturating_add(count.items * ITEM))
+    call::hold(host, texts.saturating_add(count.items * BYTES_PER_ITEM))
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -344,7 +344,7 @@ impl Http {
             }
             let begun = Instant::now();
             let outcome = self
-                .once(request, url, &host, &span)
+                .send_once(request, url, &host, &span)
                 .instrument(span.clone())
                 .await;
             let answer = outcome.as_ref().ok();
@@ -410,7 +410,7 @@ impl Http {
         }
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         request: &Request<Bytes>,
         url: &Url,

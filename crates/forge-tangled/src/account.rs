@@ -11,7 +11,7 @@ use crate::{
     Audience, Tangled, fault,
     records::{self, NewRecord, Record},
     repository::Repository,
-    write::{self, EDITS_MOST},
+    write::{self, MAX_EDIT_ATTEMPTS},
     xrpc::Xrpc,
 };
 
@@ -44,7 +44,7 @@ impl Tangled {
                     let absent = || lost_on_the_way(&uri);
                     let found = find().await.map_err(|e| unseen(&uri, e));
                     let found = found?.ok_or_else(absent)?;
-                    survived(&record.value, &found)?;
+                    check_fields_kept(&record.value, &found)?;
                     return Ok(found);
                 }
                 // The second request may be refused because the first one has arrived.
@@ -53,7 +53,7 @@ impl Tangled {
             };
             let error = match found {
                 Ok(Some(found)) => {
-                    survived(&record.value, &found)?;
+                    check_fields_kept(&record.value, &found)?;
                     return Ok(found);
                 }
                 Ok(None) => error,
@@ -82,7 +82,7 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let uri = forge_core::AtUri::parse(&ticket.uri)?;
         let mut lost: Option<Error> = None;
-        for attempt in 0..EDITS_MOST {
+        for attempt in 0..MAX_EDIT_ATTEMPTS {
             let old = records::get(&knot, &did, collection, ticket.rkey()).await;
             let old = old.map_err(|e| match lost {
                 Some(_) => e
@@ -117,8 +117,8 @@ impl Tangled {
                     // Only the written version can be compared: another writer made a different
                     // one.
                     if cid.is_none_or(|cid| cid == now.cid()) {
-                        survived(&sent, &now)?;
-                        stayed_out(&old.value, &sent, &now, stamp)?;
+                        check_fields_kept(&sent, &now)?;
+                        check_fields_absent(&old.value, &sent, &now, stamp)?;
                     }
                     return Ok(true);
                 }
@@ -207,12 +207,12 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
 ///
 /// # Errors
 /// `protocol`, which names those that are not, as `title.text` or `tangledLabels.0.key`.
-pub(crate) fn survived(sent: &Value, read: &Record) -> Result<()> {
+pub(crate) fn check_fields_kept(sent: &Value, read: &Record) -> Result<()> {
     let mut lost = Vec::new();
     compare(sent, &read.value, "", &mut lost);
     match lost.is_empty() {
         true => Ok(()),
-        false => Err(changed_on_the_way(&read.uri, &lost.join(", "))),
+        false => Err(altered_record_error(&read.uri, &lost.join(", "))),
     }
 }
 
@@ -242,14 +242,14 @@ fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
 }
 
 /// Checks that the fields that an edit removed are absent.
-fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
+fn check_fields_absent(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
     let fields = old.as_object().into_iter().flatten();
     let mut removed = fields
         .map(|(name, _)| name)
         .filter(|name| !name.starts_with(stamp) && sent.get(name.as_str()).is_none());
     match removed.find(|name| read.value.get(name.as_str()).is_some()) {
         None => Ok(()),
-        Some(name) => Err(changed_on_the_way(&read.uri, &format!("`{name}`"))),
+        Some(name) => Err(altered_record_error(&read.uri, &format!("`{name}`"))),
     }
 }
 
@@ -272,7 +272,7 @@ fn lost_on_the_way(uri: &str) -> Error {
 }
 
 /// The error for a record that differs from what was sent.
-pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
+pub(crate) fn altered_record_error(uri: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
         format!("{uri} was written, but {what} differs from what was sent"),
@@ -302,7 +302,7 @@ mod tests {
             "title": {"text": "T", "more": 1, "facets": [{"at": [0, 1]}]},
             "tangledLabels": [{"$type": "l", "key": "a"}], "x-tngl-editor": "did:plc:a",
         });
-        assert!(survived(&sent, &read(whole.clone())).is_ok());
+        assert!(check_fields_kept(&sent, &read(whole.clone())).is_ok());
         for (pointer, bad, named) in [
             ("/title/text", json!("t"), "title.text"),
             ("/title/facets/0", json!({}), "title.facets.0.at"),
@@ -313,10 +313,10 @@ mod tests {
         ] {
             let mut value = whole.clone();
             *value.pointer_mut(pointer).unwrap() = bad;
-            let e = survived(&sent, &read(value)).unwrap_err();
+            let e = check_fields_kept(&sent, &read(value)).unwrap_err();
             assert!(e.message().contains(&format!("`{named}`")), "{e}");
         }
-        let e = survived(&sent, &read(json!({}))).unwrap_err();
+        let e = check_fields_kept(&sent, &read(json!({}))).unwrap_err();
         assert!(e.message().contains("`tangledLabels`, `title`"), "{e}");
     }
 
@@ -324,8 +324,8 @@ mod tests {
     fn removed_field_in_stored_record_is_an_error() {
         let old = json!({"body": {"text": "B"}, "x-tngl-editor": "did:plc:a"});
         let gone = read(json!({"x-tngl-editor": "did:plc:b"}));
-        assert!(stayed_out(&old, &json!({}), &gone, "x-tngl-").is_ok());
-        let e = stayed_out(&old, &json!({}), &read(old.clone()), "x-tngl-").unwrap_err();
+        assert!(check_fields_absent(&old, &json!({}), &gone, "x-tngl-").is_ok());
+        let e = check_fields_absent(&old, &json!({}), &read(old.clone()), "x-tngl-").unwrap_err();
         assert!(e.message().contains("`body`"), "{e}");
     }
 }

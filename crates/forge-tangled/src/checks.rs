@@ -24,7 +24,7 @@ use crate::{
 /// The most pipelines that one question gets (`sh.tangled.ci.queryPipelines`).
 const PAGE: &str = "250";
 /// More pages than the pipelines of one commit fill.
-const PAGES_MOST: usize = 20;
+const MAX_PAGES: usize = 20;
 /// How many commits one question names: with 40 digits each they fit into any server's longest
 /// address.
 const COMMITS: usize = 50;
@@ -87,7 +87,7 @@ impl Answer for Pipelines {
 impl Checks for Tangled {
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         let located = self.locate(pr).await?;
-        if let Some(why) = why_not(&located.repository) {
+        if let Some(why) = unknown_checks_reason(&located.repository) {
             let instead = "look at the page of the pull request";
             return Err(Error::unsupported(Capability::Checks, why, instead));
         }
@@ -109,7 +109,7 @@ impl Checks for Tangled {
 }
 
 /// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
-fn why_not(repository: &Repository) -> Option<&'static str> {
+fn unknown_checks_reason(repository: &Repository) -> Option<&'static str> {
     match repository.era {
         Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
         Era::Sh2025 => {
@@ -142,7 +142,7 @@ impl Tangled {
         pull: &Pull,
     ) -> Option<Result<ChecksReport>> {
         let has_spindle = !matches!(self.spindle(repository), Ok(None));
-        if why_not(repository).is_some()
+        if unknown_checks_reason(repository).is_some()
             || !has_spindle
             || self.latest_patch(repository, pull).await.is_err()
         {
@@ -153,7 +153,7 @@ impl Tangled {
 
     /// Reads the checks of all rows of a list, whose heads are known, in one request.
     pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
-        if why_not(repository).is_some() {
+        if unknown_checks_reason(repository).is_some() {
             return;
         }
         let heads: BTreeSet<String> = rows.iter().filter_map(|r| r.head_oid.clone()).collect();
@@ -207,7 +207,7 @@ impl Tangled {
         let of = &names.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..PAGES_MOST {
+        for _ in 0..MAX_PAGES {
             let mut params = vec![(&*of.repo, repository.target()), ("limit", PAGE)];
             params.extend(heads.iter().map(|head| (&*of.commits, *head)));
             if let Some(cursor) = &cursor {

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn blob_of_another_cid_is_reported_with_both_cids() {
+    fn wrong_blob_is_reported_with_both_cids() {
         let origin = Origin::configured("https://pds.example").unwrap();
         let named = of_blob(b"a");
         let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322";

@@ -22,7 +22,7 @@ use crate::{
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
-    sources::{ACCOUNT_MOST, IN_FLIGHT},
+    sources::{IN_FLIGHT, MAX_ACCOUNT_RECORDS},
     tickets, verdicts, write,
 };
 
@@ -59,7 +59,7 @@ pub(crate) fn step(done: bool) -> Step {
 }
 
 /// Returns the step of a comment that this call wrote, and none for a comment that already existed.
-pub(crate) fn said_now(written: &Outcome<Comment>) -> Option<Step> {
+pub(crate) fn comment_step(written: &Outcome<Comment>) -> Option<Step> {
     (!written.unchanged).then(|| step(true))
 }
 
@@ -157,7 +157,7 @@ impl Tangled {
                 .ticket_comments(&located.repository, &pull.record)
                 .await?;
             warnings.extend(located.repository.doubt());
-            warnings.extend(skipped::told(&records, broken));
+            warnings.extend(skipped::malformed_warnings(&records, broken));
             return Ok((sorted(records, fields), warnings));
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
@@ -170,10 +170,10 @@ impl Tangled {
             self.fresh_of_viewer([&kind], uri),
         )
         .await;
-        let found = own.over_found(found)?;
+        let found = own.overlay_found(found)?;
         let mut warnings = found.warnings;
         warnings.extend(located.repository.doubt());
-        warnings.extend(skipped::told(&found.value, broken));
+        warnings.extend(skipped::malformed_warnings(&found.value, broken));
         Ok((sorted(found.value, fields), warnings))
     }
 
@@ -257,7 +257,7 @@ impl Tangled {
                 "$type": names.sh.markdown,
                 (fields.text.to_string()): body,
             },
-            (fields.created_at.to_string()): write::now_or_after(since),
+            (fields.created_at.to_string()): write::timestamp_after(since),
         });
         if let Some(map) = value.as_object_mut() {
             // Required on pull requests (tangled's `feed.comment`, June 2026).
@@ -305,7 +305,7 @@ impl Tangled {
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<Comment>> {
-        let Some(record) = self.said_since(subject, round, body, since).await? else {
+        let Some(record) = self.find_comment_since(subject, round, body, since).await? else {
             return self
                 .comment_about(repository, subject, round, body, None, since)
                 .await;
@@ -325,7 +325,7 @@ impl Tangled {
 
     /// The comment of the viewer's about a record, and about the round of it, that has this text,
     /// answers none, and was written since then.
-    pub(crate) async fn said_since(
+    pub(crate) async fn find_comment_since(
         &self,
         subject: &Record,
         about: Option<usize>,
@@ -336,7 +336,7 @@ impl Tangled {
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.comment;
         let did = &viewer.identity.did;
-        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        let all = records::all(&pds, did, collection, MAX_ACCOUNT_RECORDS).await?;
         let fields = self.fields();
         let same = |record: &Record| {
             let value = &record.value;
@@ -416,7 +416,7 @@ impl Tangled {
 }
 
 fn no_comment(uri: &AtUri, error: Error) -> Error {
-    if fault::says_missing(&error) {
+    if fault::is_missing_record(&error) {
         Error::not_found(Noun::Comment, format!("there is no comment {uri}"))
     } else {
         error
@@ -556,7 +556,7 @@ impl Reviews for Tangled {
             new
         });
         match verdict {
-            true => self.if_it_counts(&located, outcome).await,
+            true => self.warn_if_not_counted(&located, outcome).await,
             false => Ok(outcome),
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     Tangled,
     hints::AGAIN,
     records,
-    repository::{REPOS_MOST, Repository},
+    repository::{MAX_REPOS, Repository},
 };
 
 /// Proof that a repository had no declaration a moment ago. Each write of `sh.tangled.*` uses up
@@ -37,7 +37,7 @@ impl Tangled {
         let looked = async {
             let pds = self.identities.pds(&owner.did).await?;
             let collection = &self.settings.dialects.org.repo;
-            let all = records::all(&pds, &owner.did, collection, REPOS_MOST).await?;
+            let all = records::all(&pds, &owner.did, collection, MAX_REPOS).await?;
             self.declaration_among(owner, all, &repository.name, Some(&repository.record))
         };
         let declaration = looked.await.map_err(|e| {

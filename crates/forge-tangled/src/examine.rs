@@ -249,7 +249,7 @@ impl Tangled {
                 Expected::Record(collection) => self.compare_record(&answer, collection),
             },
             // The method is known, and what it was asked about is not there.
-            Ok(Err(e)) if fault::says_no_ref(&e) || fault::says_missing(&e) => {
+            Ok(Err(e)) if fault::is_missing_ref(&e) || fault::is_missing_record(&e) => {
                 let said = fault::name(&e).unwrap_or_default();
                 (Verdict::Ok, format!("answered {said}"))
             }

@@ -47,7 +47,7 @@ pub(crate) fn is_unknown_method(error: &Error) -> bool {
 
 /// Returns true if a knot has the repository, but no such branch or revision. A missing page and an
 /// unknown method say nothing about the branch.
-pub(crate) fn says_no_ref(error: &Error) -> bool {
+pub(crate) fn is_missing_ref(error: &Error) -> bool {
     let is_other = |name: &str| matches!(name, "RepoNotFound" | "MethodNotFound");
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
 }
@@ -60,7 +60,7 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
 /// Returns true if the service knows the method, and answers that there is no such record. A
 /// missing page and an unknown method (404 without a name, `XRPCNotSupported`, 501
 /// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
-pub(crate) fn says_missing(error: &Error) -> bool {
+pub(crate) fn is_missing_record(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
@@ -263,7 +263,7 @@ mod tests {
                 message: message.to_owned(),
             };
             let status = StatusCode::from_u16(status).unwrap();
-            says_missing(&of_status(&origin, "a.b.c", status, &failure, false))
+            is_missing_record(&of_status(&origin, "a.b.c", status, &failure, false))
         };
         for (status, error, message) in [
             (404, "RecordNotFound", "record not found"),

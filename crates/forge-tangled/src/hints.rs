@@ -59,7 +59,7 @@ pub(crate) fn rebase_first(uri: &str) -> Hint {
 }
 
 /// For a round that cannot be used.
-pub(crate) fn another_round(uri: &str) -> Hint {
+pub(crate) fn another_round_hint(uri: &str) -> Hint {
     Hint::new("have its author submit another round").with_action(resubmit(uri))
 }
 

@@ -13,7 +13,7 @@ use crate::{
     pulls::status::{self, Status},
     records::{self, Record},
     repository::Repository,
-    sources::{Items, Kind, MOST},
+    sources::{Items, Kind, MAX_SUBJECT_RECORDS},
 };
 
 /// The longest pause between two looks.
@@ -172,7 +172,7 @@ impl Tangled {
             },
             _ => {
                 let waited = begun.elapsed();
-                match self.why_dropped(record).await {
+                match self.find_drop_reason(record).await {
                     Some(reason) => Ingestion::Ineffective { uri, reason },
                     None => Ingestion::Pending {
                         uri: Some(uri),
@@ -203,7 +203,7 @@ impl Tangled {
                 let uri = Some(uri);
                 return Ingestion::Pending { uri, waited };
             }
-            let look = tokio::time::timeout(left, self.look(&seen, &uri, "")).await;
+            let look = tokio::time::timeout(left, self.probe(&seen, &uri, "")).await;
             if let Ok(Look::Absent) = look {
                 return Ingestion::Confirmed {
                     by: self.settings.index.host().to_owned(),
@@ -216,7 +216,7 @@ impl Tangled {
     }
 
     /// Returns the reason why the index drops a record, if a short check proves one.
-    pub(crate) async fn why_dropped(&self, record: &Record) -> Option<String> {
+    pub(crate) async fn find_drop_reason(&self, record: &Record) -> Option<String> {
         tokio::time::timeout(PROOF_MAX, self.proof(record))
             .await
             .ok()
@@ -258,7 +258,7 @@ impl Tangled {
                 return last;
             }
             // A request that hangs must not exceed the wait.
-            match tokio::time::timeout(left, self.look(seen, uri, cid)).await {
+            match tokio::time::timeout(left, self.probe(seen, uri, cid)).await {
                 Ok(Look::Shown) => return Look::Shown,
                 Ok(look) => last = look,
                 Err(_) => return last,
@@ -269,7 +269,7 @@ impl Tangled {
     }
 
     /// Looks at the index once.
-    pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+    pub(crate) async fn probe(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
         let methods = &self.settings.dialects.methods.index;
         let of = &self.settings.dialects.inputs.index;
         match seen {
@@ -290,7 +290,7 @@ impl Tangled {
         match index.query::<Record>(query, &[(name, uri)]).await {
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
             Ok(_) => Look::Absent,
-            Err(e) if fault::says_missing(&e) => Look::Absent,
+            Err(e) if fault::is_missing_record(&e) => Look::Absent,
             Err(e) => Look::Silent(e),
         }
     }
@@ -307,7 +307,7 @@ impl Tangled {
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let page = match records::page::<Items>(&index, query, &params, &mut limit).await {
                 Ok(page) => page,
-                Err(e) if fault::says_missing(&e) => return Look::Absent,
+                Err(e) if fault::is_missing_record(&e) => return Look::Absent,
                 Err(e) => return Look::Silent(e),
             };
             let found = page
@@ -323,9 +323,10 @@ impl Tangled {
             let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
                 return Look::Absent;
             };
-            if seen >= MOST {
-                let why =
-                    format!("it has more than {MOST} about {subject}; none of the newest is it");
+            if seen >= MAX_SUBJECT_RECORDS {
+                let why = format!(
+                    "it has more than {MAX_SUBJECT_RECORDS} about {subject}; none of the newest is it"
+                );
                 return Look::Silent(Error::new(ErrorKind::Protocol, why));
             }
             cursor = Some(next);

@@ -7,30 +7,30 @@ use crate::{Dialect, Dialects};
 pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
 /// A collection: since which of [`INDEX_DATES`] it is taken in, and what to do before that.
-struct Row {
+struct IngestionStart {
     collection: fn(&Dialect) -> &str,
     since: usize,
     instead: &'static str,
 }
 
 /// Read in the source of the ingester at those dates.
-const ROWS: [Row; 4] = [
-    Row {
+const ROWS: [IngestionStart; 4] = [
+    IngestionStart {
         collection: |names| &names.pull,
         since: 2,
         instead: "open it on the web page of the repository",
     },
-    Row {
+    IngestionStart {
         collection: |names| &names.status,
         since: 4,
         instead: "close, reopen or mark it as merged on its web page",
     },
-    Row {
+    IngestionStart {
         collection: |names| &names.issue_state,
         since: 4,
         instead: "close or reopen it on its web page",
     },
-    Row {
+    IngestionStart {
         collection: |names| &names.comment,
         since: 3,
         instead: "comment on its web page",

@@ -164,7 +164,7 @@ impl Tangled {
         }
         let begun = Instant::now();
         let look = match &subject {
-            Some(seen) => self.look(seen, &record.uri, record.cid()).await,
+            Some(seen) => self.probe(seen, &record.uri, record.cid()).await,
             None => Look::Absent,
         };
         let took = begun.elapsed();
@@ -175,7 +175,7 @@ impl Tangled {
             .any(|name| **name == uri.collection);
         // An index may show a state or a label that does not count; whatever else it shows is shown.
         let dropped = if right || !matches!(look, Look::Shown) {
-            self.why_dropped(record).await
+            self.find_drop_reason(record).await
         } else {
             None
         };

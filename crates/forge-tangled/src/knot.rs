@@ -42,9 +42,9 @@ impl Answer for Branch {
 /// The most branches that one question gets (`repo.branches`).
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
-const BRANCH_PAGES_MOST: usize = 100;
+const MAX_BRANCH_PAGES: usize = 100;
 /// Maximum number of branches that are read; a list of this length may be incomplete.
-pub(crate) const BRANCHES_MOST: usize = BRANCH_PAGE * BRANCH_PAGES_MOST;
+pub(crate) const MAX_BRANCHES: usize = BRANCH_PAGE * MAX_BRANCH_PAGES;
 
 #[derive(Debug, Deserialize)]
 struct Branches {
@@ -149,7 +149,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::says_no_ref(&e) => Ok(None),
+            Err(e) if fault::is_missing_ref(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -167,7 +167,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::says_no_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
+            Err(e) if fault::is_missing_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
                 Ok(None)
             }
             Err(e) => Err(e),
@@ -186,7 +186,7 @@ impl Tangled {
         let method = &names.methods.knot.branches;
         let of = &names.inputs.knot;
         let mut all: Vec<model::Branch> = Vec::new();
-        for _ in 0..BRANCH_PAGES_MOST {
+        for _ in 0..MAX_BRANCH_PAGES {
             let from = all.len().to_string();
             let limit = BRANCH_PAGE.to_string();
             let params = [

@@ -19,8 +19,8 @@ use crate::{
     labels::{Definition, GREY, Relation, ValueType, keys},
     page,
     records::{self, NewRecord, Record},
-    repository::{REPOS_MOST, Repository},
-    sources::ACCOUNT_MOST,
+    repository::{MAX_REPOS, Repository},
+    sources::MAX_ACCOUNT_RECORDS,
     write,
 };
 
@@ -131,7 +131,7 @@ impl Tangled {
         };
         let wanted = timeless(&new.value);
         let oldest = Timestamp::from_unix(Timestamp::now().unix() - BEGUN_FOR);
-        let mut begun = records::all(&pds, owner, &new.collection, ACCOUNT_MOST)
+        let mut begun = records::all(&pds, owner, &new.collection, MAX_ACCOUNT_RECORDS)
             .await?
             .records;
         begun.retain(|record| {
@@ -142,8 +142,8 @@ impl Tangled {
             return Ok(None);
         }
         let (repos, operations) = future::try_join(
-            records::all(&pds, owner, &names.repo, REPOS_MOST),
-            records::all(&pds, owner, &names.label_op, ACCOUNT_MOST),
+            records::all(&pds, owner, &names.repo, MAX_REPOS),
+            records::all(&pds, owner, &names.label_op, MAX_ACCOUNT_RECORDS),
         )
         .await?;
         let mut used = keys(&operations.records, fields);
@@ -262,7 +262,7 @@ impl Tangled {
                 let told_of_both = self
                     .ingestion(repository, Seen::Repository, &subscribed)
                     .await;
-                told.ingestion.worse(told_of_both.ingestion)
+                told.ingestion.combine(told_of_both.ingestion)
             }
             unseen => unseen,
         };

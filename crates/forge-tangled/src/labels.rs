@@ -532,7 +532,7 @@ impl Change {
 
     /// The part of the change that is still to do if the labels have these values. A removal
     /// without a value removes any value.
-    pub fn left(mut self, now: &BTreeMap<String, BTreeSet<String>>) -> Self {
+    pub fn remaining(mut self, now: &BTreeMap<String, BTreeSet<String>>) -> Self {
         let values = |key: &str| now.get(key).into_iter().flatten();
         self.add.retain(|o| !values(&o.key).any(|v| *v == o.value));
         self.remove = std::mem::take(&mut self.remove)
@@ -568,7 +568,7 @@ impl Change {
             json!({
                 "$type": collection,
                 (fields.op_subject.to_string()): subject,
-                (fields.op_at.to_string()): write::now_or_after(before.at),
+                (fields.op_at.to_string()): write::timestamp_after(before.at),
                 (fields.op_add.to_string()): list(&self.add),
                 (fields.op_delete.to_string()): list(&self.remove),
             }),
@@ -744,7 +744,7 @@ impl Tangled {
             self.fresh([&kind], subject, &accounts),
         )
         .await;
-        fresh.over(found.map(|found| found.value).unwrap_or_default())
+        fresh.overlay(found.map(|found| found.value).unwrap_or_default())
     }
 
     /// The operands of labels that a user typed.

@@ -105,8 +105,8 @@ pub struct Tangled {
     collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
-    listed: pulls::rest::Kept<pulls::Row>,
-    listed_issues: pulls::rest::Kept<issues::Row>,
+    listed: pulls::rest::Kept<pulls::PullRow>,
+    listed_issues: pulls::rest::Kept<issues::IssueRow>,
     /// The accepted audience of tokens for a repository of 1.0, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -185,7 +185,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
-                if fault::says_missing(&e) {
+                if fault::is_missing_record(&e) {
                     pulls::view::missing(&uri)
                 } else {
                     e

@@ -34,7 +34,7 @@ use crate::{
 
 /// How many rows of a list of the index are read at once, and in all.
 const PAGE: usize = 1_000;
-const MOST: usize = 5_000;
+const MAX_LINK_ROWS: usize = 5_000;
 /// More pages of the web are not asked which record they show.
 const PAGES: usize = 10;
 
@@ -158,7 +158,7 @@ impl Tangled {
         let mut links = Links::default();
         links.warnings.extend(repository.doubt());
         let (said, others) = future::join(
-            self.said_about(&repository, &own.record),
+            self.list_comments_about(&repository, &own.record),
             self.tickets_of(&repository),
         )
         .await;
@@ -268,7 +268,7 @@ impl Tangled {
     }
 
     /// The comments on a pull request or an issue.
-    async fn said_about(
+    async fn list_comments_about(
         &self,
         repository: &Repository,
         record: &Record,
@@ -393,9 +393,9 @@ impl Tangled {
                 }
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
-            if found.len() >= MOST {
+            if found.len() >= MAX_LINK_ROWS {
                 warnings.push(Warning::new(format!(
-                    "the newest {MOST} rows of {} alone were read for what mentions it",
+                    "the newest {MAX_LINK_ROWS} rows of {} alone were read for what mentions it",
                     list.query
                 )));
                 return Ok((found, warnings));
@@ -432,7 +432,8 @@ impl Tangled {
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
-        let listed = records::all(&knot, did, &names.org.issue, tickets::MOST).await?;
+        let listed =
+            records::all(&knot, did, &names.org.issue, tickets::MAX_TICKET_RECORDS).await?;
         let tickets = listed.records.into_iter().map(|record| {
             let kind = match record.text(&names.fields.target_branch) {
                 Some(_) => SubjectKind::PullRequest,

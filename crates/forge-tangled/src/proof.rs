@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Rounds whose patch is looked at, the newest first: each costs a request.
-const ROUNDS_MOST: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 impl Tangled {
     /// Returns the fault of a record, judged without other records.
@@ -79,7 +79,7 @@ impl Tangled {
         let about = self.with_did(AtUri::parse(subject).ok()?).await.ok()?;
         let pds = self.identities.pds(&about.authority).await.ok()?;
         let error = records::get_uri(&pds, &about).await.err()?;
-        fault::says_missing(&error).then(|| {
+        fault::is_missing_record(&error).then(|| {
             format!("its subject {about} does not exist: it was deleted, or never written")
         })
     }
@@ -88,7 +88,7 @@ impl Tangled {
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
-        let rounds = pull.rounds.iter().enumerate().rev().take(ROUNDS_MOST);
+        let rounds = pull.rounds.iter().enumerate().rev().take(MAX_ROUNDS);
         for (number, round) in rounds {
             let Content::Blob(cid) = &round.content else {
                 continue;
@@ -108,14 +108,21 @@ impl Tangled {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
         let target = record.text_at(&[&fields.target, &fields.target_repo])?;
-        let other = self.other_on_top(target, below, &record.uri).await?;
+        let other = self
+            .find_other_dependent(target, below, &record.uri)
+            .await?;
         Some(format!(
             "another pull request depends on {below} already: {other}"
         ))
     }
 
     /// A pull request other than `uri` that the index has on top of `below`.
-    pub(crate) async fn other_on_top(&self, repo: &str, below: &str, uri: &str) -> Option<String> {
+    pub(crate) async fn find_other_dependent(
+        &self,
+        repo: &str,
+        below: &str,
+        uri: &str,
+    ) -> Option<String> {
         let all = self
             .ask_index(&self.settings.dialects.methods.index.list_pulls, repo)
             .await

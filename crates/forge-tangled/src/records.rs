@@ -142,7 +142,7 @@ pub(crate) async fn find(
 ) -> Result<Option<Record>> {
     match get(xrpc, repo, collection, rkey).await {
         Ok(record) => Ok(Some(record)),
-        Err(e) if fault::says_missing(&e) => Ok(None),
+        Err(e) if fault::is_missing_record(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }
@@ -182,7 +182,7 @@ pub(crate) async fn page<T: DeserializeOwned + Send + Sync>(
 /// All records of a collection, newest key first; of more than `most`, the newest.
 pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) -> Result<Listing> {
     let budget = Budget::new(usize::MAX);
-    all_kept(xrpc, repo, collection, most, &budget, |_| true).await
+    list_matching(xrpc, repo, collection, most, &budget, |_| true).await
 }
 
 /// As [`all`], for the records that `keep` accepts, within the memory budget of a list.
@@ -191,7 +191,7 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 /// server may send a cursor on every page that is not empty, and a hostile server forever. The
 /// reference implementation's cursor is the key of the page's last record, and its page is short
 /// only at the end (seen on pds 0.5.35), so nothing is requested after such a page.
-pub(crate) async fn all_kept(
+pub(crate) async fn list_matching(
     xrpc: &Xrpc,
     repo: &str,
     collection: &str,

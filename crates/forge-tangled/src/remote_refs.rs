@@ -100,7 +100,7 @@ impl Tangled {
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
         let at = url.clone();
-        let git = blocking::run(move || Ok(at_nobodys(&at))).await?;
+        let git = blocking::run(move || Ok(anonymous_git(&at))).await?;
         let addresses = self.identities.addresses(repository.knot()).await?;
         let args = ls_remote(&url, addresses.as_deref());
         let unread = |why: &str| {
@@ -164,7 +164,7 @@ fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
 }
 
 /// git with no repository, no account and nobody to ask, for one address.
-fn at_nobodys(url: &str) -> Git {
+fn anonymous_git(url: &str) -> Git {
     let nowhere = std::env::temp_dir();
     let scheme = url.split(':').next().unwrap_or_default().to_owned();
     let git = Git::at(&nowhere).with_env("HOME", NO_HOME);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn anonymous_git_has_no_home_directory() {
-        let command = at_nobodys("https://knot.example/did:plc:a").command(["ls-remote"]);
+        let command = anonymous_git("https://knot.example/did:plc:a").command(["ls-remote"]);
         let mut variables = command.as_std().get_envs();
         let none = Some(OsStr::new(NO_HOME));
         assert!(variables.any(|(key, value)| key == "HOME" && value == none));
@@ -243,7 +243,7 @@ mod tests {
         let url = format!("https://knot.example:{port}/did:plc:a");
         let args = ls_remote(&url, Some(&[IpAddr::V4(here)]));
         let args = args.iter().map(String::as_str).collect();
-        let git = at_nobodys(&url)
+        let git = anonymous_git(&url)
             .with_env("NO_PROXY", "knot.example")
             .with_env("no_proxy", "knot.example");
         assert!(git.run_within(args, MAX_PRINTED).await.is_err());

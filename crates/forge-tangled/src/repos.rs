@@ -12,7 +12,7 @@ use forge_core::{
 };
 
 use crate::{
-    Era, Tangled, caps, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
+    Era, Tangled, caps, fault, knot::MAX_BRANCHES, page, repository::Repository, ticket_writes,
 };
 
 const ONLY_READ: &str = "this repository has no DID of its own: it uses tangled's protocol of \
@@ -23,7 +23,7 @@ static GIVE_A_DID: Hint = Hint::new(
 );
 
 /// Capabilities that a repository of 2025 lacks: all writes.
-fn only_read() -> Vec<(Capability, Support)> {
+fn read_only_capabilities() -> Vec<(Capability, Support)> {
     let no = Support::No {
         why: ONLY_READ,
         instead: &GIVE_A_DID,
@@ -121,7 +121,7 @@ impl Repos for Tangled {
         info.merge_methods = vec![MergeMethod::Rebase];
         info.overrides = match repository.era {
             Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
-            Era::Sh2025 => only_read(),
+            Era::Sh2025 => read_only_capabilities(),
             Era::Sh2026 => Vec::new(),
         };
         info.warnings = warnings;
@@ -131,14 +131,14 @@ impl Repos for Tangled {
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
         let repository = self.repository(repo).await?;
         let mut all: Vec<Branch> = self.all_branches(&repository).await?;
-        let cut = repository.era != Era::Org10 && all.len() >= BRANCHES_MOST;
+        let cut = repository.era != Era::Org10 && all.len() >= MAX_BRANCHES;
         all.sort_by(|a, b| a.name.cmp(&b.name));
         let mut page = page::of("tangled-branches", repository.target(), all, &page)?;
         page.warnings.extend(repository.doubt());
         page.warnings.extend(cut.then(|| {
             let host = repository.knot().host();
             Warning::new(format!(
-                "the knot {host} has {BRANCHES_MOST} branches or more; only these were read"
+                "the knot {host} has {MAX_BRANCHES} branches or more; only these were read"
             ))
         }));
         Ok(page)

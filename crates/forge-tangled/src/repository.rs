@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// More repositories than an account has.
-pub(crate) const REPOS_MOST: usize = 2000;
+pub(crate) const MAX_REPOS: usize = 2000;
 /// Recovery if the owner of a repository could not be determined.
 const AGAIN: &str = "try again later, or look for its owner on the web";
 /// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
@@ -202,7 +202,7 @@ impl Tangled {
         let slug = name.to_lowercase();
         let names = &self.settings.dialects;
         let (declarations, record) = future::try_join(
-            records::all(&pds, &owner.did, &names.org.repo, REPOS_MOST),
+            records::all(&pds, &owner.did, &names.org.repo, MAX_REPOS),
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
@@ -258,7 +258,7 @@ impl Tangled {
         if let Some(found) = records::find(pds, &owner.did, collection, slug).await? {
             return Ok(Some(found));
         }
-        let all = records::all(pds, &owner.did, collection, REPOS_MOST).await?;
+        let all = records::all(pds, &owner.did, collection, MAX_REPOS).await?;
         Ok(all.records.into_iter().find(|r| {
             r.text(&self.fields().repo_name)
                 .is_some_and(|n| n.eq_ignore_ascii_case(name))
@@ -282,7 +282,7 @@ impl Tangled {
             ),
         );
         let collection = &self.settings.dialects.sh.repo;
-        let all = records::all(pds, &owner.did, collection, REPOS_MOST).await;
+        let all = records::all(pds, &owner.did, collection, MAX_REPOS).await;
         let all = all.map(|all| all.records).unwrap_or_default();
         let names = all.iter().map(|r| self.named(r));
         error.with_hint(suggest::hint(name, names, "repositories"))

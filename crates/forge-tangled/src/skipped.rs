@@ -48,7 +48,7 @@ impl Skipped {
 }
 
 /// The warnings for those of `records` that are `broken`, which says why.
-pub(crate) fn told(
+pub(crate) fn malformed_warnings(
     records: &[Record],
     broken: impl Fn(&Record) -> Option<&'static str>,
 ) -> Vec<Warning> {

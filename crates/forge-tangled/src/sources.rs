@@ -27,11 +27,11 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
-pub(crate) const MOST: usize = 10_000;
+pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
 /// The longest record about one thing: a few long ones of a stranger must not leave out the rest.
 const ABOUT_MAX: usize = 256 * 1024;
 /// More records of one collection than an account is read for.
-pub(crate) const ACCOUNT_MOST: usize = 20_000;
+pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
 
 /// Accounts other than the owner that may push to a repository.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl Pushers {
 
 /// Records that were found, and doubts about their completeness.
 #[derive(Debug, Default)]
-pub(crate) struct Found<T> {
+pub(crate) struct Sourced<T> {
     pub value: T,
     pub warnings: Vec<Warning>,
 }
@@ -115,7 +115,7 @@ impl TargetField {
 
 impl Kind {
     /// The older kind of records about `subject`.
-    fn older_of(&self, subject: &str) -> Option<&Older> {
+    fn find_older(&self, subject: &str) -> Option<&Older> {
         let collection = subject.split('/').nth(3)?;
         self.older.iter().find(|older| older.of == collection)
     }
@@ -141,16 +141,19 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// Applies [`Self::over`] to an answer.
-    pub fn over_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
-        found.map(|found| Found {
-            value: self.over(found.value),
+    /// Applies [`Self::overlay`] to an answer.
+    pub fn overlay_found(
+        self,
+        found: Result<Sourced<Vec<Record>>>,
+    ) -> Result<Sourced<Vec<Record>>> {
+        found.map(|found| Sourced {
+            value: self.overlay(found.value),
             warnings: found.warnings,
         })
     }
 
     /// Replaces the index's records of the accounts by the accounts' own records.
-    pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
+    pub fn overlay(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
         let replaced = |r: &Record| {
             let gone = r.uri.contains(&collection) && self.accounts.contains(r.author());
@@ -258,12 +261,12 @@ impl Tangled {
         kind: &Kind,
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
-    ) -> Result<Found<Vec<Record>>> {
+    ) -> Result<Sourced<Vec<Record>>> {
         let why = match self.takes_in([&kind.collection]) {
             Err(e) => e.message().to_owned(),
             Ok(()) => match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
-                    return Ok(Found {
+                    return Ok(Sourced {
                         value: listing.records,
                         warnings: listing.warnings,
                     });
@@ -272,7 +275,7 @@ impl Tangled {
                 Err(e) => return Err(e),
             },
         };
-        let older = kind.older_of(subject);
+        let older = kind.find_older(subject);
         if let Ok(links) = self.linked(kind, older, subject).await {
             let mut found = self.hydrate(links.found).await;
             found.warnings.extend(links.cut);
@@ -284,7 +287,7 @@ impl Tangled {
             None => {
                 let about = |r: &Record| kind.is_about(r, subject);
                 let names = [kind.collection.as_str()];
-                let [found] = self.in_accounts(names, &accounts, about).await;
+                let [found] = self.list_in_accounts(names, &accounts, about).await;
                 found
             }
             Some(older) => {
@@ -293,7 +296,7 @@ impl Tangled {
                     true => r.text(&older.field) == Some(subject),
                     false => kind.is_about(r, subject),
                 };
-                let [mut found, mut others] = self.in_accounts(names, &accounts, about).await;
+                let [mut found, mut others] = self.list_in_accounts(names, &accounts, about).await;
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -333,19 +336,19 @@ impl Tangled {
     fn cut(&self, subject: &str) -> Warning {
         let host = self.backlinks_host();
         Warning::new(format!(
-            "the backlinks at {host} have more than {MOST} links to {subject}; only the first \
+            "the backlinks at {host} have more than {MAX_SUBJECT_RECORDS} links to {subject}; only the first \
              were read"
         ))
     }
 
-    fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
+    fn second_best(&self, why: &str, found: Listing, by: String) -> Sourced<Vec<Record>> {
         let mut warnings = found.warnings;
         warnings.insert(
             0,
             Warning::new(format!("read from {by}, because {why}"))
                 .with_hint("try again later: what other people wrote may be missing"),
         );
-        Found {
+        Sourced {
             value: found.records,
             warnings,
         }
@@ -402,10 +405,10 @@ impl Tangled {
             let Some(next) = next.filter(|_| got > 0) else {
                 break;
             };
-            if seen >= MOST {
+            if seen >= MAX_SUBJECT_RECORDS {
                 is_cut = true;
                 skipped.rest(format!(
-                    "{subject} has more than {MOST} records about it; only the first were read"
+                    "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
                 ));
                 break;
             }
@@ -429,7 +432,13 @@ impl Tangled {
     }
 
     /// Builds the warning about backlinks that failed after `read` of the linking accounts.
-    fn broken_off(&self, subject: &str, read: usize, total: Option<u64>, error: &Error) -> Warning {
+    fn backlinks_cut_warning(
+        &self,
+        subject: &str,
+        read: usize,
+        total: Option<u64>,
+        error: &Error,
+    ) -> Warning {
         let host = self.backlinks_host();
         let of = total.map_or_else(String::new, |total| format!("of {total} "));
         let why = error.message();
@@ -460,7 +469,7 @@ impl Tangled {
             let page = match asked.await {
                 Ok(page) => page,
                 Err(e) if !found.is_empty() => {
-                    let cut = Some(self.broken_off(subject, found.len(), total, &e));
+                    let cut = Some(self.backlinks_cut_warning(subject, found.len(), total, &e));
                     return Ok(Linked { found, cut });
                 }
                 Err(e) => return Err(e),
@@ -470,7 +479,7 @@ impl Tangled {
             found.extend(page.linking_dids);
             // A page that brings nobody new is the end, whatever its cursor says.
             let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MOST {
+            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
                 let cut = (!is_last).then(|| self.cut(subject));
                 return Ok(Linked { found, cut });
             }
@@ -502,7 +511,7 @@ impl Tangled {
                     .map(|l| (l.did, l.collection, l.rkey)),
             );
             let is_last = got == 0 || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MOST {
+            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
                 let cut = (!is_last).then(|| self.cut(subject));
                 return Ok(Linked { found, cut });
             }
@@ -532,7 +541,7 @@ impl Tangled {
                             Ok(record) if budget.take(record.weight()) => vec![record],
                             Ok(record) => return Ok(without_room(&record, &pds)),
                             // The record was deleted, and the backlinks still list it.
-                            Err(e) if fault::says_missing(&e) => Vec::new(),
+                            Err(e) if fault::is_missing_record(&e) => Vec::new(),
                             Err(e) => return Err(e),
                         };
                         return Ok(Listing {
@@ -541,7 +550,15 @@ impl Tangled {
                         });
                     }
                     let keep = |r: &Record| keys.contains(r.rkey());
-                    records::all_kept(&pds, &did, &collection, ACCOUNT_MOST, budget, keep).await
+                    records::list_matching(
+                        &pds,
+                        &did,
+                        &collection,
+                        MAX_ACCOUNT_RECORDS,
+                        budget,
+                        keep,
+                    )
+                    .await
                 };
                 (did.clone(), read.await)
             });
@@ -571,7 +588,7 @@ impl Tangled {
         let reads = accounts.iter().cloned().map(|did| async move {
             let pds = self.identities.pds(&did).await.ok();
             let most = match viewer.as_ref() == Some(&did) {
-                true => ACCOUNT_MOST,
+                true => MAX_ACCOUNT_RECORDS,
                 false => PAGE,
             };
             let of_one = kinds.map(|kind| {
@@ -579,7 +596,7 @@ impl Tangled {
                 async move {
                     let name = &kind.collection;
                     let about = |r: &Record| kind.is_about(r, subject);
-                    let all = records::all_kept(pds.as_ref()?, did, name, most, budget, about);
+                    let all = records::list_matching(pds.as_ref()?, did, name, most, budget, about);
                     all.await.ok()
                 }
             });
@@ -623,7 +640,7 @@ impl Tangled {
 
     /// Reads the records that `keep` selects from some collections of the known accounts. Resolves
     /// each account once.
-    pub(crate) async fn in_accounts<const N: usize>(
+    pub(crate) async fn list_in_accounts<const N: usize>(
         &self,
         collections: [&str; N],
         accounts: &BTreeSet<String>,
@@ -636,8 +653,9 @@ impl Tangled {
                 Ok(pds) => pds,
                 Err(e) => return (did, Err(e)),
             };
-            let of_one = collections
-                .map(|name| records::all_kept(&pds, &did, name, ACCOUNT_MOST, budget, keep));
+            let of_one = collections.map(|name| {
+                records::list_matching(&pds, &did, name, MAX_ACCOUNT_RECORDS, budget, keep)
+            });
             let read = future::join_all(of_one).await;
             (did, Ok(read))
         });
@@ -712,7 +730,7 @@ impl Tangled {
                     accounts.extend(links.found);
                     cuts.extend(links.cut);
                 }
-                Err(e) if answered => cuts.push(self.broken_off(subject, 0, None, &e)),
+                Err(e) if answered => cuts.push(self.backlinks_cut_warning(subject, 0, None, &e)),
                 Err(_) => {}
             }
         }
@@ -727,7 +745,7 @@ impl Tangled {
             let is_subject = r.collection() == collection;
             !is_subject || named.peek().is_none() || named.any(|it| repository.is_target(it))
         };
-        let read = self.in_accounts(names, &accounts, keep);
+        let read = self.list_in_accounts(names, &accounts, keep);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
@@ -782,7 +800,7 @@ impl Tangled {
         let read = async {
             let (knot, did) = self.account(repository).await?;
             let collection = &self.settings.dialects.org.collaborator;
-            records::all(&knot, did, collection, ACCOUNT_MOST).await
+            records::all(&knot, did, collection, MAX_ACCOUNT_RECORDS).await
         };
         let (all, why) = match read.await {
             Ok(all) => {
@@ -858,7 +876,7 @@ impl Tangled {
             named.is_some_and(|it| repository.is_target(it))
         };
         let collection = [self.settings.dialects.sh.collaborator.as_ref()];
-        let [found] = self.in_accounts(collection, &owner, of_this).await;
+        let [found] = self.list_in_accounts(collection, &owner, of_this).await;
         let unread = found.warnings.first().map(|w| w.message.clone());
         let accounts = found.records.iter();
         Pushers {
@@ -935,9 +953,9 @@ async fn collaborators_at(
         let Some(next) = next.filter(|_| all.len() > before) else {
             return Ok(all);
         };
-        if seen >= MOST {
+        if seen >= MAX_SUBJECT_RECORDS {
             let (_, subject) = asked;
-            let message = format!("{subject} has more than {MOST} collaborators");
+            let message = format!("{subject} has more than {MAX_SUBJECT_RECORDS} collaborators");
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);
@@ -974,7 +992,7 @@ mod tests {
                     .collect(),
                 records: vec![record("a", "2", "new")],
             };
-            fresh.over(indexed())
+            fresh.overlay(indexed())
         };
         let of_b = record("b", "1", "old");
         let new = record("a", "2", "new");

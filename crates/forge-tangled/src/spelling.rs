@@ -7,8 +7,8 @@ use forge_core::{Error, ErrorKind, Hint, Warning, model::PrState, text::one_line
 
 use crate::{Dialects, records::Record, tickets};
 
-/// A name that a write uses. Only [`Self::tell`] returns it, so that no unusual or guessed name is
-/// used without a warning.
+/// A name that a write uses. Only [`Self::into_word`] returns it, so that no unusual or guessed
+/// name is used without a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Spelling {
@@ -32,7 +32,7 @@ impl Spelling {
     }
 
     /// Returns the word, and adds its warning to `warnings`.
-    pub fn tell(self, warnings: &mut Vec<Warning>) -> String {
+    pub fn into_word(self, warnings: &mut Vec<Warning>) -> String {
         warnings.extend(self.told);
         self.word
     }
@@ -141,7 +141,7 @@ mod tests {
             })
             .collect();
         let mut told = Vec::new();
-        let word = of_state(tickets.iter(), state, names).tell(&mut told);
+        let word = of_state(tickets.iter(), state, names).into_word(&mut told);
         let told = told.pop().map(|warning| warning.message);
         (word, told.unwrap_or_default())
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn refused_write_names_its_guesses() {
         let mut told = Vec::new();
-        let key = of_submitted_repository(&Dialects::default()).tell(&mut told);
+        let key = of_submitted_repository(&Dialects::default()).into_word(&mut told);
         assert_eq!((key.as_str(), told.len()), ("repo", 1));
         let refused = Error::invalid("input", "no").with_hint("try again");
         let hint = with_guesses(refused, &told);

@@ -17,7 +17,7 @@ use crate::{
     spelling,
     ticket_writes::{done, experimental},
     tickets::{self, editor, markdown},
-    write::{self, EDITS_MOST},
+    write::{self, MAX_EDIT_ATTEMPTS},
 };
 
 /// Change to which a comment belongs: the time from which an equal text is the same comment.
@@ -57,7 +57,7 @@ impl Tangled {
         let written = self
             .put_comment(repository, ticket, body, parent.as_ref(), None)
             .await?;
-        self.told(repository, &written).await
+        self.comment_outcome(repository, &written).await
     }
 
     /// Writes a comment as [`Self::comment_in_account`] does, unless an interrupted command of the
@@ -77,7 +77,7 @@ impl Tangled {
         let viewer = viewer.identity.did.as_str();
         let (subject, all) = futures::try_join!(
             records::get(&knot, did, &names.org.pull, ticket),
-            records::all(&knot, did, &names.org.comment, tickets::MOST),
+            records::all(&knot, did, &names.org.comment, tickets::MAX_TICKET_RECORDS),
         )?;
         let since = match with {
             GoesWith::Change => None,
@@ -110,7 +110,7 @@ impl Tangled {
         let written = self
             .put_comment(repository, ticket, body, None, since)
             .await?;
-        self.told(repository, &written).await
+        self.comment_outcome(repository, &written).await
     }
 
     /// Writes the comment of a state change after the change. The comment names the resulting
@@ -142,7 +142,7 @@ impl Tangled {
             Ok(mut written) => {
                 // Said of the whole.
                 written.warnings.retain(|w| *w != experimental());
-                (comments::said_now(&written), written.warnings)
+                (comments::comment_step(&written), written.warnings)
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
@@ -171,7 +171,7 @@ impl Tangled {
         let fields = &names.fields;
         let (knot, did) = self.account(repository).await?;
         let mut refused: Option<(Vec<String>, Error)> = None;
-        for _ in 0..EDITS_MOST {
+        for _ in 0..MAX_EDIT_ATTEMPTS {
             let subject = records::get(&knot, did, &names.org.pull, ticket).await?;
             let mut versions = vec![subject.cid().to_owned()];
             let mut value = json!({
@@ -182,7 +182,7 @@ impl Tangled {
                     "cid": subject.cid(),
                 },
                 (fields.body.to_string()): names.markdown(body),
-                (fields.created_at.to_string()): write::now_or_after(since),
+                (fields.created_at.to_string()): write::timestamp_after(since),
             });
             if let (Some(uri), Some(map)) = (parent, value.as_object_mut()) {
                 let found = records::find(&knot, did, &names.org.comment, &uri.rkey).await?;
@@ -218,7 +218,7 @@ impl Tangled {
     }
 
     /// Builds the result for a written comment, with a warning about its guessed subject.
-    async fn told(
+    async fn comment_outcome(
         &self,
         repository: &Repository,
         (written, guess): &(Record, Option<Warning>),
@@ -229,7 +229,7 @@ impl Tangled {
     }
 
     async fn model_of(&self, repository: &Repository, record: &Record) -> Result<Comment> {
-        let read = tickets::as_in_2026(record.clone(), &self.settings.dialects);
+        let read = tickets::convert_to_2026(record.clone(), &self.settings.dialects);
         let models = self
             .comment_models(repository, std::slice::from_ref(&read))
             .await;

@@ -194,7 +194,7 @@ fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
 }
 
 /// Labels by name, as they are spelled on other tickets.
-fn learned(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
+fn find_used_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
     let known = seen(tickets, names);
     let one = |typed: &String| {
         let found = known.iter().find(|seen| seen.which.is_meant(typed));
@@ -221,9 +221,9 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (pulls, issues) = (&names.org.pull, &names.org.issue);
-        let mut all = records::all(&knot, did, pulls, tickets::MOST).await?;
+        let mut all = records::all(&knot, did, pulls, tickets::MAX_TICKET_RECORDS).await?;
         if issues != pulls {
-            let more = records::all(&knot, did, issues, tickets::MOST).await?;
+            let more = records::all(&knot, did, issues, tickets::MAX_TICKET_RECORDS).await?;
             all.records.extend(more.records);
             all.warnings.extend(more.warnings);
         }
@@ -240,7 +240,7 @@ impl Tangled {
             return Ok(Vec::new());
         }
         let tickets = self.labelled_tickets(repository).await?;
-        learned(&tickets.records, wanted, &self.settings.dialects)
+        find_used_labels(&tickets.records, wanted, &self.settings.dialects)
     }
 
     /// A page of the labels that the tickets of a repository carry, by name.
@@ -308,12 +308,12 @@ mod tests {
         assert_eq!(told, wanted.map(|(name, count)| (name.to_owned(), count)));
 
         let typed = ["Priority:high", "BUG", "points:3"].map(str::to_owned);
-        let tokens = learned(&tickets, &typed, &names).unwrap();
+        let tokens = find_used_labels(&tickets, &typed, &names).unwrap();
         let bug = json!({"$type": names.org.ticket_label, "key": "at://did:plc:l/x.y.z/bug"});
         let points = json!({"key": "points", "value": 3});
         assert_eq!(tokens, [high, bug, points]);
         for none in ["priority", "priority:low", "3"] {
-            let e = learned(&tickets, &[none.to_owned()], &names).unwrap_err();
+            let e = find_used_labels(&tickets, &[none.to_owned()], &names).unwrap_err();
             assert!(e.message().contains(none), "{e:?}");
         }
     }

@@ -28,7 +28,7 @@ use crate::{
     },
     remote_refs::MAX_PRINTED,
     spelling,
-    ticket_writes::{changed_on_the_way, experimental, unseen},
+    ticket_writes::{altered_record_error, experimental, unseen},
     tickets,
 };
 
@@ -38,7 +38,7 @@ const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
 /// State of the target branch after a merge.
-struct Landed {
+struct LandedRound {
     tip: String,
     /// True if the change was on the branch before this call.
     earlier: bool,
@@ -111,15 +111,15 @@ impl Tangled {
             }
             Rebased::Onto(tip) => (tip, false),
         };
-        if let Some(merge) = left_out(&git, &before.hash, head, &tip).await? {
-            return Err(not_whole(located, &merge));
+        if let Some(merge) = find_lost_merge(&git, &before.hash, head, &tip).await? {
+            return Err(incomplete_merge_error(located, &merge));
         }
         if !earlier {
             shows_every_commit(&git, clone, pull, &before.hash, head).await?;
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
-        let landed = Landed { tip, earlier };
+        let landed = LandedRound { tip, earlier };
         self.record_ticket_merge(located, landed).await
     }
 
@@ -162,16 +162,14 @@ impl Tangled {
         let git = Git::at(&clone.dir).with_trust(clone.trust);
         fetch(&git, clone, located, &base, head).await?;
         let base = &base.hash;
-        Ok(
-            has_landed(&git, base, head).await?
-                && left_out(&git, base, head, base).await?.is_none(),
-        )
+        Ok(has_landed(&git, base, head).await?
+            && find_lost_merge(&git, base, head, base).await?.is_none())
     }
 
     /// Refuses a merge if a round was added since the read: neither the unseen round nor the
     /// outdated one may be merged.
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
-        let now = self.again(located).await?.pull;
+        let now = self.reread_pull(located).await?.pull;
         let (was, is) = (&located.pull, &now);
         // The CID of a stamped record is its server's word.
         if was.record == is.record && was.source_sha == is.source_sha {
@@ -274,7 +272,7 @@ impl Tangled {
     async fn record_ticket_merge(
         &self,
         located: &Located,
-        landed: Landed,
+        landed: LandedRound,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
         let mut warnings = vec![experimental()];
@@ -312,7 +310,7 @@ impl Tangled {
             }
         };
         let located = self
-            .again(located)
+            .reread_pull(located)
             .await
             .unwrap_or_else(|_| located.clone());
         let mut view = self.view_located(&located, PrFields::NONE).await?;
@@ -341,7 +339,7 @@ impl Tangled {
         while !earlier && Instant::now() + pause < end {
             sleep(pause).await;
             pause *= 2;
-            let now = self.again(located).await;
+            let now = self.reread_pull(located).await;
             if now.is_ok_and(|now| self.is_merged(&now)) {
                 return Ok(());
             }
@@ -352,7 +350,7 @@ impl Tangled {
         let field = &*names.fields.state;
         let others = others.iter().map(|p| &p.record);
         let spelling = spelling::of_state(others, PrState::Merged, names);
-        let word = spelling.tell(told);
+        let word = spelling.into_word(told);
         let ticket = &located.pull.record;
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
@@ -363,7 +361,7 @@ impl Tangled {
                 Ok(())
             })
             .await?;
-        let now = self.again(located).await;
+        let now = self.reread_pull(located).await;
         let now = match changed {
             true => now.map_err(|e| unseen(&ticket.uri, e)),
             false => {
@@ -373,7 +371,7 @@ impl Tangled {
         }?;
         match (self.is_merged(&now), changed) {
             (true, _) => Ok(()),
-            (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
+            (false, true) => Err(altered_record_error(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(
                 Precondition::Closed,
                 format!("{} was closed in the meantime", ticket.uri),
@@ -514,7 +512,7 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
 /// The newest merge commit of a round that a rebase cannot reproduce: a merge commit can change
 /// files by itself. `made` has the other commits of the round on top of `base`, and its content
 /// differs from a merge of the round.
-async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
+async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // The branch may have changed the round's lines since: a merge of both proves nothing.
         return git.find_evil_merge(base, head).await;
@@ -570,7 +568,7 @@ fn no_clone(located: &Located) -> Error {
     )
 }
 
-fn not_whole(located: &Located, merge: &str) -> Error {
+fn incomplete_merge_error(located: &Located, merge: &str) -> Error {
     let message = format!(
         "merge commits of {} (the newest is {merge}) change files by themselves, and a rebase \
          leaves merge commits out; nothing was changed",

@@ -13,10 +13,10 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::{changed_on_the_way, unseen};
+pub(crate) use crate::account::{altered_record_error, unseen};
 use crate::{
     Dialects, Tangled,
-    account::survived,
+    account::check_fields_kept,
     caps::LIMITS,
     fault,
     hints::{AGAIN, OTHER_HEAD},
@@ -178,7 +178,9 @@ impl Tangled {
             )
             .await;
         if let Err(e) = round {
-            let why = self.take_back(&repository, &uri, is_new, e).await;
+            let why = self
+                .delete_orphan_ticket(&repository, &uri, is_new, e)
+                .await;
             return Err(spelling::with_guesses(why, &told));
         }
         warnings.extend(told);
@@ -366,7 +368,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let field = &*names.fields.state;
         let mut told = Vec::new();
-        let word = spelling.tell(&mut told);
+        let word = spelling.into_word(&mut told);
         let before = tickets::state_in(ticket.value.get(field), names).0;
         let to = tickets::state(&word, names).0;
         let written = self.change_ticket(repository, ticket, None, |map| {
@@ -388,7 +390,7 @@ impl Tangled {
     }
 
     /// The same pull request as it is now.
-    pub(crate) async fn again(&self, located: &Located) -> Result<Located> {
+    pub(crate) async fn reread_pull(&self, located: &Located) -> Result<Located> {
         let pull = self.ticket(&located.repository, &located.pull.uri).await?;
         Ok(Located {
             pull,
@@ -399,7 +401,7 @@ impl Tangled {
     /// Reads the view after a write.
     async fn view_written(&self, located: &Located) -> Result<PullRequest> {
         let view = async {
-            let located = self.again(located).await?;
+            let located = self.reread_pull(located).await?;
             self.view_located(&located, PrFields::NONE).await
         };
         view.await.map_err(|e| unseen(&located.pull.record.uri, e))
@@ -432,9 +434,9 @@ impl Tangled {
         let from = from.ok_or_else(|| no_branch("head", source, head))?;
         let common = match self.merge_base(source, &onto.hash, &from.hash).await {
             // A fork need not have what its upstream has by now, nor the other way round.
-            Err(e) if !same && says_no(&e) => {
+            Err(e) if !same && is_refusal(&e) => {
                 let there = self.merge_base(repository, &onto.hash, &from.hash).await;
-                there.map_err(|e| match says_no(&e) {
+                there.map_err(|e| match is_refusal(&e) {
                     true => behind(source, repository, base),
                     false => e,
                 })?
@@ -505,7 +507,7 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let to = spelling::of_submitted_repository(names).tell(told);
+        let to = spelling::of_submitted_repository(names).into_word(told);
         let input = json!({
             (to): did,
             (names.inputs.knot.submit_patch.to_string()): patch,
@@ -537,20 +539,20 @@ impl Tangled {
         let mut of_head: Vec<&Record> = of_head.collect();
         of_head.sort_by_key(|p| p.created_at(&fields.created_at));
         let read = of_head.into_iter().skip(before);
-        let read: Vec<Result<()>> = read.map(|p| survived(&wanted, p)).collect();
+        let read: Vec<Result<()>> = read.map(|p| check_fields_kept(&wanted, p)).collect();
         match lost {
             Some(e) if read.is_empty() => Err(e),
             _ if read.iter().any(Result::is_ok) => Ok(()),
             _ => read
                 .into_iter()
                 .next()
-                .unwrap_or_else(|| Err(changed_on_the_way(&uri, "its newest round"))),
+                .unwrap_or_else(|| Err(altered_record_error(&uri, "its newest round"))),
         }
     }
 
     /// Deletes a new ticket whose patch was refused. Deletion needs the right to push, so the
     /// ticket may stay.
-    async fn take_back(
+    async fn delete_orphan_ticket(
         &self,
         repository: &Repository,
         ticket: &AtUri,
@@ -583,7 +585,7 @@ impl Tangled {
 }
 
 /// Returns true if a knot refused the request, instead of failing.
-fn says_no(error: &Error) -> bool {
+fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
 

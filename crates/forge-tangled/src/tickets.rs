@@ -28,7 +28,7 @@ use crate::{
 /// The most characters of a word that are told.
 const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
-pub(crate) const MOST: usize = 20_000;
+pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
 
 /// Returns the last editor of a record in a repository's account, from the knot's stamp.
 pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
@@ -175,7 +175,7 @@ pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a s
 }
 
 /// A comment with the fields that those of 2026 have, which is how comments are read.
-pub(crate) fn as_in_2026(mut comment: Record, names: &Dialects) -> Record {
+pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     let (fields, wanted) = (&names.fields, &names.sh_fields);
     let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
         if from != to
@@ -290,7 +290,7 @@ impl Talk {
         subjects.extend(patches.filter(own).map(|p| p.uri.as_str()));
         let about = |r: &&Record| subject(r, names).is_some_and(|uri| subjects.contains(&uri));
         let records = self.comments.records.iter().filter(about);
-        let records = records.map(|comment| as_in_2026(comment.clone(), names));
+        let records = records.map(|comment| convert_to_2026(comment.clone(), names));
         let warnings = [&self.comments.warnings[..], &self.patches.warnings].concat();
         (records.collect(), warnings)
     }
@@ -306,8 +306,8 @@ impl Tangled {
     pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
-        let mut all = records::all(&knot, did, &names.org.patch, MOST).await?;
-        let told = skipped::told(&all.records, |patch| broken_patch(patch, names));
+        let mut all = records::all(&knot, did, &names.org.patch, MAX_TICKET_RECORDS).await?;
+        let told = skipped::malformed_warnings(&all.records, |patch| broken_patch(patch, names));
         all.warnings.extend(told);
         Ok(all)
     }
@@ -344,7 +344,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let collection = &names.org.pull;
         let (tickets, patches) = futures::try_join!(
-            records::all(&knot, did, collection, MOST),
+            records::all(&knot, did, collection, MAX_TICKET_RECORDS),
             self.ticket_patches(repository),
         )?;
         let mut pulls = Vec::new();
@@ -368,11 +368,11 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (mut comments, patches) = futures::try_join!(
-            records::all(&knot, did, &names.org.comment, MOST),
+            records::all(&knot, did, &names.org.comment, MAX_TICKET_RECORDS),
             self.ticket_patches(repository),
         )?;
         let broken = |comment: &Record| broken_comment(comment, names);
-        let told = skipped::told(&comments.records, broken);
+        let told = skipped::malformed_warnings(&comments.records, broken);
         comments.warnings.extend(told);
         Ok(Talk { comments, patches })
     }
@@ -532,7 +532,7 @@ mod tests {
         assert_eq!(found.base, "main");
         assert_eq!(inline(&ticket, &names).labels[0].name, "bug");
         let comment = json!({"message": {"words": "B"}, "answers": {"uri": "at://x"}, "at": "t"});
-        let comment = as_in_2026(record("feed.comment", "c", comment), &names);
+        let comment = convert_to_2026(record("feed.comment", "c", comment), &names);
         let wanted = json!({"body": {"text": "B"}, "replyTo": {"uri": "at://x"}, "createdAt": "t"});
         assert_eq!(comment.value, wanted);
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::{
     ShFields, Tangled, comments,
-    hints::another_round,
+    hints::another_round_hint,
     pulls::{
         CALLED_MERGED,
         record::{Content, Pull},
@@ -28,7 +28,7 @@ const REQUESTED: &str = "Requested changes to round ";
 
 /// Verdict in the first line of a comment, and the text after the line.
 #[derive(Debug, PartialEq, Eq)]
-struct Said<'a> {
+struct VerdictComment<'a> {
     state: ReviewState,
     round: usize,
     /// The CID of the round's patch.
@@ -36,7 +36,7 @@ struct Said<'a> {
     text: &'a str,
 }
 
-impl<'a> Said<'a> {
+impl<'a> VerdictComment<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (line, text) = text.split_once('\n').unwrap_or((text, ""));
         let (state, rest) = match line.strip_prefix(APPROVED) {
@@ -123,8 +123,9 @@ impl Tangled {
     /// Comments that give a verdict, and the others.
     pub(crate) fn parted(&self, pull: &Pull, all: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
         let verdicts = self.settings.verdict_comments;
-        all.into_iter()
-            .partition(|record| verdicts && Said::of(record, pull, self.fields()).is_some())
+        all.into_iter().partition(|record| {
+            verdicts && VerdictComment::of(record, pull, self.fields()).is_some()
+        })
     }
 
     /// The reviews that comments with a verdict are, in their order. With `commits` each names the
@@ -140,7 +141,7 @@ impl Tangled {
         let newest = pull.latest().map(|(number, _)| number);
         let mut all = Vec::new();
         for record in verdicts {
-            let Some(said) = Said::of(record, pull, self.fields()) else {
+            let Some(said) = VerdictComment::of(record, pull, self.fields()) else {
                 continue;
             };
             let did = record.author();
@@ -223,12 +224,12 @@ impl Tangled {
                 ErrorKind::Protocol,
                 format!("the newest round of {uri} has no patch that a verdict could name"),
             )
-            .with_hint(another_round(uri))),
+            .with_hint(another_round_hint(uri))),
         }
     }
 
     /// Adds a warning to a verdict that does not count.
-    pub(crate) async fn if_it_counts(
+    pub(crate) async fn warn_if_not_counted(
         &self,
         located: &Located,
         mut outcome: Outcome<Review>,
@@ -298,7 +299,7 @@ mod tests {
                 (format!("{line}\n\nWhy.\n\nMore."), "Why.\n\nMore."),
             ] {
                 let record = comment(&text, Some(1), false);
-                let said = Said::of(&record, &pull(), &ShFields::default()).unwrap();
+                let said = VerdictComment::of(&record, &pull(), &ShFields::default()).unwrap();
                 assert_eq!((said.state, said.round, said.text), (state, 1, rest));
             }
         }
@@ -309,7 +310,7 @@ mod tests {
     fn verdict_line_of_another_round_is_plain_text() {
         let good = format!("{APPROVED}1 ({PATCH})");
         let fields = ShFields::default();
-        assert!(Said::of(&comment(&good, Some(1), false), &pull(), &fields).is_some());
+        assert!(VerdictComment::of(&comment(&good, Some(1), false), &pull(), &fields).is_some());
         for (text, round, reply) in [
             (good.as_str(), None, false),
             (&good, Some(0), false),
@@ -324,7 +325,11 @@ mod tests {
             ("", Some(1), false),
         ] {
             let record = comment(text, round, reply);
-            assert_eq!(Said::of(&record, &pull(), &fields), None, "{text}");
+            assert_eq!(
+                VerdictComment::of(&record, &pull(), &fields),
+                None,
+                "{text}"
+            );
         }
     }
 }

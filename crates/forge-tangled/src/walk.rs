@@ -10,7 +10,7 @@ use crate::{
     hints::from_start,
     read_limits,
     records::{self, Record},
-    sources::{Items, MOST},
+    sources::{Items, MAX_SUBJECT_RECORDS},
     xrpc::Xrpc,
 };
 
@@ -36,7 +36,7 @@ impl Item {
                 format!("{uri} of the index is no {what}: {why}"),
             )
         };
-        if let Some(why) = not_a_row(&row, fields) {
+        if let Some(why) = missing_row_field(&row, fields) {
             return Err(broken(why));
         }
         let state = row.get(&*fields.row_state).and_then(Value::as_str);
@@ -52,7 +52,7 @@ impl Item {
 }
 
 /// Returns the name of a field that `listPulls` promises and the row lacks.
-fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
+fn missing_row_field(row: &Value, fields: &IndexFields) -> Option<String> {
     let promised = [
         ("uri", "text"),
         ("value", "record"),
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_spent(&self) -> bool {
-        self.scanned >= MOST as u64 || self.bytes > self.index.limits().list
+        self.scanned >= MAX_SUBJECT_RECORDS as u64 || self.bytes > self.index.limits().list
     }
 
     /// Returns a warning if the list continues beyond the rows that are read.
@@ -240,9 +240,11 @@ impl<'a> Walk<'a> {
         let got = page.items.len();
         // The caller reports a single malformed row.
         let mut rows = page.items.iter();
-        let first = rows.next().and_then(|row| not_a_row(row, self.fields));
+        let first = rows
+            .next()
+            .and_then(|row| missing_row_field(row, self.fields));
         if let Some(why) = first
-            && rows.all(|row| not_a_row(row, self.fields).is_some())
+            && rows.all(|row| missing_row_field(row, self.fields).is_some())
         {
             let why = format!("`items[0]`: {why}");
             return Err(fault::garbled(self.index.origin(), self.query, &why, false));

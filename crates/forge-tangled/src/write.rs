@@ -15,16 +15,16 @@ use crate::{
 };
 
 /// How often an edit is tried again because somebody else was faster.
-pub(crate) const EDITS_MOST: u32 = 60;
+pub(crate) const MAX_EDIT_ATTEMPTS: u32 = 60;
 
 /// The time now, to the millisecond.
 pub(crate) fn now() -> String {
-    now_or_after(None)
+    timestamp_after(None)
 }
 
 /// The current time or, if `before` is later, the millisecond after `before`. Status records are
 /// ordered by the times that they claim, and our clock may lag behind that of the last writer.
-pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
+pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
     let behind = before.and_then(|before| {
         let before = DateTime::parse_from_rfc3339(&before.to_string()).ok()?;
@@ -142,10 +142,10 @@ impl Tangled {
     ) -> Result<Record> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did != uri.authority {
-            return Err(self.not_yours(uri).await);
+            return Err(self.foreign_record_error(uri).await);
         }
         let pds = self.identities.service(viewer.pds.clone()).await?;
-        for attempt in 0..EDITS_MOST {
+        for attempt in 0..MAX_EDIT_ATTEMPTS {
             let old = records::get_uri(&pds, uri).await?;
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
                 return Err(self.stale(uri, expected, old.cid()));
@@ -205,7 +205,7 @@ impl Tangled {
     pub(crate) async fn delete_record(&self, _: Undeclared, uri: &AtUri) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did != uri.authority {
-            return Err(self.not_yours(uri).await);
+            return Err(self.foreign_record_error(uri).await);
         }
         let input = json!({
             "repo": uri.authority,
@@ -267,7 +267,7 @@ impl Tangled {
     }
 
     /// The refusal to change what is in another's account.
-    pub(crate) async fn not_yours(&self, uri: &AtUri) -> Error {
+    pub(crate) async fn foreign_record_error(&self, uri: &AtUri) -> Error {
         let owner = self.identities.name_of(&uri.authority).await;
         Error::new(
             ErrorKind::PermissionDenied {
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn write_time_is_later_than_previous_time() {
-        let after = |text: &str| now_or_after(Some(text.parse().unwrap()));
+        let after = |text: &str| timestamp_after(Some(text.parse().unwrap()));
         assert_eq!(
             after("2036-01-01T02:00:00.5+02:00"),
             "2036-01-01T00:00:00.501Z"

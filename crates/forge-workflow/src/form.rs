@@ -85,7 +85,7 @@ impl<'t> DefinitionText<'t> {
 
     /// Finds duplicate keys in JSON. The parsed values keep only the last one. In TOML a duplicate
     /// key is a syntax error.
-    pub fn twins(&self) -> Vec<(KeyPath, String)> {
+    pub fn find_duplicate_keys(&self) -> Vec<(KeyPath, String)> {
         let mut found = Vec::new();
         if self.document.is_none() {
             find_twins(self.text.trim_start(), &mut KeyPath::new(), &mut found);

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn random_graphs_give_one_group_for_all_their_members() {
+    fn random_graph_members_share_one_group() {
         let mut seed = 7_u64;
         let mut next = |below: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

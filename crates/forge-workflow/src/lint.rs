@@ -96,7 +96,7 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
             Some(definition) => DefinitionCheck::of(definition, &form),
             None => Vec::new(),
         };
-        found = source.twins();
+        found = source.find_duplicate_keys();
         found.extend(form.mistakes);
         found.extend(meaning);
     }
@@ -149,7 +149,7 @@ impl<'d> DefinitionCheck<'d> {
             states: states.map(|state| state.name.to_lowercase()).collect(),
             found: Vec::new(),
         };
-        checks.look();
+        checks.check_all();
         checks.found
     }
 
@@ -189,7 +189,7 @@ impl<'d> DefinitionCheck<'d> {
         }
     }
 
-    fn look(&mut self) {
+    fn check_all(&mut self) {
         self.states();
         self.scales();
         self.fields();
@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn field_names_may_repeat_if_no_state_has_a_status() {
+    fn field_names_may_repeat_without_status() {
         let text = RALPH.replacen("status = \"Status\"", "status = \"Workflow State\"", 1);
         assert_eq!(lint(&text)[0].key, "field.status");
         let values = ["Todo", "In Progress", "Done"].map(|v| format!("status = \"{v}\"\n"));

@@ -83,7 +83,7 @@ impl TestReport {
 
     /// Counts a lane that reports no tests as one test. It passed if the exit status is 0. Prints
     /// the lane's stderr.
-    fn said(&mut self, name: &str, output: &Output) {
+    fn record_output(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
         print!("{said}");
@@ -278,7 +278,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     let found = peers_found.join().map_err(|_| panicked())?;
     let compiled = compiled.join().map_err(|_| panicked())?;
     for (backend, checked) in compiled.alone {
-        report.said(&format!("the program with {backend} alone"), &checked?);
+        report.record_output(&format!("the program with {backend} alone"), &checked?);
     }
     if extent == Extent::Quick {
         report.skip("stress", "--quick");
@@ -539,16 +539,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lane_that_prints_a_token_counts_as_failed() {
+    fn lane_printing_token_counts_as_failed() {
         let say = |text: &str| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "echo $T"]).env("T", text);
             shell.output().unwrap()
         };
         let mut report = TestReport::default();
-        report.said("one", &say("nothing"));
+        report.record_output("one", &say("nothing"));
         assert_eq!((report.count.passed, report.count.failed), (1, 0));
-        report.said("two", &say(&format!("gho_{CANARY}")));
+        report.record_output("two", &say(&format!("gho_{CANARY}")));
         assert_eq!(report.count.failed, 1);
         assert_eq!(report.broken, ["two (its output holds a token of a test)"]);
     }

@@ -128,7 +128,7 @@ fn doctor_distinguishes_unknown_changed_and_silent_methods() {
 }
 
 #[test]
-fn doctor_checks_1_0_methods_only_for_1_0_repositories() {
+fn doctor_checks_1_0_methods_of_1_0_repositories() {
     let t = Tangled::new();
     let _repo = t.world.repository_1_0(&t.alice, "new");
     let report = t.doctor("tangled:alice.test/new");

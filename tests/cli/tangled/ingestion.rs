@@ -144,7 +144,7 @@ fn requirement_is_unknown_while_index_is_down() {
 }
 
 #[test]
-fn record_of_tangled_1_0_is_shown_by_the_knot() {
+fn tangled_1_0_record_is_shown_by_knot() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);

@@ -98,7 +98,7 @@ async fn pages<T>(
 ///
 /// # Errors
 /// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
-pub(super) async fn each<T>(
+pub(super) async fn for_each<T>(
     size: usize,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
     mut take: impl FnMut(T) -> Result<()>,
@@ -138,7 +138,7 @@ pub(super) async fn all<T>(
         items.push(item);
         Ok(())
     };
-    call::together(each(size, fetch, take)).await?;
+    call::together(for_each(size, fetch, take)).await?;
     Ok(items)
 }
 
@@ -221,7 +221,7 @@ mod tests {
             taken += one;
             Ok(())
         };
-        let error = each(10, fetch, take).await.unwrap_err();
+        let error = for_each(10, fetch, take).await.unwrap_err();
         assert_eq!(error.code(), "protocol");
         assert!(error.message().contains("more than 100 pages"), "{error}");
         assert_eq!((fetched.get(), taken), (MAX_PAGES, MAX_PAGES));

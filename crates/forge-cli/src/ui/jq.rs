@@ -15,7 +15,7 @@ use super::{Ui, io_error, value::Json};
 /// Maximum size of the output, in bytes. Only a mistake such as `repeat(1)` produces more.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// The largest number up to which a float represents every integer exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
@@ -96,7 +96,7 @@ impl JqFilter {
     /// `invalid_input` if the expression fails or its output is too large; other kinds if stdout
     /// cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
-        self.each(value, |result| {
+        self.for_each(value, |result| {
             if ui.is_tty() {
                 ui.write(&text::neutralise_bytes(result))?;
                 ui.write(b"\n")
@@ -107,7 +107,7 @@ impl JqFilter {
         })
     }
 
-    fn each(&self, value: &Json, mut print: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn for_each(&self, value: &Json, mut print: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| {
             Error::invalid("jq", format!("the jq expression failed: {e}"))
         };
@@ -163,7 +163,7 @@ fn whole(value: Val) -> Val {
 }
 
 fn integral(x: f64) -> Option<Num> {
-    (x.fract() == 0.0 && x.abs() < EXACT).then_some(Num::Int(x as isize))
+    (x.fract() == 0.0 && x.abs() < MAX_EXACT_INTEGER).then_some(Num::Int(x as isize))
 }
 
 /// A buffer with a maximum size, so that one huge result cannot exhaust memory.
@@ -230,7 +230,7 @@ mod tests {
             ]),
         ]);
         let mut lines = Vec::new();
-        JqFilter::new(expression)?.each(&value, |line| {
+        JqFilter::new(expression)?.for_each(&value, |line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
             Ok(())
         })?;

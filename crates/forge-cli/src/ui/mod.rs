@@ -296,7 +296,7 @@ impl Ui {
     ///
     /// # Errors
     /// The errors of [`Self::outcome`].
-    pub fn already<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
+    pub fn report_unchanged<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
         self.caution(line);
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
         self.outcome(outcome)

@@ -443,7 +443,7 @@ fn equal_issue_failures_are_one_error() {
 }
 
 #[test]
-fn issues_of_the_pull_record_are_read_and_relate_pulls() {
+fn issues_of_pull_record_relate_pulls() {
     let mut forge = StubForge::default();
     let reference = issue(14, "Leak").id;
     forge.pull.closing_references = vec![reference.clone()];

@@ -187,7 +187,7 @@ async fn missing_required_check_is_awaited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_check_is_not_hidden_by_check_of_same_name() {
+async fn failed_check_stays_visible_beside_same_name() {
     use CheckStatus::{Failure, Pending, Success};
     for (status, counts, end) in [
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),

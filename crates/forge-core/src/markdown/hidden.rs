@@ -515,7 +515,7 @@ impl ScannedPage<'_> {
         let is_open = self.end_at(end) || self.is_cut;
         self.hidden = std::mem::take(&mut self.hidden)
             .into_iter()
-            .flat_map(|part| without(part, notes))
+            .flat_map(|part| subtract_ranges(part, notes))
             .collect();
         // An element that is open at the end of the text also hides the footnotes.
         if is_open {
@@ -774,7 +774,7 @@ fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
 }
 
 /// Removes the ranges `others`, which are sorted, from a part.
-fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
+fn subtract_ranges(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     let mut left = Vec::new();
     let mut start = part.range.start;
     let first = others.partition_point(|other| other.start < start);

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_run_is_replaced_only_by_run_of_same_app() {
+    fn failed_run_is_replaced_only_by_same_app() {
         let run = |app, status| Check {
             progress: Some("COMPLETED".to_owned()),
             app: Some(app),

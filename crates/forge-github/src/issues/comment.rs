@@ -146,7 +146,7 @@ impl GitHub {
     async fn comment_now(&self, key: &str) -> Result<Option<wire::Comment>> {
         let text = Document::query("Node").text();
         let answer: GqlAnswer<CommentNode> = self.api.query(&text, &json!({ "id": key })).await?;
-        match self.api.whole(answer) {
+        match self.api.require_complete(answer) {
             Ok(data) => Ok(data.node),
             Err(e) if e.is_not_found() => Ok(None),
             Err(e) => Err(e),

@@ -271,7 +271,7 @@ impl GitHub {
         if changes_boards {
             self.api.may_change_boards(&answer)?;
         }
-        let mut prepared = self.api.whole(answer)?;
+        let mut prepared = self.api.require_complete(answer)?;
         let found = prepared.repository.take();
         let found = found.ok_or_else(|| no_repository(repo))?;
         Ok((prepared, found))

@@ -19,7 +19,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
-    paged::{MAX_PAGE_SIZE, left_out},
+    paged::{MAX_PAGE_SIZE, missing_rows_warning},
     pulls::{
         query::{names_state, quoted},
         view::projects_unread,
@@ -121,7 +121,7 @@ impl GitHub {
             };
             result.total = total;
             let counted = total.filter(|_| after.is_none());
-            let gaps = left_out(&self.info.host, "issue(s)", &nodes, counted, errors);
+            let gaps = missing_rows_warning(&self.info.host, "issue(s)", &nodes, counted, errors);
             result.warnings = map::merge_warnings(result.warnings, gaps.into_iter().collect());
             let next = nodes.next().filter(|n| Some(n) != after.as_ref());
             for mut issue in nodes.into_vec() {

@@ -194,7 +194,12 @@ impl GitHub {
     }
 }
 
-fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&String>) -> Diff {
+fn require_complete(
+    ends: &HeadAndBase,
+    since: SinceHead,
+    body: Vec<u8>,
+    base: Option<&String>,
+) -> Diff {
     let mut diff = Diff::new(&ends.head, Box::pin(stream::iter([Ok(body)])));
     diff.base_oid = base.cloned();
     diff.context_lines = Some(SENT_LINES);

@@ -71,7 +71,11 @@ impl GitHub {
             .api
             .query::<RepositoryFiles>(&document(paths.len()), &variables.into())
             .await?;
-        let found = self.api.whole(answer)?.repository.unwrap_or_default();
+        let found = self
+            .api
+            .require_complete(answer)?
+            .repository
+            .unwrap_or_default();
         let blob = |n: usize| {
             let blob = found.get(&format!("file{n}"))?;
             Option::<Blob>::deserialize(blob).ok().flatten()

@@ -180,7 +180,7 @@ impl GitHub {
         if !req.projects.is_empty() {
             self.api.may_change_boards(&answer)?;
         }
-        let prepared = self.api.whole(answer)?;
+        let prepared = self.api.require_complete(answer)?;
         let found = prepared.repository.ok_or_else(|| no_repository(repo))?;
         if found.is_archived {
             return Err(

@@ -13,7 +13,7 @@ use crate::{
 impl GitHub {
     /// Warns about sections that the answer lacks without an error, except those already in `said`.
     /// Otherwise a missing review or thread would look like an empty list.
-    pub(super) fn left_out(
+    pub(super) fn missing_sections_warning(
         &self,
         pull: &wire::Pull,
         fields: PrFields,
@@ -45,7 +45,7 @@ impl GitHub {
     }
 
     /// Warns about requested latest reviews if the answer has neither list; otherwise as
-    /// [`Self::left_out`].
+    /// [`Self::missing_sections_warning`].
     pub(super) fn no_latest(
         &self,
         pull: &wire::Pull,

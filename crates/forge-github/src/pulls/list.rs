@@ -22,7 +22,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map,
-    paged::{MAX_PAGE_SIZE, left_out},
+    paged::{MAX_PAGE_SIZE, missing_rows_warning},
     repo_variables, weight,
 };
 
@@ -336,9 +336,9 @@ impl GitHub {
         let mut answer: GqlAnswer<PullListData> = self.api.graphql(call).await?;
         let is_first = variables.get("after").is_none_or(Value::is_null);
         let errors = answer.errors.len();
-        let left_out = |rows: &Nodes<wire::Pull>, total: Option<u64>| {
+        let missing_rows_warning = |rows: &Nodes<wire::Pull>, total: Option<u64>| {
             let counted = total.filter(|_| is_first);
-            left_out(&self.info.host, "pull request(s)", rows, counted, errors)
+            missing_rows_warning(&self.info.host, "pull request(s)", rows, counted, errors)
         };
         let mut elsewhere = false;
         let (nodes, total, gaps) = match answer.data.take() {
@@ -346,7 +346,7 @@ impl GitHub {
                 search: Some(mut found),
                 repository: Some(own),
             }) => {
-                let gaps = left_out(&found.nodes, found.issue_count);
+                let gaps = missing_rows_warning(&found.nodes, found.issue_count);
                 elsewhere = found.keep_to(&own.id);
                 (found.nodes, found.issue_count, gaps)
             }
@@ -359,7 +359,7 @@ impl GitHub {
                 ..
             }) => {
                 let total = nodes.total_count;
-                let gaps = left_out(&nodes, total);
+                let gaps = missing_rows_warning(&nodes, total);
                 (nodes, total, gaps)
             }
             _ if answer.errors.is_empty() => {

@@ -71,7 +71,7 @@ impl GitHub {
         unread.extend(self.complete(&mut pull).await);
         if pull.state == "MERGED" {
             is_as_expected(pr, req, &pull)?;
-            return self.already_merged(pr, req, pull, unread).await;
+            return self.handle_merged(pr, req, pull, unread).await;
         }
         req.may_merge(pr)?;
         if pull.state != "OPEN" {
@@ -186,7 +186,7 @@ impl GitHub {
 
     /// Handles a pull request that is already merged. Deletes the branch only if the request asks
     /// for nothing but the cleanup; gh keeps the branch even with `-d`.
-    async fn already_merged(
+    async fn handle_merged(
         &self,
         pr: &PrId,
         req: &MergeReq,

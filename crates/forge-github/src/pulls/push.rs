@@ -93,7 +93,7 @@ impl GitHub {
         let mut answer: GqlAnswer<PreparedPush> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
-        let found = self.api.whole(answer)?.repository;
+        let found = self.api.require_complete(answer)?.repository;
         found.ok_or_else(|| no_repository(repo))
     }
 

@@ -32,7 +32,7 @@ impl GitHub {
         if let Some(body) = &req.body {
             LIMITS.check_text("body", body)?;
         }
-        let (wire, pull) = self.before(pr, false, Branches::None).await?;
+        let (wire, pull) = self.read_before_change(pr, false, Branches::None).await?;
         let state = match pull.state {
             PrState::Merged => None,
             PrState::Open => Some((Precondition::Open, "open")),

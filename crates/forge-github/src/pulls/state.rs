@@ -40,7 +40,9 @@ impl GitHub {
             true => Branches::Head,
             false => Branches::None,
         };
-        let (wire, pull) = self.before(pr, req.comment.is_some(), branches).await?;
+        let (wire, pull) = self
+            .read_before_change(pr, req.comment.is_some(), branches)
+            .await?;
         let head = pull.head_oid.clone();
         let is_meant = is_expected_head(pr, req.expected_head.as_deref(), head.as_deref())?;
         match pull.state {
@@ -93,7 +95,9 @@ impl GitHub {
         if let Some(comment) = comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let (wire, pull) = self.before(pr, comment.is_some(), Branches::Both).await?;
+        let (wire, pull) = self
+            .read_before_change(pr, comment.is_some(), Branches::Both)
+            .await?;
         match pull.state {
             PrState::Merged => return Err(merged(pr, "reopened", comment)),
             PrState::Open => {
@@ -127,7 +131,7 @@ impl GitHub {
         pr: &PrId,
         draft: bool,
     ) -> Result<Outcome<PullRequest>> {
-        let (wire, pull) = self.before(pr, false, Branches::None).await?;
+        let (wire, pull) = self.read_before_change(pr, false, Branches::None).await?;
         match pull.state {
             PrState::Merged => {
                 let what = if draft { "made a draft" } else { "made ready" };
@@ -151,7 +155,7 @@ impl GitHub {
 
     /// Cancels auto-merge; GitHub refuses if auto-merge is not enabled.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
-        let (wire, pull) = self.before(pr, false, Branches::None).await?;
+        let (wire, pull) = self.read_before_change(pr, false, Branches::None).await?;
         let mut batch = Batch::default();
         batch.push(
             "change",
@@ -192,7 +196,7 @@ impl GitHub {
     }
 
     /// Reads the pull request before a change; returns the answer and the mapped pull request.
-    pub(super) async fn before(
+    pub(super) async fn read_before_change(
         &self,
         pr: &PrId,
         comments: bool,

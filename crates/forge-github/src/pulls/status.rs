@@ -19,7 +19,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
-    paged::left_out,
+    paged::missing_rows_warning,
     repo_variables,
 };
 
@@ -146,7 +146,7 @@ impl GitHub {
             .flatten()
         {
             let errors = answer.errors.len();
-            let gaps = left_out(&self.info.host, "pull request(s)", rows, None, errors);
+            let gaps = missing_rows_warning(&self.info.host, "pull request(s)", rows, None, errors);
             warnings = map::merge_warnings(warnings, gaps.into_iter().collect());
         }
         let unread = |key: &str| -> HashSet<usize> {

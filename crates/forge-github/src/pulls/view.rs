@@ -154,7 +154,7 @@ impl GitHub {
         mut warnings: Vec<Warning>,
     ) -> Result<PullRequest> {
         warnings.extend(self.shown_missing(&pull, &warnings));
-        warnings.extend(self.left_out(&pull, fields, &warnings));
+        warnings.extend(self.missing_sections_warning(&pull, fields, &warnings));
         let unread = |field| warnings.iter().any(|w| w.section == Some(field));
         let failed = (
             unread(Section::Checks.model_field()),
@@ -324,7 +324,7 @@ impl GitHub {
             comments_document(lists.iter().map(|(id, list)| (id.as_str(), list.next())));
         let answer: GqlAnswer<std::collections::BTreeMap<String, Option<CommentsOf>>> =
             self.api.query(&text, &Value::Object(variables)).await?;
-        let mut data = self.api.whole(answer)?;
+        let mut data = self.api.require_complete(answer)?;
         for (i, (_, list)) in lists.iter_mut().enumerate() {
             let page = data
                 .remove(&format!("n{i}"))

@@ -279,7 +279,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn redefined_option_is_sent_once_more_with_its_new_id() {
+async fn redefined_option_is_resent_with_new_id() {
     let b = Board::new(1);
     b.item(1, "Todo");
     let repo = &b.world.ada;

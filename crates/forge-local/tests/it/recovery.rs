@@ -96,7 +96,7 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
 }
 
 #[tokio::test]
-async fn forged_index_of_billions_ends_a_list_and_a_merge() {
+async fn forged_index_of_billions_ends_list_and_merge() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;

@@ -365,7 +365,7 @@ async fn checked_out_head_is_kept_with_delete_commands() {
 }
 
 #[tokio::test]
-async fn hint_for_head_in_linked_work_tree_detaches_it() {
+async fn hint_for_linked_work_tree_detaches_head() {
     let repo = Repo::new();
     repo.branch("topic", "one.txt", "1\n");
     let linked = repo.path.with_file_name("linked");

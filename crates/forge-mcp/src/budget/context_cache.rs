@@ -42,7 +42,7 @@ impl ContextCache {
     /// Returns a bundle that is at most `ttl` old. Returns an unsettled bundle only if the call
     /// asks for one of its further pages.
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
-        let mut kept = self.kept();
+        let mut kept = self.lock_state();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
         let entry = kept.entries.iter().find(|e| e.key == key)?;
         (is_page || is_settled(&entry.found)).then(|| Arc::clone(&entry.found))
@@ -50,13 +50,13 @@ impl ContextCache {
 
     /// Starts a gathering; call this before reading.
     pub fn begin(&self) -> Gathering {
-        Gathering(self.kept().writes)
+        Gathering(self.lock_state().writes)
     }
 
     /// Caches a bundle of this weight, replacing the oldest ones. Does nothing if a write has ended
     /// since `begun`.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
-        let mut kept = self.kept();
+        let mut kept = self.lock_state();
         if kept.writes != begun.0 {
             return;
         }
@@ -77,12 +77,12 @@ impl ContextCache {
 
     /// Drops all bundles; call this after a write.
     pub fn forget(&self) {
-        let mut kept = self.kept();
+        let mut kept = self.lock_state();
         kept.writes += 1;
         kept.entries.clear();
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, ContextCacheState> {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, ContextCacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

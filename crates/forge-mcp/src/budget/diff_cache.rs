@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 4;
 const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a diff stays cached after its last use.
-const TTL: Duration = Duration::from_secs(300);
+const DIFF_CACHE_TTL: Duration = Duration::from_secs(300);
 
 /// The head and base of a diff, as its pull request reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl DiffCache {
     /// Returns the cached diff of a pull request between these ends.
     pub fn get(&self, pr: &str, ends: &DiffEnds) -> Option<Arc<FullDiff>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|e| e.read.elapsed() < TTL);
+        entries.retain(|e| e.read.elapsed() < DIFF_CACHE_TTL);
         let entry = entries
             .iter_mut()
             .find(|e| e.pr == pr && e.whole.ends == *ends)?;
@@ -134,7 +134,7 @@ impl DiffCache {
             return;
         }
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|e| e.pr != pr && e.read.elapsed() < TTL);
+        entries.retain(|e| e.pr != pr && e.read.elapsed() < DIFF_CACHE_TTL);
         entries.sort_by_key(|e| std::cmp::Reverse(e.read));
         entries.truncate(MAX_ENTRIES - 1);
         let mut bytes = whole.bytes;

@@ -35,7 +35,7 @@ pub(crate) fn chars(asked: Option<u64>) -> usize {
 }
 
 /// Returns the combined limit for text and data, if the text has at most `max` characters.
-const fn both(max: usize) -> usize {
+const fn combined_limit(max: usize) -> usize {
     max / 3 * 8
 }
 
@@ -48,7 +48,7 @@ pub(crate) const fn names(max: usize) -> usize {
 /// Returns true if the data may repeat the long texts that the text contains. `data` and `text` are
 /// their lengths.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
-    data <= MAX_TWICE_CHARS && data + text <= both(max)
+    data <= MAX_TWICE_CHARS && data + text <= combined_limit(max)
 }
 
 /// Returns the length of data as JSON, in characters.
@@ -144,7 +144,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
             0 => data.blocks.get(at.block).copied().unwrap_or_default(),
             _ => 0,
         };
-        let has_room = !shown || used + length + used_data + of_data <= both(max);
+        let has_room = !shown || used + length + used_data + of_data <= combined_limit(max);
         if used + length <= room && has_room {
             text.push_str(rest);
             used += length;
@@ -160,7 +160,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
         let left = room.saturating_sub(used);
         let left = match shown {
             false => left.max(MIN_CUT),
-            true => left.min(both(max).saturating_sub(used + used_data + of_data)),
+            true => left.min(combined_limit(max).saturating_sub(used + used_data + of_data)),
         };
         let cut = cut(rest, left);
         let part = rest.get(..cut).unwrap_or(rest);

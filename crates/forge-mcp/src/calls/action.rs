@@ -580,7 +580,7 @@ mod tests {
         let calls = TOOLS.iter().map(|(call, ..)| *call).chain([Call::Again]);
         let mut rendered: Vec<Param> = Vec::new();
         for call in calls {
-            let whole = known.call_of(&Action::new(call), MOST);
+            let whole = known.call_of(&Action::new(call), MAX_CALL_CHARS);
             whole.iter().for_each(|call| assert_fits(call, &known));
             for (param, _) in PARAMS {
                 for (about, value) in values.iter().flat_map(|v| [(&known, v), (&unknown, v)]) {
@@ -588,7 +588,7 @@ mod tests {
                     if call == Call::Op(Op::PrCreate) {
                         action = action.with(Param::Title, "x");
                     }
-                    if let Some(call) = about.call_of(&action, MOST) {
+                    if let Some(call) = about.call_of(&action, MAX_CALL_CHARS) {
                         assert_fits(&call, about);
                         rendered.push(*param);
                     }
@@ -606,7 +606,7 @@ mod tests {
         ] {
             let of = about(tool, args.clone());
             let again = Action::new(Call::Again).with(param, "x");
-            let call = of.call_of(&again, MOST).expect(tool);
+            let call = of.call_of(&again, MAX_CALL_CHARS).expect(tool);
             assert_fits(&call, &of);
             rendered.push(param);
         }
@@ -621,7 +621,7 @@ mod tests {
         }
     }
 
-    const MOST: usize = 2_000;
+    const MAX_CALL_CHARS: usize = 2_000;
 
     #[test]
     fn action_becomes_tool_call() {

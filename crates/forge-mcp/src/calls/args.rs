@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn from_and_to_become_head_and_base_except_in_list_tools() {
+    fn from_and_to_are_aliases_except_in_lists() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
         let sent = json!({"from": "work", "to": "main"});
@@ -965,7 +965,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_hidden_text_of_caller_is_cut_and_cleaned() {
+    fn caller_text_is_cut_and_cleaned() {
         let text = format!("a\n\u{202e}\"b\"{}", "x".repeat(10_000));
         let (message, hint) = refused_with("verdict", json!(text));
         assert!(message.starts_with("verdict is \"a 'b'xx"), "{message}");

@@ -368,7 +368,12 @@ impl CallContext {
     ///
     /// Fails with `invalid_input` if the name is invalid or names another repository. With an allow
     /// list, fails with `permission_denied` for a record of an unknown account.
-    pub async fn other(&self, repo: &Repo, field: &'static str, named: &str) -> Result<PrId> {
+    pub async fn resolve_other_pull(
+        &self,
+        repo: &Repo,
+        field: &'static str,
+        named: &str,
+    ) -> Result<PrId> {
         let own = repo.id();
         let key = match locator::parse_selector(named, self.server.forges().hosts())? {
             PrSelector::Number(n) => PrKey::Number(n),

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CallContext, ToolError};
-use crate::safety::seals::TTL;
+use crate::safety::seals::SEAL_TTL;
 
 /// The key of the question in a result.
 const KEY: &str = "confirm";
@@ -113,7 +113,7 @@ pub(crate) async fn confirm(
     let answer = call
         .ctx
         .peer
-        .elicit_with_timeout::<Form>(ask.question, Some(TTL))
+        .elicit_with_timeout::<Form>(ask.question, Some(SEAL_TTL))
         .await;
     match answer {
         Ok(Some(Form { confirm: true })) => Ok(call.acquire_slot().await?),

@@ -245,7 +245,7 @@ impl ServerState {
     async fn learn_own(&self, id: &RepoId) -> Result<()> {
         let needs_own = self.ask_gate(id, |gate, id| Ok(gate.needs_own(id)));
         if needs_own.await? {
-            self.0.gate.learn_own(self.own()).await;
+            self.0.gate.learn_own(self.own_directories()).await;
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ impl ServerState {
     /// Returns the directories that are allowed without a list: the server's start directory, the
     /// repository there, a local directory that its remote or configuration names, and the
     /// repositories of listed work trees.
-    async fn own(&self) -> Vec<PathBuf> {
+    async fn own_directories(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
             let place = WorkingDir::at(dir, Trust::Guarded);
             forge_git::root(place.git()).await.ok()

@@ -324,7 +324,7 @@ async fn answer(
             "{} connections are open already: close some, or try again in a second\n",
             shared.limits.connections
         );
-        return Ok(busy(text));
+        return Ok(busy_response(text));
     }
     if request.uri().path().trim_end_matches('/') != PATH {
         return Ok(plain(
@@ -333,10 +333,10 @@ async fn answer(
         ));
     }
     // The permits are returned once the request is answered.
-    let received = whole(request, shared.limits.body, &shared.body_room).await;
+    let received = read_whole_request(request, shared.limits.body, &shared.body_room).await;
     let (mut request, _held) = match received {
         Ok(received) => received,
-        Err((StatusCode::SERVICE_UNAVAILABLE, text)) => return Ok(busy(text)),
+        Err((StatusCode::SERVICE_UNAVAILABLE, text)) => return Ok(busy_response(text)),
         Err((status, text)) => return Ok(plain(status, text)),
     };
     let method = request.method().clone();
@@ -370,7 +370,7 @@ async fn answer(
 type Refusal = (StatusCode, String);
 
 /// Reads a request with its complete body. Also returns the permits for the bytes of the body.
-async fn whole(
+async fn read_whole_request(
     request: Request<Incoming>,
     within: Duration,
     room: &Arc<Semaphore>,
@@ -429,7 +429,7 @@ fn unreadable(e: Box<dyn std::error::Error + Send + Sync>) -> Refusal {
 }
 
 /// Returns the answer to a request for which there is no room at the moment.
-fn busy(text: impl Into<Bytes>) -> BoxedResponse {
+fn busy_response(text: impl Into<Bytes>) -> BoxedResponse {
     let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, text);
     let headers = refused.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -12,7 +12,7 @@ use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 
 /// How long a seal is valid.
-pub(crate) const TTL: Duration = Duration::from_secs(300);
+pub(crate) const SEAL_TTL: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Deserialize, Serialize)]
 struct Sealed {
@@ -84,7 +84,7 @@ impl Seals {
             .open_json_with(state, bind.as_bytes())
             .map_err(|_| refused(another))?;
         let now = (self.clock)();
-        let holds = |made: u64| u128::from(now.saturating_sub(made)) <= TTL.as_millis();
+        let holds = |made: u64| u128::from(now.saturating_sub(made)) <= SEAL_TTL.as_millis();
         if !holds(sealed.made) {
             return Err(refused("it is older than five minutes"));
         }

@@ -24,7 +24,7 @@ use tokio::{
 use super::message;
 
 /// Size of the pipe from [`sort`] to rmcp's reader, in bytes.
-const PIPE: usize = 64 * 1024;
+const PIPE_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The error for an invalid line, with the request id if the line contains an id.
 type RefusedLine = (ErrorData, Option<RequestId>);
@@ -40,7 +40,7 @@ pub(super) struct Stdio<W: AsyncWrite> {
 
 impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
     pub fn new(read: impl AsyncRead + Send + Unpin + 'static, write: W) -> Self {
-        let (good, lines) = tokio::io::duplex(PIPE);
+        let (good, lines) = tokio::io::duplex(PIPE_BUFFER_BYTES);
         let (bad, refused) = mpsc::channel(1);
         tokio::spawn(sort(BufReader::new(read), good, bad));
         Self {
@@ -92,7 +92,7 @@ async fn sort(
     let mut line = Vec::new();
     loop {
         line.clear();
-        line.shrink_to(PIPE);
+        line.shrink_to(PIPE_BUFFER_BYTES);
         let most = DEFAULT_MAX_LINE_LENGTH as u64;
         let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
         // A last line without a line end is incomplete and ignored.

@@ -155,7 +155,7 @@ impl Tool for PrCreate {
         // branch.
         let (depends_on, base) = match &args.depends_on {
             Some(named) => (
-                Some(call.other(&repo, "depends_on", named).await?),
+                Some(call.resolve_other_pull(&repo, "depends_on", named).await?),
                 args.base,
             ),
             None => (None, args.base.or_else(|| config.pr_base())),

@@ -145,7 +145,7 @@ impl Tool for PrEdit {
                 Err(e) => return Err(e.into()),
             };
             if let Some(mut before) = before {
-                after.ingestion = before.ingestion.worse(after.ingestion);
+                after.ingestion = before.ingestion.combine(after.ingestion);
                 after.already &= before.already;
                 after.unchanged &= before.unchanged;
                 before.steps.append(&mut after.steps);

@@ -22,7 +22,7 @@ const RETRIES: usize = 1;
 /// servers; `None` if no name server gave a complete answer. A name without records has no texts.
 pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<String>> {
     let (config, mut options) = match server {
-        Some(server) => (only(server), ResolverOpts::default()),
+        Some(server) => (single_server_config(server), ResolverOpts::default()),
         None => {
             let read = || {
                 read_system_conf().map_err(|e| {
@@ -53,7 +53,7 @@ pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<St
     Some(texts.collect())
 }
 
-fn only(server: SocketAddr) -> ResolverConfig {
+fn single_server_config(server: SocketAddr) -> ResolverConfig {
     let connections = [ProtocolConfig::Udp, ProtocolConfig::Tcp].map(|protocol| {
         let mut connection = ConnectionConfig::new(protocol);
         connection.port = server.port();

@@ -225,7 +225,7 @@ impl Identities {
             let dns = texts.as_deref().and_then(did_of);
             dns.or(web).ok_or_else(|| match texts {
                 Some(_) => nobody(handle),
-                None => self.unheard(handle),
+                None => self.unresolved_handle_error(handle),
             })
         });
         did.await.cloned()
@@ -252,7 +252,7 @@ impl Identities {
 
     /// The error for a handle that could not be looked up. No server has said that the handle is
     /// unused.
-    fn unheard(&self, handle: &str) -> Error {
+    fn unresolved_handle_error(&self, handle: &str) -> Error {
         let asked = match self.settings.dns {
             Some(server) => format!("the name server {server}"),
             None => "the system's name servers".to_owned(),

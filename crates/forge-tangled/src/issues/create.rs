@@ -87,7 +87,7 @@ impl Tangled {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
             let labels = labels.written(&did, last);
             let told = self.ingestion(&repository, seen, &labels).await;
-            ingestion = ingestion.worse(told.ingestion);
+            ingestion = ingestion.combine(told.ingestion);
         }
         let located = Located {
             repository,

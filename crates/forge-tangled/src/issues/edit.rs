@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     record::Stored,
-    state::{already, as_written, wanted_state},
+    state::{as_written, state_unchanged_warning, wanted_state},
     values::Wanted,
     view::Located,
 };
@@ -77,7 +77,7 @@ impl Tangled {
         let viewer = self.session.viewer().await?;
         let viewer = viewer.identity.did.as_str();
         if has_text && viewer != uri.authority {
-            return Err(self.not_yours(uri).await);
+            return Err(self.foreign_record_error(uri).await);
         }
         let plan = self.plan_edit(&located, edit).await?;
         if !has_text && (!plan.is_empty() || edit.comment.is_some()) && expected.is_some() {
@@ -147,7 +147,7 @@ impl Tangled {
             true => fields,
             false => {
                 let definitions = self.definitions(repository).await?;
-                fields.left(&definitions.applied(&operations, uri, &writers, self.fields()))
+                fields.remaining(&definitions.applied(&operations, uri, &writers, self.fields()))
             }
         };
         let change = change.and(fields);
@@ -193,14 +193,14 @@ impl Tangled {
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
-    ) -> Result<(Vec<(Written, Record)>, Vec<Warning>)> {
+    ) -> Result<(Vec<(IssueEditPart, Record)>, Vec<Warning>)> {
         let issue = &located.issue.record;
         let mut warnings = Vec::new();
-        let mut records: Vec<(Written, NewRecord)> = Vec::new();
+        let mut records: Vec<(IssueEditPart, NewRecord)> = Vec::new();
         if let Some(comment) = &edit.comment {
             let since = match edit.state {
                 Some(state) => {
-                    self.before_mine(&plan.statuses, wanted_state(state))
+                    self.time_before_own_change(&plan.statuses, wanted_state(state))
                         .await?
                 }
                 None => None,
@@ -208,7 +208,7 @@ impl Tangled {
             let only_comments = names_no_change(edit);
             let said = match edited || only_comments || !plan.is_empty() {
                 true => None,
-                false => self.said_since(issue, None, comment, since).await?,
+                false => self.find_comment_since(issue, None, comment, since).await?,
             };
             match said {
                 Some(said) => warnings.push(Warning::new(format!(
@@ -217,12 +217,12 @@ impl Tangled {
                 ))),
                 None => {
                     let record = self.comment_record(issue, None, comment, None, since);
-                    records.push((Written::Comment, record.await?));
+                    records.push((IssueEditPart::Comment, record.await?));
                 }
             }
         }
-        records.extend(plan.labels.clone().map(|r| (Written::Labels, r)));
-        records.extend(plan.state.clone().map(|r| (Written::State, r)));
+        records.extend(plan.labels.clone().map(|r| (IssueEditPart::Labels, r)));
+        records.extend(plan.state.clone().map(|r| (IssueEditPart::State, r)));
         if records.is_empty() {
             return Ok((Vec::new(), warnings));
         }
@@ -242,19 +242,21 @@ impl Tangled {
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
-        written: Vec<(Written, Record)>,
+        written: Vec<(IssueEditPart, Record)>,
     ) -> Result<Outcome<Issue>> {
         let (repository, issue) = (&located.repository, &located.issue.record);
         let names = &self.settings.dialects;
         let so_already = edit.state.filter(|_| plan.state.is_none());
-        let so_already = so_already.map(|state| already(&issue.uri, state));
-        let commented = written.iter().any(|(what, _)| *what == Written::Comment);
+        let so_already = so_already.map(|state| state_unchanged_warning(&issue.uri, state));
+        let commented = written
+            .iter()
+            .any(|(what, _)| *what == IssueEditPart::Comment);
         let changed = edited || !plan.is_empty() || (commented && names_no_change(edit));
-        let seen = |what: &Written| {
+        let seen = |what: &IssueEditPart| {
             let kind = match what {
-                Written::Comment => kinds::comments(names),
-                Written::Labels => kinds::label_ops(names),
-                Written::State => kinds::issue_states(names),
+                IssueEditPart::Comment => kinds::comments(names),
+                IssueEditPart::Labels => kinds::label_ops(names),
+                IssueEditPart::State => kinds::issue_states(names),
             };
             Seen::About(kind, &issue.uri)
         };
@@ -272,9 +274,9 @@ impl Tangled {
         if let Some(told) = told.first().filter(|_| edited) {
             located.issue.record.cid = Some(told.cid.clone());
         }
-        let mut ingestion = told
-            .into_iter()
-            .fold(Ingestion::Immediate, |all, told| all.worse(told.ingestion));
+        let mut ingestion = told.into_iter().fold(Ingestion::Immediate, |all, told| {
+            all.combine(told.ingestion)
+        });
         let mut view = self.view_issue_fresh(&located).await?;
         if let (Some(state), Some(_)) = (edit.state, &plan.state) {
             as_written(&mut view, state);
@@ -292,7 +294,7 @@ impl Tangled {
                 }
                 None => self.ingestion_as_found(Seen::Issue, issue).await,
             };
-            ingestion = ingestion.worse(found);
+            ingestion = ingestion.combine(found);
             Outcome::unchanged(view, so_already.unwrap_or_else(nothing))
         };
         outcome.ingestion = ingestion;
@@ -437,7 +439,7 @@ impl Tangled {
 
 /// A record that an edit writes beside the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum IssueEditPart {
     Comment,
     Labels,
     State,

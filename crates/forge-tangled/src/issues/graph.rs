@@ -19,7 +19,7 @@ use futures::{StreamExt as _, future, stream};
 
 use super::{
     record::Stored,
-    view::{Beside, Located},
+    view::{IssueFacts, Located},
 };
 use crate::{
     Tangled, fault, kinds,
@@ -75,7 +75,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Returns the neighbours of an issue, in both directions of the relations.
-    fn next_to(&self, uri: &str) -> impl Iterator<Item = &String> {
+    fn neighbors(&self, uri: &str) -> impl Iterator<Item = &String> {
         let named = self.named.get(uri);
         let parent = named.and_then(|n| n.parent.as_ref());
         let blocked_by = named.into_iter().flat_map(|n| &n.blocked_by);
@@ -97,7 +97,7 @@ impl Graph {
         let most = seen.len().saturating_add(MAX_RELATED);
         let mut truncated = false;
         while let Some(uri) = queue.pop_front() {
-            for next in self.next_to(&uri) {
+            for next in self.neighbors(&uri) {
                 if seen.contains(next) {
                     continue;
                 }
@@ -217,7 +217,7 @@ impl Tangled {
         let collections = [names.sh.label_op.as_ref(), names.sh.issue_state.as_ref()];
         let (listed, [operations, states]) = future::join(
             self.issues_for_graph(repository),
-            self.in_accounts(collections, &accounts, |_| true),
+            self.list_in_accounts(collections, &accounts, |_| true),
         )
         .await;
         let (rows, mut warnings, mut truncated) = listed;
@@ -389,7 +389,7 @@ impl Tangled {
     pub(super) async fn fill_graph(&self, graph: &mut Graph, uris: &[String]) {
         let mut wanted: BTreeSet<String> = uris.iter().cloned().collect();
         for uri in uris {
-            wanted.extend(graph.next_to(uri).cloned());
+            wanted.extend(graph.neighbors(uri).cloned());
         }
         let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
         unlisted.retain(|uri| !graph.nodes.contains_key(uri));
@@ -427,7 +427,7 @@ impl Tangled {
             .filter(|author| !graph.read.contains(author))
             .collect();
         let states = &self.settings.dialects.sh.issue_state;
-        let [states] = self.in_accounts([states], &authors, |_| true).await;
+        let [states] = self.list_in_accounts([states], &authors, |_| true).await;
         graph.warnings.extend(states.warnings);
         self.add_states(graph, states.records);
         graph.read.extend(authors);
@@ -449,10 +449,10 @@ impl Tangled {
             return None;
         }
         let words = Words::of_issues(&self.settings.dialects);
-        let mut beside = Beside {
+        let mut beside = IssueFacts {
             statuses: graph.statuses(words, &node.issue),
             comments: node.comments,
-            ..Beside::default()
+            ..IssueFacts::default()
         };
         self.label_from_graph(graph, uri, &mut beside).await;
         let mut issue = self
@@ -463,7 +463,7 @@ impl Tangled {
     }
 
     /// Labels, assignees and values, from what the graph knows.
-    pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut Beside) {
+    pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut IssueFacts) {
         let Some(records) = graph.operations.get(uri) else {
             return;
         };

@@ -100,9 +100,13 @@ impl Tangled {
         let states = section("the states", states, &mut warnings);
         let operations = section("the labels", operations, &mut warnings);
         let comments = section("the comments", comments, &mut warnings);
-        warnings.extend(skipped::told(&states, |r| words.broken(r)));
-        warnings.extend(skipped::told(&operations, |r| labels::broken(r, fields)));
-        warnings.extend(skipped::told(&comments, |r| comments::broken(r, fields)));
+        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(skipped::malformed_warnings(&operations, |r| {
+            labels::broken(r, fields)
+        }));
+        warnings.extend(skipped::malformed_warnings(&comments, |r| {
+            comments::broken(r, fields)
+        }));
         let states = status::read_as(words, states, uri, &issue.author, &writers);
         add_state_events(states, events);
         let definitions = self.definitions(repository).await;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     record::Stored,
-    view::{Beside, Located},
+    view::{IssueFacts, Located},
 };
 use crate::{
     Era, Tangled, kinds,
@@ -37,12 +37,12 @@ const SCHEME: &str = "tangled-issues";
 
 /// A row before it is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct IssueRow {
     issue: Stored,
-    beside: Beside,
+    beside: IssueFacts,
 }
 
-impl Placed for Row {
+impl Placed for IssueRow {
     fn place(&self) -> Place {
         Place {
             created_at: self.issue.created_at,
@@ -58,8 +58,8 @@ struct People {
 }
 
 /// Issues that were found, and the number of issues that were scanned.
-struct Found {
-    rows: Vec<Row>,
+struct FoundIssues {
+    rows: Vec<IssueRow>,
     next: Option<Position>,
     /// How many match in all, where that is known.
     total: Option<u64>,
@@ -182,7 +182,7 @@ impl Tangled {
     async fn issue_rows(
         &self,
         repository: &Arc<Repository>,
-        rows: Vec<Row>,
+        rows: Vec<IssueRow>,
         fields: &IssueFields,
     ) -> Vec<Issue> {
         let is_ticket = repository.era == Era::Org10;
@@ -223,7 +223,7 @@ impl Tangled {
         people: &People,
         position: Option<Position>,
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<FoundIssues> {
         // Behind the first page nobody else can go on.
         let index = match position {
             Some(_) => self.index(),
@@ -266,7 +266,7 @@ impl Tangled {
         }
         warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         let next = walk.position();
-        Ok(Found {
+        Ok(FoundIssues {
             // The index counts nothing: how many there are is known where this is all.
             total: (begun && next.is_none()).then_some(rows.len() as u64),
             rows,
@@ -277,7 +277,7 @@ impl Tangled {
         })
     }
 
-    async fn issue_of_item(&self, repository: &Repository, item: Value) -> Result<Row> {
+    async fn issue_of_item(&self, repository: &Repository, item: Value) -> Result<IssueRow> {
         let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
         let issue = Stored::parse(item.record, self.fields())?;
@@ -294,12 +294,12 @@ impl Tangled {
                 worked_out(&word, read.map(|all| Standing::of(&all).state))
             }
         };
-        Ok(Row {
-            beside: Beside {
+        Ok(IssueRow {
+            beside: IssueFacts {
                 state: Some(state),
                 comments,
                 warnings: vec![mark, unlabelled()],
-                ..Beside::default()
+                ..IssueFacts::default()
             },
             issue,
         })
@@ -309,14 +309,14 @@ impl Tangled {
     async fn all_wanted(
         &self,
         repository: &Repository,
-        rows: Vec<Row>,
+        rows: Vec<IssueRow>,
         query: &IssueQuery,
         people: &People,
-    ) -> Result<Vec<Row>> {
+    ) -> Result<Vec<IssueRow>> {
         let looks = rows
             .into_iter()
             .map(|row| self.wanted(repository, row, query, people));
-        let found: Vec<Option<Row>> = stream::iter(looks)
+        let found: Vec<Option<IssueRow>> = stream::iter(looks)
             .buffered(IN_FLIGHT)
             .try_collect()
             .await?;
@@ -327,10 +327,10 @@ impl Tangled {
     async fn wanted(
         &self,
         repository: &Repository,
-        mut row: Row,
+        mut row: IssueRow,
         query: &IssueQuery,
         people: &People,
-    ) -> Result<Option<Row>> {
+    ) -> Result<Option<IssueRow>> {
         if !plain_match(&row, query, people) {
             return Ok(None);
         }
@@ -368,7 +368,7 @@ impl Tangled {
         query: &IssueQuery,
         people: &People,
         down: &Error,
-    ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
+    ) -> Result<(Whole<IssueRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
@@ -383,7 +383,7 @@ impl Tangled {
             .without_index(repository, collections, &targets, down)
             .await;
         let scanned = records.len() as u64;
-        warnings.extend(skipped::told(&states, |r| words.broken(r)));
+        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
         let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
         for record in states {
             if let Some(issue) = record.text(words.subject).map(str::to_owned) {
@@ -408,12 +408,12 @@ impl Tangled {
             }
             let about = by_issue.remove(&uri).unwrap_or_default();
             let statuses = status::read_as(words, about, &uri, &issue.author, &writers);
-            let beside = Beside {
+            let beside = IssueFacts {
                 statuses,
                 warnings: vec![unlabelled()],
-                ..Beside::default()
+                ..IssueFacts::default()
             };
-            rows.push(Row { issue, beside });
+            rows.push(IssueRow { issue, beside });
         }
         let mut rows = self.all_wanted(repository, rows, query, people).await?;
         sort(&mut rows, query);
@@ -431,7 +431,7 @@ impl Tangled {
         repository: &Repository,
         query: &IssueQuery,
         people: &People,
-    ) -> Result<Found> {
+    ) -> Result<FoundIssues> {
         let (tickets, mut warnings, is_cut) = self.issue_tickets(repository).await?;
         if people.assignee.is_some() {
             let records = tickets.iter().map(|t| &t.record);
@@ -440,15 +440,15 @@ impl Tangled {
         let scanned = tickets.len() as u64;
         let mut rows = Vec::new();
         for issue in tickets {
-            let beside = self.beside_of_ticket(&issue.record).await;
-            let row = Row { issue, beside };
+            let beside = self.read_ticket_facts(&issue.record).await;
+            let row = IssueRow { issue, beside };
             if let Some(row) = self.wanted(repository, row, query, people).await? {
                 warnings.extend(row.beside.warnings.iter().cloned());
                 rows.push(row);
             }
         }
         sort(&mut rows, query);
-        Ok(Found {
+        Ok(FoundIssues {
             total: (!is_cut).then_some(rows.len() as u64),
             rows,
             next: None,
@@ -467,7 +467,7 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let collection = &names.org.issue;
-        let all = records::all(&knot, did, collection, tickets::MOST).await?;
+        let all = records::all(&knot, did, collection, tickets::MAX_TICKET_RECORDS).await?;
         let (mut issues, mut warnings, is_cut) = (Vec::new(), all.warnings, all.is_cut);
         for ticket in all.records {
             match Stored::of_ticket(ticket, names) {
@@ -486,7 +486,7 @@ fn unlabelled() -> Warning {
         .of_section("labels")
 }
 
-fn sort(rows: &mut [Row], query: &IssueQuery) {
+fn sort(rows: &mut [IssueRow], query: &IssueQuery) {
     rows.sort_by_key(Placed::place);
     if !query.oldest_first {
         rows.reverse();
@@ -494,10 +494,10 @@ fn sort(rows: &mut [Row], query: &IssueQuery) {
 }
 
 /// The page of a list that is in memory.
-fn page_of(all: Found, skip: usize, limit: usize) -> Found {
+fn page_of(all: FoundIssues, skip: usize, limit: usize) -> FoundIssues {
     let end = skip.saturating_add(limit);
     let more = all.rows.len() > end;
-    Found {
+    FoundIssues {
         rows: all.rows.into_iter().skip(skip).take(limit).collect(),
         next: more.then(|| Position::in_memory(end)),
         ..all
@@ -510,7 +510,7 @@ fn by_label(query: &IssueQuery, people: &People) -> bool {
 }
 
 /// The filters that need nothing but the record and its state.
-fn plain_match(row: &Row, query: &IssueQuery, people: &People) -> bool {
+fn plain_match(row: &IssueRow, query: &IssueQuery, people: &People) -> bool {
     let decided = status::winner(&row.beside.statuses).and_then(|s| s.state);
     let state = row.beside.state.or(decided).unwrap_or(PrState::Open);
     let fits = match query.state {

@@ -12,7 +12,7 @@ mod state;
 mod values;
 mod view;
 
-pub(crate) use list::Row;
+pub(crate) use list::IssueRow;
 pub(crate) use view::ISSUES;
 
 use std::collections::BTreeSet;

@@ -126,7 +126,7 @@ impl Tangled {
         let found = self.about(&kind, &issue.node_id, accounts).await;
         let records = section("the comments", found, &mut issue.warnings);
         let fields = self.fields();
-        let broken = skipped::told(&records, |r| comments::broken(r, fields));
+        let broken = skipped::malformed_warnings(&records, |r| comments::broken(r, fields));
         issue.warnings.extend(broken);
         let records = comments::sorted(records, fields);
         issue.comments_count = records.len() as u64;

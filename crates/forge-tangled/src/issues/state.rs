@@ -49,18 +49,18 @@ impl Tangled {
         // The comment precedes the state, so an interrupted command that set the state has written
         // its comment.
         if let Some(comment) = &req.comment {
-            let since = self.before_mine(&statuses, state).await?;
+            let since = self.time_before_own_change(&statuses, state).await?;
             if standing.state != state {
                 let said = self
                     .comment_about_once(&located.repository, record, None, comment, since)
                     .await?;
                 (commented, warnings) = (said.ingestion, said.warnings);
             } else if self
-                .said_since(record, None, comment, since)
+                .find_comment_since(record, None, comment, since)
                 .await?
                 .is_none()
             {
-                warnings.push(unsaid(&record.uri, comment));
+                warnings.push(comment_not_added_warning(&record.uri, comment));
             }
         }
         let mut outcome = if standing.state == state {
@@ -68,7 +68,8 @@ impl Tangled {
             let subject = (Seen::Issue, record);
             let ingestion = self.ingestion_of_state(kind, &statuses, subject).await;
             let view = self.view_issue_fresh(&located).await?;
-            let mut outcome = Outcome::unchanged(view, already(&record.uri, req.state));
+            let mut outcome =
+                Outcome::unchanged(view, state_unchanged_warning(&record.uri, req.state));
             outcome.ingestion = ingestion;
             outcome
         } else {
@@ -82,7 +83,7 @@ impl Tangled {
             })?
         };
         outcome.warnings.extend(warnings);
-        outcome.ingestion = outcome.ingestion.worse(commented);
+        outcome.ingestion = outcome.ingestion.combine(commented);
         Ok(outcome)
     }
 
@@ -118,7 +119,7 @@ impl Tangled {
                 "$type": names.issue_state,
                 (fields.state_issue.to_string()): uri,
                 (fields.state.to_string()): token,
-                (fields.created_at.to_string()): write::now_or_after(before.newest_claim),
+                (fields.created_at.to_string()): write::timestamp_after(before.newest_claim),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -189,7 +190,7 @@ impl Tangled {
         let mut outcome = match changed {
             true => done(view),
             false => {
-                let already = already(&ticket.uri, req.state);
+                let already = state_unchanged_warning(&ticket.uri, req.state);
                 Outcome::unchanged(view, already).with_warning(experimental())
             }
         };
@@ -218,7 +219,7 @@ pub(super) fn wanted_state(state: IssueState) -> PrState {
     }
 }
 
-fn unsaid(uri: &str, comment: &str) -> Warning {
+fn comment_not_added_warning(uri: &str, comment: &str) -> Warning {
     Warning::new(
         "the comment was not written: a comment goes with a change of the state, and the state does not change",
     )
@@ -231,7 +232,7 @@ fn unsaid(uri: &str, comment: &str) -> Warning {
     )
 }
 
-pub(super) fn already(uri: &str, state: IssueState) -> Warning {
+pub(super) fn state_unchanged_warning(uri: &str, state: IssueState) -> Warning {
     let word = match state {
         IssueState::Open => "open",
         IssueState::Closed => "closed",

@@ -198,7 +198,7 @@ const fn field_name(relation: Relation) -> &'static str {
 
 impl Tangled {
     /// Checks values and relations of the issue `own`, before anything is written. A removal without
-    /// a value takes away whatever there is ([`Change::left`]).
+    /// a value takes away whatever there is ([`Change::remaining`]).
     pub(super) async fn field_change(
         &self,
         repository: &Repository,

@@ -21,7 +21,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::Found,
+    sources::Sourced,
     tickets,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Located {
 
 /// Facts about an issue in addition to its record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct IssueFacts {
     pub state: Option<PrState>,
     pub statuses: Vec<Status>,
     pub labels: Vec<Label>,
@@ -53,7 +53,7 @@ pub(super) struct Beside {
     pub warnings: Vec<Warning>,
 }
 
-impl Beside {
+impl IssueFacts {
     /// Adds the labels that result from the label changes.
     pub fn add_labels(&mut self, labelled: Labelled) {
         self.labels = labelled.labels;
@@ -64,10 +64,10 @@ impl Beside {
 }
 
 /// Records of other accounts about an issue, not yet interpreted.
-struct Said {
-    states: Result<Found<Vec<Record>>>,
-    comments: Result<Found<Vec<Record>>>,
-    operations: Result<Found<Vec<Record>>>,
+struct IssueRecords {
+    states: Result<Sourced<Vec<Record>>>,
+    comments: Result<Sourced<Vec<Record>>>,
+    operations: Result<Sourced<Vec<Record>>>,
 }
 
 pub(super) fn missing(uri: &AtUri) -> Error {
@@ -87,13 +87,12 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let record =
-                records::get_uri(&pds, &uri)
-                    .await
-                    .map_err(|e| match fault::says_missing(&e) {
-                        true => missing(&uri),
-                        false => e,
-                    })?;
+            let record = records::get_uri(&pds, &uri).await.map_err(|e| {
+                match fault::is_missing_record(&e) {
+                    true => missing(&uri),
+                    false => e,
+                }
+            })?;
             let stored = Stored::parse(record, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
@@ -162,7 +161,7 @@ impl Tangled {
         let record =
             records::get_uri(&pds, uri)
                 .await
-                .map_err(|e| match fault::says_missing(&e) {
+                .map_err(|e| match fault::is_missing_record(&e) {
                     true => missing(uri),
                     false => e,
                 })?;
@@ -206,7 +205,7 @@ impl Tangled {
             self.about(&operations, uri, accounts()),
         )
         .await;
-        let said = Said {
+        let said = IssueRecords {
             states,
             comments,
             operations,
@@ -247,17 +246,22 @@ impl Tangled {
         )
         .await;
         let [new_states, new_comments, new_operations] = fresh;
-        let said = Said {
-            states: new_states.over_found(states),
-            comments: new_comments.over_found(comments),
-            operations: new_operations.over_found(operations),
+        let said = IssueRecords {
+            states: new_states.overlay_found(states),
+            comments: new_comments.overlay_found(comments),
+            operations: new_operations.overlay_found(operations),
         };
         Ok(self
             .view_issue_with(located, said, &IssueFields::default())
             .await)
     }
 
-    async fn view_issue_with(&self, located: &Located, said: Said, fields: &IssueFields) -> Issue {
+    async fn view_issue_with(
+        &self,
+        located: &Located,
+        said: IssueRecords,
+        fields: &IssueFields,
+    ) -> Issue {
         let Located {
             repository, issue, ..
         } = located;
@@ -267,15 +271,15 @@ impl Tangled {
         let states = section("the state", said.states, &mut warnings);
         let comments = said.comments.unwrap_or_else(|e| {
             warnings.push(unread("the comments", &e).of_section("comments"));
-            Found::default()
+            Sourced::default()
         });
         let comments = section("the comments", Ok(comments), &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::told(&states, |r| words.broken(r)));
-        warnings.extend(skipped::told(&comments, |r| {
+        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(skipped::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
-        warnings.extend(skipped::told(&operations, |r| {
+        warnings.extend(skipped::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
         let writers = self.writers(repository).await;
@@ -288,7 +292,7 @@ impl Tangled {
             Labelled::default()
         });
         let comments = comments::sorted(comments, self.fields());
-        let mut beside = Beside {
+        let mut beside = IssueFacts {
             statuses,
             comments: comments.len() as u64,
             comment_models: match fields.comments {
@@ -296,7 +300,7 @@ impl Tangled {
                 false => None,
             },
             warnings,
-            ..Beside::default()
+            ..IssueFacts::default()
         };
         beside.add_labels(labelled);
         self.build_issue(repository, issue, located.number, beside)
@@ -312,7 +316,7 @@ impl Tangled {
             Warning::new("how a ticket of Tangled 1.0 names related issues is not known")
                 .of_section("relations")
         });
-        let mut beside = self.beside_of_ticket(&issue.record).await;
+        let mut beside = self.read_ticket_facts(&issue.record).await;
         beside.warnings.extend(repository.doubt());
         beside.warnings.extend(relations);
         let mut view = self
@@ -337,7 +341,7 @@ impl Tangled {
         });
         view.warnings.extend(told);
         let fields = self.fields();
-        let broken = skipped::told(&comments, |r| comments::broken(r, fields));
+        let broken = skipped::malformed_warnings(&comments, |r| comments::broken(r, fields));
         view.warnings.extend(broken);
         let comments = comments::sorted(comments, fields);
         view.comments_count = comments.len() as u64;
@@ -345,18 +349,18 @@ impl Tangled {
     }
 
     /// Reads the facts that are in the ticket's own record.
-    pub(super) async fn beside_of_ticket(&self, ticket: &Record) -> Beside {
+    pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> IssueFacts {
         let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();
         for did in &said.assignees {
             assignees.push(self.actor(did).await);
         }
-        Beside {
+        IssueFacts {
             state: said.state,
             labels: said.labels,
             assignees,
             warnings: said.warnings,
-            ..Beside::default()
+            ..IssueFacts::default()
         }
     }
 
@@ -366,7 +370,7 @@ impl Tangled {
         repository: &Repository,
         issue: &Stored,
         number: Option<u64>,
-        mut beside: Beside,
+        mut beside: IssueFacts,
     ) -> Issue {
         beside.warnings.extend(status::doubts(&beside.statuses));
         let decided = status::winner(&beside.statuses);

@@ -8,7 +8,7 @@ use forge_core::{
 };
 use futures::future;
 
-use crate::{Tangled, records, repository::REPOS_MOST};
+use crate::{Tangled, records, repository::MAX_REPOS};
 
 /// The repositories of an owner that could be read.
 struct OwnedRepos {
@@ -54,8 +54,8 @@ impl Tangled {
         let pds = self.identities.pds(&owner.did).await?;
         let names = &self.settings.dialects;
         let (older, declared) = future::try_join(
-            records::all(&pds, &owner.did, &names.sh.repo, REPOS_MOST),
-            records::all(&pds, &owner.did, &names.org.repo, REPOS_MOST),
+            records::all(&pds, &owner.did, &names.sh.repo, MAX_REPOS),
+            records::all(&pds, &owner.did, &names.org.repo, MAX_REPOS),
         )
         .await?;
         let names = older.records.iter().map(|record| self.named(record));

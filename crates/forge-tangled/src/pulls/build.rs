@@ -8,8 +8,8 @@ use forge_core::{
 };
 
 use super::{
+    merge_claim::by_record,
     record::Pull,
-    said_merged::by_record,
     status::{self, Status},
 };
 use crate::{
@@ -25,7 +25,7 @@ const MAX_REFERENCES: usize = 50;
 
 /// Facts about a pull request in addition to its record.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct PullFacts {
     pub state: Option<PrState>,
     pub statuses: Vec<Status>,
     pub labels: Vec<Label>,
@@ -42,7 +42,7 @@ impl Tangled {
         &self,
         repository: &Repository,
         pull: &Pull,
-        mut beside: Beside,
+        mut beside: PullFacts,
     ) -> PullRequest {
         let decided = status::winner(&beside.statuses);
         let state = beside

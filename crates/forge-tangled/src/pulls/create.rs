@@ -10,7 +10,7 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    build::Beside,
+    build::PullFacts,
     record::{Content, Pull},
     view::{Located, unread},
 };
@@ -27,7 +27,7 @@ use crate::{
     patch::{self, Patch},
     records::{self, NewRecord, Record},
     repository::Repository,
-    sources::ACCOUNT_MOST,
+    sources::MAX_ACCOUNT_RECORDS,
     write,
 };
 
@@ -179,7 +179,7 @@ impl Tangled {
         new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
-    ) -> Result<Written> {
+    ) -> Result<WrittenPull> {
         let raw = patch.raw.clone();
         let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
@@ -233,7 +233,7 @@ impl Tangled {
             }
         })?;
         let last = cids.last().cloned().into_iter().collect();
-        Ok(Written {
+        Ok(WrittenPull {
             pull: pull.written(new.viewer, cids),
             labels: labels.map(|labels| labels.written(new.viewer, last)),
         })
@@ -242,7 +242,7 @@ impl Tangled {
     async fn opened(
         &self,
         repository: std::sync::Arc<Repository>,
-        written: Written,
+        written: WrittenPull,
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
@@ -250,17 +250,17 @@ impl Tangled {
         let told = self.ingestion(&repository, Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
-        let mut beside = Beside {
+        let mut beside = PullFacts {
             state: Some(PrState::Open),
             head_oid: patch.head().map(str::to_owned),
-            ..Beside::default()
+            ..PullFacts::default()
         };
         if let Some(labels) = written.labels {
             // The index can show the labels only if it shows the pull request.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
-                ingestion = ingestion.worse(told.ingestion);
+                ingestion = ingestion.combine(told.ingestion);
             }
             // The pull request exists, even if its labels cannot be read.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
@@ -327,7 +327,9 @@ impl Tangled {
         query.base = Some(base.to_owned());
         query.head = Some(head.to_owned());
         query.fields = PrFields::ROW;
-        let mine = self.own_open(repository, base, head, source).await?;
+        let mine = self
+            .find_own_open_pull(repository, base, head, source)
+            .await?;
         let indexed = match mine {
             Some(uri) => Some((uri.clone(), uri)),
             None => {
@@ -389,7 +391,7 @@ impl Tangled {
     ) -> Result<()> {
         let base = new.base;
         let cid = blob.pointer("/ref/$link").and_then(Value::as_str);
-        for pull in self.own_pulls().await? {
+        for pull in self.list_own_pulls().await? {
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.source.is_none()
@@ -437,11 +439,12 @@ impl Tangled {
 
     /// The pull requests that the viewer has opened, in any repository. Fails if the viewer's
     /// server cannot list them, because opening another could then open a second one.
-    async fn own_pulls(&self) -> Result<Vec<Pull>> {
+    async fn list_own_pulls(&self) -> Result<Vec<Pull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.pull;
-        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        let found =
+            records::all(&pds, &viewer.identity.did, collection, MAX_ACCOUNT_RECORDS).await?;
         let pulls = found.records.into_iter();
         Ok(pulls
             .filter_map(|record| Pull::parse(record, self.fields()).ok())
@@ -449,14 +452,14 @@ impl Tangled {
     }
 
     /// The viewer's own open pull request of these branches, which the index may not know yet.
-    async fn own_open(
+    async fn find_own_open_pull(
         &self,
         repository: &Repository,
         base: &str,
         head: &str,
         source: &str,
     ) -> Result<Option<String>> {
-        for pull in self.own_pulls().await? {
+        for pull in self.list_own_pulls().await? {
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.head == head
@@ -536,7 +539,7 @@ struct NewPull<'a> {
 }
 
 /// Records that were written for a new pull request, apart from its opening status.
-struct Written {
+struct WrittenPull {
     pull: Record,
     labels: Option<Record>,
 }

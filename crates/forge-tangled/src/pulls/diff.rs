@@ -91,7 +91,7 @@ impl Tangled {
                 .map(|_| "the knot of a fork is not believed to make one diff of them"),
         };
         if let Some(why) = unasked {
-            let warning = (!each_file_once(patch)).then(|| {
+            let warning = (!has_distinct_files(patch)).then(|| {
                 Warning::new(format!(
                     "the changes are shown commit by commit: several commits change the same file, \
                      and {why}"
@@ -99,7 +99,7 @@ impl Tangled {
             });
             return (patch.diff(), warning);
         }
-        match self.one_diff(located, patch).await {
+        match self.read_combined_diff(located, patch).await {
             Ok(diff) => (diff, None),
             Err(e) => {
                 let warning = Warning::new(format!(
@@ -113,25 +113,25 @@ impl Tangled {
 
     /// The one diff of a round of several commits, by the knot of its repository: from the tip of
     /// what it builds on, else from the base branch.
-    async fn one_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
+    async fn read_combined_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
         let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
-            Ok(None) => return self.one_diff_from(repository, &base, patch).await,
-            Ok(Some(tip)) => self.one_diff_from(repository, &tip, patch).await,
+            Ok(None) => return self.read_combined_diff_from(repository, &base, patch).await,
+            Ok(Some(tip)) => self.read_combined_diff_from(repository, &tip, patch).await,
             Err(e) => Err(e),
         };
         match on_top {
             Ok(diff) => Ok(diff),
             // If the lower pull request is merged, a newer round starts from the base branch.
             Err(e) => {
-                let from_base = self.one_diff_from(repository, &base, patch).await;
+                let from_base = self.read_combined_diff_from(repository, &base, patch).await;
                 from_base.map_err(|_| e)
             }
         }
     }
 
     /// The knot's one diff from a revision to the head of a round, if that has the commits between.
-    async fn one_diff_from(
+    async fn read_combined_diff_from(
         &self,
         repository: &Repository,
         from: &str,
@@ -211,7 +211,7 @@ pub(super) fn head_id(pull: &Pull, round: usize, patch: &Patch) -> String {
 
 /// Returns true if no file is changed by two of the commits, so that their diffs can be joined into
 /// one.
-fn each_file_once(patch: &Patch) -> bool {
+fn has_distinct_files(patch: &Patch) -> bool {
     let mut seen = BTreeSet::new();
     patch.mails.iter().all(|mail| {
         let files = patch::files(&mail.diff);

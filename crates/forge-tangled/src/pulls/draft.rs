@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{record::Pull, said_merged::CALLED_MERGED, view::Located};
+use super::{merge_claim::CALLED_MERGED, record::Pull, view::Located};
 use crate::{
     DraftMarker, Tangled,
     caps::{self, LIMITS},
@@ -38,7 +38,7 @@ impl Tangled {
     }
 
     /// Drafts are not merged.
-    pub(crate) fn not_a_draft(&self, pull: &Pull) -> Result<()> {
+    pub(crate) fn refuse_draft(&self, pull: &Pull) -> Result<()> {
         if !self.is_draft(&pull.title) {
             return Ok(());
         }

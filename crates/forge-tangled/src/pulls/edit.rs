@@ -10,7 +10,7 @@ use super::{record::Pull, view::Located};
 use crate::{Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::half_done};
 
 /// The failure of a change of labels that goes with a text, which is written before it.
-fn behind_text(uri: &str, edit: &EditPull, error: Error) -> Error {
+fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
     let text = match (&edit.title, &edit.description) {
         (Some(_), Some(_)) => "title and the new description",
         (Some(_), None) => "title",
@@ -112,7 +112,7 @@ impl Tangled {
                     .await
             };
             let cids = sent.await.map_err(|e| match edited {
-                true => behind_text(&uri, edit, e),
+                true => partial_edit_error(&uri, edit, e),
                 false => e,
             })?;
             written = Some(Record {
@@ -140,7 +140,7 @@ impl Tangled {
         if let Some(op) = &written {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
             let told = self.ingestion(&located.repository, seen, op).await;
-            ingestion = ingestion.worse(told.ingestion);
+            ingestion = ingestion.combine(told.ingestion);
         }
         let view = self.view_fresh(&located, PrFields::NONE).await?;
         let mut outcome = Outcome::immediate(view);

@@ -127,7 +127,7 @@ impl Tangled {
         }
         let reads: Vec<_> = wanted
             .iter()
-            .map(|(edit, mode, _)| self.there(repository, &tip, edit, *mode))
+            .map(|(edit, mode, _)| self.read_existing(repository, &tip, edit, *mode))
             .collect();
         let there: Vec<Option<There>> = stream::iter(reads)
             .buffered(IN_FLIGHT)
@@ -247,7 +247,7 @@ impl Tangled {
     }
 
     /// A file as it is, where it has a mode.
-    async fn there(
+    async fn read_existing(
         &self,
         repository: &Repository,
         tip: &str,

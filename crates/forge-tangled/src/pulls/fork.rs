@@ -14,7 +14,7 @@ use crate::{
     knot::no_branch,
     patch::Patch,
     records::{self, Record},
-    repository::{REPOS_MOST, Repository},
+    repository::{MAX_REPOS, Repository},
 };
 
 impl Tangled {
@@ -42,7 +42,7 @@ impl Tangled {
                 owner: did,
                 name: name.clone(),
             },
-            None => RepoPath::Record(self.only_fork(upstream, owner, &did).await?),
+            None => RepoPath::Record(self.find_only_fork(upstream, owner, &did).await?),
         };
         let fork = self.repository(&self.at(path)).await?;
         if upstream.era == Era::Org10 {
@@ -86,10 +86,10 @@ impl Tangled {
     }
 
     /// The one repository of an account whose record names `upstream` as what it was made from.
-    async fn only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
+    async fn find_only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
         let pds = self.identities.pds(did).await?;
         let collection = &self.settings.dialects.sh.repo;
-        let all = records::all(&pds, did, collection, REPOS_MOST).await?;
+        let all = records::all(&pds, did, collection, MAX_REPOS).await?;
         let forks: Vec<&Record> = all
             .records
             .iter()

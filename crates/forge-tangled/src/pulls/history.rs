@@ -29,7 +29,9 @@ impl Tangled {
             let writers = self.writers(repository).await;
             let mut warnings = found.warnings;
             warnings.extend(writers.doubt.clone());
-            warnings.extend(skipped::told(&found.value, |r| status::broken(r, names)));
+            warnings.extend(skipped::malformed_warnings(&found.value, |r| {
+                status::broken(r, names)
+            }));
             let read = status::read(found.value, uri, pull.author(), &writers, names);
             (read, warnings)
         };

@@ -16,16 +16,16 @@ use crate::{
 /// The most commits that one question for a log gets (`sh.tangled.repo.log`).
 const PAGE: usize = 100;
 /// More pages than a caller would wait for.
-const PAGES_MOST: usize = 100;
+const MAX_PAGES: usize = 100;
 /// By so many seconds the clocks of an author and of a knot may differ.
 const CLOCKS_DIFFER: i64 = 900;
 /// Commits of one name, or runs of those of a series, whose changes are looked at; each costs a
 /// request.
-const ALIKE_MOST: usize = 10;
+const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Landed {
+pub(super) enum MergeDetection {
     Yes,
     No,
     /// The branch has a commit with this subject, which may be the change; nothing proves that the
@@ -109,8 +109,8 @@ struct Log {
 impl Tangled {
     /// Searches the branch with the tip `tip` for the change of a patch, among the commits within
     /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
-    /// that it would get now. An unproved commit with the first subject gives [`Landed::Perhaps`];
-    /// an unproved commit with another subject does not count.
+    /// that it would get now. An unproved commit with the first subject gives
+    /// [`MergeDetection::Perhaps`]; an unproved commit with another subject does not count.
     pub(super) async fn landed_in(
         &self,
         located: &Located,
@@ -118,37 +118,37 @@ impl Tangled {
         tip: &str,
         until: Until<'_>,
         names: &[String],
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let repository = &located.repository;
         let mails = patch.mails.as_slice();
         let log = self.log(repository, tip, until, mails).await?;
         let series = of_series(&log.commits, mails);
         if self.make_series(repository, &series, mails).await? {
-            return Ok(Landed::Yes);
+            return Ok(MergeDetection::Yes);
         }
         if let Some(made) = series.iter().find(|made| until.leaves(made)) {
-            return Ok(Landed::Perhaps(made.subject.clone()));
+            return Ok(MergeDetection::Perhaps(made.subject.clone()));
         }
         if mails.is_empty() {
             let alike = called(&log.commits, names, until);
-            for made in alike.iter().take(ALIKE_MOST) {
+            for made in alike.iter().take(MAX_ALIKE) {
                 if self.makes(repository, made, patch).await? {
-                    return Ok(Landed::Yes);
+                    return Ok(MergeDetection::Yes);
                 }
             }
             let now = names.first();
             if let Some(made) = alike.iter().find(|made| Some(&made.subject) == now) {
-                return Ok(Landed::Perhaps(made.subject.clone()));
+                return Ok(MergeDetection::Perhaps(made.subject.clone()));
             }
         }
         let base = one_line(&located.pull.base);
         Ok(match (log.whole, log.unread) {
-            (true, 0) => Landed::No,
-            (false, 0) => Landed::Unknown(format!(
+            (true, 0) => MergeDetection::No,
+            (false, 0) => MergeDetection::Unknown(format!(
                 "the knot shows {} commits of '{base}', and an earlier commit may be the change",
                 log.commits.len(),
             )),
-            (_, unread) => Landed::Unknown(format!(
+            (_, unread) => MergeDetection::Unknown(format!(
                 "{unread} of the commits of '{base}' that the knot shows cannot be read, and one \
                  of them may be the change"
             )),
@@ -172,7 +172,7 @@ impl Tangled {
         let limit = PAGE.to_string();
         let mut commits: Vec<Made> = Vec::new();
         let mut unread = 0;
-        for number in 0..PAGES_MOST {
+        for number in 0..MAX_PAGES {
             let cursor = (number * PAGE).to_string();
             let mut params = vec![
                 (&*of.repo, repo.as_str()),
@@ -243,7 +243,7 @@ impl Tangled {
         // Commits that follow each other are read with a single request.
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
-        let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(ALIKE_MOST).collect();
+        let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(MAX_ALIKE).collect();
         let mut missing: Vec<&Mail> = mails.iter().collect();
         for run in runs {
             let base = run.last().and_then(|oldest| oldest.parent.as_deref());

@@ -13,10 +13,10 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::Value;
 
 use super::{
-    build::Beside,
+    build::PullFacts,
+    merge_claim::find_merge_claim,
     record::Pull,
     rest::{self, Place, Placed, Whole},
-    said_merged::said_merged,
     status::{self, Status},
     view::Located,
 };
@@ -36,7 +36,7 @@ const SCHEME: &str = "tangled";
 
 /// A row before it is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct PullRow {
     pull: Pull,
     state: PrState,
     comments: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Row {
     merged: Option<Status>,
 }
 
-impl Placed for Row {
+impl Placed for PullRow {
     fn place(&self) -> Place {
         Place {
             created_at: self.pull.created_at,
@@ -69,7 +69,7 @@ struct Filters {
 impl Filters {
     /// Returns true if the search, if there is one, finds a row with these labels and names of
     /// assignees.
-    fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
+    fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
     }
@@ -96,7 +96,7 @@ impl Search {
         self.people.get(did).map_or(did, String::as_str)
     }
 
-    fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
+    fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let pull = &row.pull;
         let marks = |marker: &DraftMarker| marker.marks(&pull.title);
         self.filter.matches(&SearchCandidate {
@@ -188,7 +188,7 @@ impl Tangled {
             let (rows, warnings, scanned, is_cut) = found;
             let end = skip.saturating_add(req.limit);
             let (total, more) = (rows.len() as u64, rows.len() > end);
-            let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
+            let rows: Vec<PullRow> = rows.into_iter().skip(skip).take(req.limit).collect();
             let next = Position::in_memory(end);
             let mut result = Page::new(self.models(repository, rows, query.fields).await);
             result.next = more.then(|| Cursor::new(SCHEME, &bound, &next.text()));
@@ -324,7 +324,7 @@ impl Tangled {
         filters: &Filters,
         position: Option<Position>,
         limit: usize,
-    ) -> Result<(Vec<Row>, Option<Position>, u64, Vec<Warning>)> {
+    ) -> Result<(Vec<PullRow>, Option<Position>, u64, Vec<Warning>)> {
         // After the first page, only the same source can continue.
         let index = match position {
             Some(_) => self.index(),
@@ -389,7 +389,7 @@ impl Tangled {
         repository: &Repository,
         query: &PullQuery,
         filters: &Filters,
-    ) -> Result<(Vec<Row>, Vec<Warning>, u64, bool)> {
+    ) -> Result<(Vec<PullRow>, Vec<Warning>, u64, bool)> {
         let (pulls, mut warnings, is_cut) = self.tickets(repository).await?;
         warnings.extend(repository.doubt());
         if filters.assignee.is_some() || filters.searches(Filter::needs_assignees) {
@@ -410,7 +410,7 @@ impl Tangled {
                 .assignee
                 .as_ref()
                 .is_none_or(|did| said.assignees.contains(did));
-            let row = Row {
+            let row = PullRow {
                 pull,
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
@@ -433,8 +433,8 @@ impl Tangled {
         &self,
         repository: &Repository,
         filters: &Filters,
-        rows: Vec<Row>,
-    ) -> (Vec<Row>, Vec<Warning>) {
+        rows: Vec<PullRow>,
+    ) -> (Vec<PullRow>, Vec<Warning>) {
         let Some(touches) = &filters.touches else {
             return (rows, Vec::new());
         };
@@ -464,13 +464,13 @@ impl Tangled {
         &self,
         repository: &Repository,
         touches: &PathFilter,
-        row: &Row,
+        row: &PullRow,
     ) -> Result<bool> {
         let patch = self.latest_patch(repository, &row.pull).await?;
         Ok(touches.is_touched_by(&patch::files(&patch.diff())))
     }
 
-    async fn row(&self, repository: &Repository, item: Value) -> Result<Row> {
+    async fn row(&self, repository: &Repository, item: Value) -> Result<PullRow> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
         let pull = Pull::parse(item.record, self.fields())?;
@@ -479,7 +479,7 @@ impl Tangled {
             Some(state) => (state, as_indexed()),
             None => worked_out(&word, self.state_of(repository, &pull).await),
         };
-        Ok(Row {
+        Ok(PullRow {
             pull,
             state,
             comments,
@@ -491,7 +491,7 @@ impl Tangled {
     async fn matches(
         &self,
         repository: &Repository,
-        row: &Row,
+        row: &PullRow,
         query: &PullQuery,
         filters: &Filters,
     ) -> Result<bool> {
@@ -535,7 +535,7 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
-    ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
+    ) -> Result<(Whole<PullRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
         let targets = kinds::targets_of_pulls(names);
@@ -557,7 +557,9 @@ impl Tangled {
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        warnings.extend(skipped::told(&statuses, |r| status::broken(r, names)));
+        warnings.extend(skipped::malformed_warnings(&statuses, |r| {
+            status::broken(r, names)
+        }));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
         for record in statuses {
             if let Some(pull) = record.text(&names.sh_fields.status_pull).map(str::to_owned) {
@@ -575,12 +577,12 @@ impl Tangled {
             let about = by_pull.remove(&pull.record.uri).unwrap_or_default();
             let read = status::read(about, &pull.record.uri, pull.author(), &writers, names);
             let state = status::winner(&read).and_then(|s| s.state);
-            let row = Row {
+            let row = PullRow {
                 pull,
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
                 mark: None,
-                merged: said_merged(&read).cloned(),
+                merged: find_merge_claim(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
                 rows.push(row);
@@ -600,7 +602,7 @@ impl Tangled {
     async fn models(
         &self,
         repository: &Repository,
-        rows: Vec<Row>,
+        rows: Vec<PullRow>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
         // A question for each would be a request for each.
@@ -613,12 +615,12 @@ impl Tangled {
         let talk = talk.as_ref().map(Result::as_ref);
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
-                let beside = Beside {
+                let beside = PullFacts {
                     state: Some(row.state),
                     statuses: row.merged.into_iter().collect(),
                     comments: row.comments,
                     warnings: row.mark.into_iter().collect(),
-                    ..Beside::default()
+                    ..PullFacts::default()
                 };
                 return self.build(repository, &row.pull, beside).await;
             }
@@ -634,11 +636,11 @@ impl Tangled {
             match view {
                 Ok(view) => view,
                 Err(e) => {
-                    let beside = Beside {
+                    let beside = PullFacts {
                         state: Some(row.state),
                         comments: row.comments,
                         warnings: vec![Warning::new(e.message())],
-                        ..Beside::default()
+                        ..PullFacts::default()
                     };
                     self.build(repository, &located.pull, beside).await
                 }
@@ -666,7 +668,7 @@ impl Tangled {
             ..
         } = self.page_of_head(repo, head, state, fields).await?;
         if items.is_empty() && total.is_none() {
-            return Err(perhaps(&head.branch, &warnings));
+            return Err(unproven_search_error(&head.branch, &warnings));
         }
         for pr in &mut items {
             let new = |warning: &&Warning| !pr.warnings.contains(warning);
@@ -741,7 +743,7 @@ impl Tangled {
 }
 
 /// The error of a search that found nothing although a source that may know more did not answer.
-fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
+fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
         ErrorKind::Network,
@@ -800,7 +802,7 @@ fn by_label(query: &PullQuery, filters: &Filters) -> bool {
 }
 
 /// The filters that need nothing but the record.
-fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
+fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     let state = query.state.shows(row.state);
     let author = filters
         .author

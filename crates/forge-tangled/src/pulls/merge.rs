@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::{
     head_branch,
-    landed::{Landed, Until, bare, subject_of},
+    landed::{MergeDetection, Until, bare, subject_of},
+    merge_claim::{find_merge_claim, is_proved},
     record::Pull,
-    said_merged::{is_proved, said_merged},
     state::Standing,
     status::Status,
     view::Located,
@@ -56,7 +56,7 @@ impl Tangled {
         undeclared?;
         let statuses = statuses?;
         let standing = Standing::of(&statuses);
-        if let Some(said) = said_merged(&statuses) {
+        if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
             // No record says which round was merged: it is taken to be the newest.
             check_expected_head(
@@ -66,7 +66,7 @@ impl Tangled {
             )?;
             let names = names(req, &located);
             return match self.landed_as_said(&located, said, &names).await? {
-                Landed::Yes => self.merged_already(&located, req, &statuses).await,
+                MergeDetection::Yes => self.merged_already(&located, req, &statuses).await,
                 landed => Err(self
                     .unproved(&located, said, &landed, "nothing was merged")
                     .await),
@@ -82,10 +82,10 @@ impl Tangled {
             }
             PrState::Open | PrState::Merged => {}
         }
-        self.not_a_draft(pull)?;
+        self.refuse_draft(pull)?;
         self.may_push(repository, "merge", "only its owner and collaborators may")
             .await?;
-        self.nothing_open_below(&located).await?;
+        self.require_parent_merged(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
         check_expected_head(
             &pull.record.uri,
@@ -116,14 +116,16 @@ impl Tangled {
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
             // An earlier merge succeeded without its record.
-            Landed::Yes => {
+            MergeDetection::Yes => {
                 return self
                     .record_merge(&located, &before, req, standing, true)
                     .await;
             }
-            Landed::No => None,
-            Landed::Perhaps(subject) => Some(perhaps(&located, &patch, &subject)),
-            Landed::Unknown(why) => Some(unknown(&located, &why)),
+            MergeDetection::No => None,
+            MergeDetection::Perhaps(subject) => {
+                Some(unproven_merge_error(&located, &patch, &subject))
+            }
+            MergeDetection::Unknown(why) => Some(unknown(&located, &why)),
         };
         req.may_merge(&pull.record.uri)?;
         if let Some(why) = patch.fault() {
@@ -146,7 +148,7 @@ impl Tangled {
             (Checked::Clean, Some(doubt)) => return Err(doubt),
             (other, _) => return Err(refusal(&located, other)),
         }
-        self.still_as_read(&located).await?;
+        self.ensure_unchanged(&located).await?;
         let input = merge_input(&self.settings.dialects, repository, &pull.base, text);
         let of = &self.settings.dialects.inputs.knot;
         let input = with_message(input, of, req, &located, &patch);
@@ -159,7 +161,7 @@ impl Tangled {
 
     /// Fails if the record has changed: neither a round added since, which the viewer has not seen,
     /// nor the older round may then be merged.
-    async fn still_as_read(&self, located: &Located) -> Result<()> {
+    async fn ensure_unchanged(&self, located: &Located) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
@@ -204,31 +206,32 @@ impl Tangled {
         let after = self.branch(repository, &pull.base).await;
         let moved = |after: Option<Branch>| after.filter(|after| after.hash != before.hash);
         let (landed, after) = match after.map(moved) {
-            Err(e) => (Landed::Unknown(e.message().to_owned()), None),
-            Ok(None) => (Landed::No, None),
+            Err(e) => (MergeDetection::Unknown(e.message().to_owned()), None),
+            Ok(None) => (MergeDetection::No, None),
             Ok(Some(after)) if lost.is_none() && ends_with(&after, patch, &name) => {
-                (Landed::Yes, Some(after))
+                (MergeDetection::Yes, Some(after))
             }
             Ok(Some(after)) => {
                 let until = Until::Commit(&before.hash);
                 let landed = self
                     .landed_in(located, patch, &after.hash, until, &[name])
                     .await;
-                let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
+                let landed =
+                    landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
                 (landed, Some(after))
             }
         };
         match (landed, after, lost) {
-            (Landed::Yes, Some(after), _) => Ok(after),
+            (MergeDetection::Yes, Some(after), _) => Ok(after),
             (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, req, &landed))),
             (landed, _, None) => {
                 let (uri, base) = (&pull.record.uri, one_line(&pull.base));
                 let said = format!("the knot says that it has merged {uri}");
                 let message = match &landed {
-                    Landed::Unknown(why) => {
+                    MergeDetection::Unknown(why) => {
                         format!("{said}, but it is unknown whether '{base}' has the change: {why}")
                     }
-                    Landed::Perhaps(subject) => format!(
+                    MergeDetection::Perhaps(subject) => format!(
                         "{said}, and '{base}' got a commit '{}', which is not proved to be the \
                          change",
                         one_line(subject)
@@ -250,7 +253,7 @@ impl Tangled {
         patch: &Patch,
         before: &Branch,
         req: &MergeReq,
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let until = Until::submitted(located);
         self.landed_in(located, patch, &before.hash, until, &names(req, located))
             .await
@@ -298,7 +301,7 @@ impl Tangled {
                 };
                 warnings.push(
                     Warning::new(format!("{what}: {}", e.message()))
-                        .with_hint(record_merge(again(&uri, req))),
+                        .with_hint(record_merge(retry_action(&uri, req))),
                 );
                 Ingestion::Pending {
                     uri: None,
@@ -472,7 +475,7 @@ fn subject(req: &MergeReq, located: &Located) -> String {
     subject_of(given.unwrap_or(&located.pull.title))
 }
 
-fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
+fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Error {
     let (known, hint) = match patch.mails.is_empty() {
         true => (
             "a plain diff is known by its name and its lines",
@@ -521,25 +524,27 @@ fn unknown(located: &Located, why: &str) -> Error {
 }
 
 /// Recovery if the knot may have merged.
-fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
+fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
-        Landed::Perhaps(subject) => format!(
+        MergeDetection::Perhaps(subject) => format!(
             "'{base}' got a commit '{}' meanwhile, and nothing proves that it is this change",
             one_line(subject)
         ),
-        Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),
-        Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
+        MergeDetection::Unknown(why) => {
+            format!("whether '{base}' holds the change is not known: {why}")
+        }
+        MergeDetection::Yes | MergeDetection::No => format!("'{base}' does not show the change"),
     };
     Hint::from(format!(
         "look at the branch before you merge again: {seen}, and nothing was recorded; the next \
          merge looks there first, and only records a change that is there"
     ))
-    .with_action(again(&located.pull.record.uri, req))
+    .with_action(retry_action(&located.pull.record.uri, req))
 }
 
 /// The same merge once more. By its subject a plain diff is found on the branch.
-fn again(uri: &str, req: &MergeReq) -> Action {
+fn retry_action(uri: &str, req: &MergeReq) -> Action {
     match &req.subject {
         Some(subject) => merge(uri).with(Param::Subject, subject),
         None => merge(uri),

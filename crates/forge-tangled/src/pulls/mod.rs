@@ -14,19 +14,19 @@ pub(crate) mod history;
 mod landed;
 pub(crate) mod list;
 pub(crate) mod merge;
+mod merge_claim;
 pub(crate) mod number;
 pub(crate) mod record;
 pub(crate) mod rest;
 mod resubmit;
 mod rounds;
-mod said_merged;
 mod stack;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 
-pub(crate) use list::Row;
-pub(crate) use said_merged::CALLED_MERGED;
+pub(crate) use list::PullRow;
+pub(crate) use merge_claim::CALLED_MERGED;
 
 use std::collections::BTreeSet;
 

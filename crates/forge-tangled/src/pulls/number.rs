@@ -123,7 +123,7 @@ fn record_of(
     let Some(uri) = found.pop() else {
         return Err(format!("it names no record of {collection}"));
     };
-    match says(page, path, number) {
+    match contains_number(page, path, number) {
         true => Ok(uri),
         false => Err(format!("it names {uri}, but not that number")),
     }
@@ -131,7 +131,7 @@ fn record_of(
 
 /// Returns true if a page has a number in its heading (`#7`) or in an address below its own
 /// (`/pulls/7`).
-fn says(page: &str, path: &str, number: u64) -> bool {
+fn contains_number(page: &str, path: &str, number: u64) -> bool {
     [format!("#{number}"), format!("/{path}/{number}")]
         .iter()
         .any(|text| {

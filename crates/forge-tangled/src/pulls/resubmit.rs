@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     create::{given, replaced},
-    landed::Landed,
+    landed::MergeDetection,
+    merge_claim::find_merge_claim,
     record::Pull,
-    said_merged::said_merged,
     state::Standing,
     view::Located,
 };
@@ -108,8 +108,8 @@ impl Tangled {
         let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
         match written.await {
             Ok(written) => {
-                outcome.add_steps(comments::said_now(&written));
-                outcome.ingestion = round.worse(written.ingestion);
+                outcome.add_steps(comments::comment_step(&written));
+                outcome.ingestion = round.combine(written.ingestion);
                 for warning in written.warnings {
                     // The warning of every write to Tangled 1.0 comes from both writes, but is
                     // shown once.
@@ -136,7 +136,7 @@ impl Tangled {
         if viewer.identity.did == pull.author() {
             return Ok(());
         }
-        Err(self.not_yours(&pull.uri).await)
+        Err(self.foreign_record_error(&pull.uri).await)
     }
 
     /// Reads the patch of the head branch, or of `head` in its place, on top of the base or of the
@@ -190,9 +190,9 @@ impl Tangled {
         let pull = &located.pull;
         let statuses = self.statuses_of(&located.repository, pull).await?;
         let standing = Standing::of(&statuses);
-        if let Some(said) = said_merged(&statuses) {
+        if let Some(said) = find_merge_claim(&statuses) {
             let landed = self.landed_as_titled(located, said).await?;
-            if landed != Landed::Yes {
+            if landed != MergeDetection::Yes {
                 return Err(self
                     .unproved(located, said, &landed, "no round was added")
                     .await);

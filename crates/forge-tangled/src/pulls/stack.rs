@@ -9,8 +9,8 @@ use forge_core::{
 };
 
 use super::{
-    landed::Landed,
-    said_merged::{CALLED_MERGED, said_merged},
+    landed::MergeDetection,
+    merge_claim::{CALLED_MERGED, find_merge_claim},
     state::Standing,
     view::Located,
 };
@@ -34,7 +34,7 @@ impl Tangled {
         let mut next = located.pull.depends_on.clone();
         while let Some(uri) = next {
             if !seen.insert(uri.clone()) {
-                return Err(in_circles(located, &uri));
+                return Err(cycle_error(located, &uri));
             }
             if below.len() >= HIGHEST {
                 return Err(Error::new(
@@ -91,7 +91,7 @@ impl Tangled {
         if Standing::of(&statuses).state == PrState::Open {
             return Ok(true);
         }
-        let Some(said) = said_merged(&statuses) else {
+        let Some(said) = find_merge_claim(&statuses) else {
             return Ok(false);
         };
         if self
@@ -101,11 +101,11 @@ impl Tangled {
         {
             return Ok(false);
         }
-        Ok(self.landed_as_titled(located, said).await? != Landed::Yes)
+        Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
     }
 
     /// A knot merges one round at a time, each onto the branch: what is below comes first.
-    pub(crate) async fn nothing_open_below(&self, located: &Located) -> Result<()> {
+    pub(crate) async fn require_parent_merged(&self, located: &Located) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
             return Ok(());
@@ -157,7 +157,10 @@ impl Tangled {
             );
         }
         // Refused by the index, which would drop it without a word.
-        if let Some(other) = self.other_on_top(repository.target(), uri, "").await {
+        if let Some(other) = self
+            .find_other_dependent(repository.target(), uri, "")
+            .await
+        {
             return Err(Error::new(
                 ErrorKind::AlreadyExists {
                     existing: Some(other.clone()),
@@ -219,7 +222,7 @@ fn unlisted(upper: &Located, below: &str) -> Error {
     .with_hint("have its author take `dependentOn` out of the record")
 }
 
-fn in_circles(located: &Located, uri: &str) -> Error {
+fn cycle_error(located: &Located, uri: &str) -> Error {
     let again = AtUri::parse(uri).map_or_else(
         |_| forge_core::text::one_line(uri).into_owned(),
         |uri| uri.to_string(),

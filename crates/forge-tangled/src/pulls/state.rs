@@ -9,9 +9,9 @@ use futures::future;
 use serde_json::json;
 
 use super::{
-    landed::Landed,
+    landed::MergeDetection,
+    merge_claim::find_merge_claim,
     record::Pull,
-    said_merged::said_merged,
     status::{self, Status, Words},
     view::Located,
 };
@@ -63,7 +63,7 @@ impl Tangled {
                 "$type": names.status,
                 (fields.status_pull.to_string()): pull_uri,
                 (fields.status.to_string()): token,
-                (fields.created_at.to_string()): write::now_or_after(newest),
+                (fields.created_at.to_string()): write::timestamp_after(newest),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -103,7 +103,7 @@ impl Tangled {
         )
         .await;
         let writers = self.writers(repository).await;
-        let all = fresh.over(found?.value);
+        let all = fresh.overlay(found?.value);
         Ok(status::read_as(words, all, uri, author, &writers))
     }
 
@@ -164,11 +164,15 @@ impl Tangled {
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
         let mut doubt = None;
-        if let Some(said) = said_merged(&statuses) {
+        if let Some(said) = find_merge_claim(&statuses) {
             match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "closed", req.comment.as_deref())),
-                Landed::No => {
-                    let told = self.only_said(&located, said, &Landed::No).await;
+                MergeDetection::Yes => {
+                    return Err(merged(&located.pull, "closed", req.comment.as_deref()));
+                }
+                MergeDetection::No => {
+                    let told = self
+                        .describe_merge_claim(&located, said, &MergeDetection::No)
+                        .await;
                     doubt = Some(Warning::new(told));
                 }
                 landed => {
@@ -179,9 +183,11 @@ impl Tangled {
             }
         }
         if let Some(comment) = &req.comment {
-            let since = self.before_mine(&statuses, PrState::Closed).await?;
+            let since = self
+                .time_before_own_change(&statuses, PrState::Closed)
+                .await?;
             let written = self.comment_once(&located, comment, since).await?;
-            steps.extend(comments::said_now(&written));
+            steps.extend(comments::comment_step(&written));
             (commented, warnings) = (written.ingestion, written.warnings);
         }
         let mut outcome = if state == PrState::Closed {
@@ -193,7 +199,7 @@ impl Tangled {
             outcome
         } else {
             let set = self.set_state(&located, PrState::Closed, standing).await;
-            set.map_err(|e| behind_comment(&located, req.comment.as_deref(), e))?
+            set.map_err(|e| partial_state_error(&located, req.comment.as_deref(), e))?
         };
         if req.delete_branch {
             self.delete_head(&located, expected, &mut steps, &mut outcome.warnings)
@@ -202,7 +208,7 @@ impl Tangled {
         outcome.add_steps(steps);
         outcome.warnings.extend(doubt);
         outcome.warnings.extend(warnings);
-        outcome.ingestion = outcome.ingestion.worse(commented);
+        outcome.ingestion = outcome.ingestion.combine(commented);
         Ok(outcome)
     }
 
@@ -223,10 +229,10 @@ impl Tangled {
         let state = standing.state;
         // A pull request whose merge is not proved may be reopened; a merge looks for the change
         // first anyway.
-        let doubt = match said_merged(&statuses) {
+        let doubt = match find_merge_claim(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "reopened", comment)),
-                landed => Some(self.only_said(&located, said, &landed).await),
+                MergeDetection::Yes => return Err(merged(&located.pull, "reopened", comment)),
+                landed => Some(self.describe_merge_claim(&located, said, &landed).await),
             },
             None => None,
         };
@@ -246,9 +252,11 @@ impl Tangled {
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
         if let Some(comment) = comment {
-            let since = self.before_mine(&statuses, PrState::Open).await?;
+            let since = self
+                .time_before_own_change(&statuses, PrState::Open)
+                .await?;
             let written = self.comment_once(&located, comment, since).await?;
-            step = comments::said_now(&written);
+            step = comments::comment_step(&written);
             (commented, warnings) = (written.ingestion, written.warnings);
         }
         let mut outcome = if state == PrState::Open {
@@ -260,12 +268,12 @@ impl Tangled {
             outcome
         } else {
             let set = self.set_state(&located, PrState::Open, standing).await;
-            set.map_err(|e| behind_comment(&located, comment, e))?
+            set.map_err(|e| partial_state_error(&located, comment, e))?
         };
         outcome.add_steps(step);
         outcome.warnings.extend(doubt.map(Warning::new));
         outcome.warnings.extend(warnings);
-        outcome.ingestion = outcome.ingestion.worse(commented);
+        outcome.ingestion = outcome.ingestion.combine(commented);
         Ok(outcome)
     }
 
@@ -279,7 +287,7 @@ impl Tangled {
     /// The time at which the state was last set, without the viewer's own change to `state`. A
     /// comment that the viewer has written since then belongs to that change, by a command that may
     /// have been interrupted.
-    pub(crate) async fn before_mine(
+    pub(crate) async fn time_before_own_change(
         &self,
         statuses: &[Status],
         state: PrState,
@@ -357,7 +365,7 @@ impl Tangled {
 }
 
 /// Returns the error of a failed state change whose comment is already written.
-fn behind_comment(located: &Located, comment: Option<&str>, error: Error) -> Error {
+fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -> Error {
     let rest = format!("the new state of {}", located.pull.record.uri);
     match comment {
         Some(_) => write::half_done("the comment is written", &rest, error),

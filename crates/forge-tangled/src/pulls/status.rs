@@ -275,11 +275,14 @@ pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
         ))
         .with_hint("ask its author to delete it")
     });
-    not_known(statuses).into_iter().chain(future).collect()
+    unknown_status_warning(statuses)
+        .into_iter()
+        .chain(future)
+        .collect()
 }
 
 /// The warning where the newest status of somebody who may say so has a token that nobody knows.
-fn not_known(statuses: &[Status]) -> Option<Warning> {
+fn unknown_status_warning(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
         Warning::new(format!(
@@ -430,7 +433,7 @@ mod tests {
         let at = |month: u8| format!("2026-{month:02}-01T00:00:00Z");
         let of = |by: &str, state: &str, month| record(by, "a", state, Some(&at(month)));
         let long = "x".repeat(900);
-        let told = |records| not_known(&statuses(records)).map(|w| w.message);
+        let told = |records| unknown_status_warning(&statuses(records)).map(|w| w.message);
         let known = of("owner", "closed", 7);
         assert_eq!(told(vec![known.clone(), of("author", "parked", 6)]), None);
         assert_eq!(told(vec![known.clone(), of("stranger", "parked", 8)]), None);

@@ -11,15 +11,15 @@ use forge_core::{
 use futures::future;
 
 use super::{
-    build::Beside,
+    build::PullFacts,
     merge::as_text,
+    merge_claim::find_merge_claim,
     record::{Content, Pull, Round},
-    said_merged::said_merged,
     status,
 };
 use crate::{
     Era, Tangled, checks, comments, fault,
-    hints::{another_round, list_pulls},
+    hints::{another_round_hint, list_pulls},
     kinds,
     knot::Checked,
     labels::{self, Labelled},
@@ -27,7 +27,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::Found,
+    sources::Sourced,
     tickets::{self, Talk},
     verdicts,
 };
@@ -41,10 +41,10 @@ pub(crate) struct Located {
 }
 
 /// Records about a pull request, from the index or a fallback.
-struct Said {
-    statuses: Result<Found<Vec<Record>>>,
-    comments: Result<Found<Vec<Record>>>,
-    operations: Result<Found<Vec<Record>>>,
+struct PullRecords {
+    statuses: Result<Sourced<Vec<Record>>>,
+    comments: Result<Sourced<Vec<Record>>>,
+    operations: Result<Sourced<Vec<Record>>>,
     writers: status::Writers,
 }
 
@@ -91,7 +91,7 @@ impl Tangled {
         let record =
             records::get_uri(&pds, uri)
                 .await
-                .map_err(|e| match fault::says_missing(&e) {
+                .map_err(|e| match fault::is_missing_record(&e) {
                     true => missing(uri),
                     false => e,
                 })?;
@@ -132,7 +132,7 @@ impl Tangled {
             return self.view_ticket(&located, fields).await;
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
-        let said = async { Ok(self.said(&repository, &uri, fields).await) };
+        let said = async { Ok(self.read_remarks(&repository, &uri, fields).await) };
         // The spindle is asked as soon as the record says what for, beside what others have said.
         let pull = async {
             let pull = self.pull_at(&repository, &uri).await?;
@@ -169,7 +169,7 @@ impl Tangled {
         };
         let mut view = self.view_with(&located, said, fields).await?;
         // The view says whether a pull request with a merged status was really merged.
-        if let Some(said) = said_merged(&statuses) {
+        if let Some(said) = find_merge_claim(&statuses) {
             self.look_for_change(&located, said, &mut view).await;
         }
         view.ingestion = ingestion;
@@ -191,7 +191,7 @@ impl Tangled {
             return self.view_ticket(located, fields).await;
         }
         let said = future::join(
-            self.said(&located.repository, &located.pull.uri, fields),
+            self.read_remarks(&located.repository, &located.pull.uri, fields),
             // Read here, so that it is read beside the rest; it is known when it is needed.
             self.latest_patch(&located.repository, &located.pull),
         );
@@ -220,22 +220,27 @@ impl Tangled {
         ];
         let uri = pull.record.uri.as_str();
         let (said, fresh) = future::join(
-            self.said(repository, &pull.uri, fields),
+            self.read_remarks(repository, &pull.uri, fields),
             self.fresh_of_viewer(kinds.each_ref(), uri),
         )
         .await;
         let [statuses, comments, operations] = fresh;
-        let said = Said {
-            statuses: statuses.over_found(said.statuses),
-            comments: comments.over_found(said.comments),
-            operations: operations.over_found(said.operations),
+        let said = PullRecords {
+            statuses: statuses.overlay_found(said.statuses),
+            comments: comments.overlay_found(said.comments),
+            operations: operations.overlay_found(said.operations),
             writers: said.writers,
         };
         self.view_with(located, said, fields).await
     }
 
     /// Reads other accounts' records about a pull request. A row of a list needs no labels.
-    async fn said(&self, repository: &Repository, uri: &AtUri, fields: PrFields) -> Said {
+    async fn read_remarks(
+        &self,
+        repository: &Repository,
+        uri: &AtUri,
+        fields: PrFields,
+    ) -> PullRecords {
         let text = uri.to_string();
         let names = &self.settings.dialects;
         let (status_kind, comment_kind, label_kind) = (
@@ -246,7 +251,7 @@ impl Tangled {
         let accounts = || self.known_accounts(repository, Some(&uri.authority));
         let labels = async {
             if fields.contains(PrFields::ROW) {
-                return Ok(Found::default());
+                return Ok(Sourced::default());
             }
             self.about(&label_kind, &text, accounts()).await
         };
@@ -257,7 +262,7 @@ impl Tangled {
             self.writers(repository),
         )
         .await;
-        Said {
+        PullRecords {
             statuses,
             comments,
             operations,
@@ -268,7 +273,7 @@ impl Tangled {
     async fn view_with(
         &self,
         located: &Located,
-        said: Said,
+        said: PullRecords,
         fields: PrFields,
     ) -> Result<PullRequest> {
         let Located {
@@ -279,13 +284,13 @@ impl Tangled {
         let statuses = section("the status", said.statuses, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::told(&statuses, |r| {
+        warnings.extend(skipped::malformed_warnings(&statuses, |r| {
             status::broken(r, &self.settings.dialects)
         }));
-        warnings.extend(skipped::told(&comments, |r| {
+        warnings.extend(skipped::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
-        warnings.extend(skipped::told(&operations, |r| {
+        warnings.extend(skipped::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
         warnings.extend(repository.doubt());
@@ -315,7 +320,7 @@ impl Tangled {
             None => None,
         };
         let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
-        let beside = Beside {
+        let beside = PullFacts {
             state: None,
             statuses,
             labels: labelled.labels,
@@ -393,7 +398,7 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        warnings.extend(skipped::told(&comments, |r| {
+        warnings.extend(skipped::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
         let comments = comments::sorted(comments, self.fields());
@@ -404,14 +409,14 @@ impl Tangled {
         for did in &said.assignees {
             assignees.push(self.actor(did).await);
         }
-        let beside = Beside {
+        let beside = PullFacts {
             state: said.state,
             labels: said.labels,
             assignees,
             comments: comments.len() as u64,
             number: located.number,
             warnings,
-            ..Beside::default()
+            ..PullFacts::default()
         };
         let mut view = self.build(repository, pull, beside).await;
         if fields.contains(PrFields::COMMENTS) {
@@ -577,7 +582,7 @@ impl Tangled {
 
 pub(crate) fn section<T: Default>(
     what: &str,
-    found: Result<Found<T>>,
+    found: Result<Sourced<T>>,
     warnings: &mut Vec<Warning>,
 ) -> T {
     match found {
@@ -616,7 +621,7 @@ fn no_patch(pull: &Pull, number: usize) -> Error {
         ),
         false => (
             format!("round {number} of {uri} has no patch"),
-            another_round(uri),
+            another_round_hint(uri),
         ),
     };
     Error::new(forge_core::ErrorKind::Protocol, what).with_hint(hint)

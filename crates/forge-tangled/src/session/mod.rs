@@ -367,7 +367,7 @@ impl Session {
                         .await;
                     answer
                         .map(|a| a.token.clone())
-                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, told, false))
+                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, wire_failure, false))
                 }
             })
             .await?;
@@ -462,7 +462,7 @@ impl Session {
             .create_session(input.into())
             .await
             .map_err(|e| {
-                let error = xrpc.failed(create_session::NSID, e, told, false);
+                let error = xrpc.failed(create_session::NSID, e, wire_failure, false);
                 if matches!(error.kind(), ErrorKind::Unauthenticated { .. }) {
                     refused(&self.settings.host, viewer, error)
                 } else {
@@ -497,7 +497,8 @@ impl Session {
             .with_token(old.refresh.clone());
         let service = xrpc.clone().for_token().typed().service;
         let answer = service.com.atproto.server.refresh_session().await;
-        let answer = answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, told, false))?;
+        let answer =
+            answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, wire_failure, false))?;
         Ok(Tokens {
             access: Secret::new(answer.access_jwt.clone()),
             refresh: Secret::new(answer.refresh_jwt.clone()),
@@ -515,7 +516,7 @@ pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
 }
 
 /// Returns an error of atrium as it was on the wire: `{"error": …, "message": …}`.
-fn told(error: &impl serde::Serialize) -> Failure {
+fn wire_failure(error: &impl serde::Serialize) -> Failure {
     serde_json::to_value(error)
         .and_then(serde_json::from_value)
         .unwrap_or_default()

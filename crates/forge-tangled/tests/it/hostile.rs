@@ -269,7 +269,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_tangled_1_0_records_are_read_over_cursors() {
+async fn tangled_1_0_records_are_read_over_cursors() {
     const MANY: usize = 10_000;
     const TICKET: &str = "org.tangled.track.ticket";
     const SAID: &str = "org.tangled.feed.comment";

@@ -70,7 +70,7 @@ fn bodies(stage: &Stage, method: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn edit_of_every_field_is_one_put_and_one_write() {
+async fn edit_of_all_fields_is_one_write() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;

@@ -302,7 +302,7 @@ async fn relations_without_index_are_read_from_accounts() {
 }
 
 #[tokio::test]
-async fn relation_to_itself_or_nothing_is_refused() {
+async fn self_or_empty_relation_is_refused() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;

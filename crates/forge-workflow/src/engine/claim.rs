@@ -307,7 +307,7 @@ impl Workflow {
         }
         match moved {
             Ok(mut moved) => {
-                moved.ingestion = moved.ingestion.worse(outcome.ingestion);
+                moved.ingestion = moved.ingestion.combine(outcome.ingestion);
                 moved.warnings.extend(outcome.warnings);
                 Ok(TrailSwap::Written(moved))
             }

@@ -229,7 +229,7 @@ impl<'w> MergeEffects<'w> {
                 }),
                 // The forge decides about issues of other repositories.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
-                Some(Ok(info)) => match self.why_not(&issue.id, pull, info) {
+                Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
                     None => wanted.push((issue, name)),
                 },
@@ -612,7 +612,7 @@ impl<'w> MergeEffects<'w> {
 
     /// Returns the reason why the merge skips an issue, if the reason does not depend on the
     /// issue's state.
-    fn why_not(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
+    fn skip_reason(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
         if !is_own(issue, pull, info) {
             return Some("it is in another repository".to_owned());
         }

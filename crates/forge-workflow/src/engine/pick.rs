@@ -208,7 +208,7 @@ impl Workflow {
                 ready = self.ready(&scan.candidates, &states, req, &pickers)?;
                 continue;
             }
-            let picked = || self.best(&scan.candidates, &states, req, &pickers);
+            let picked = || self.pick_best(&scan.candidates, &states, req, &pickers);
             let Some(found) = ready.pop() else {
                 // The list of the next state is read only if no issue of the earlier states can be
                 // picked.
@@ -400,7 +400,7 @@ impl Workflow {
     }
 
     /// Returns the best issue in the first state that has one.
-    fn best(
+    fn pick_best(
         &self,
         candidates: &[Candidate],
         states: &[String],

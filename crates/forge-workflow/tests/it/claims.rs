@@ -367,7 +367,7 @@ async fn unindexed_moves_and_renewals_report_no_change() {
 /// Without the clock of a server, a holder with a fast clock can take an issue whose lease has not
 /// ended, and the next write of the earlier holder fails. A slow clock takes nothing.
 #[tokio::test]
-async fn holder_is_told_of_a_takeover_by_a_fast_clock() {
+async fn takeover_by_fast_clock_is_reported_to_holder() {
     let stage = Stage::new().await;
     let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
     let id = stage.id(1);

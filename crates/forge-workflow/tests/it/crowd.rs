@@ -95,7 +95,7 @@ async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
 }
 
 #[tokio::test]
-async fn release_of_a_forced_claim_restores_the_state_before_the_first_claim() {
+async fn forced_claim_release_restores_original_state() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     for holder in ["ada", "bob", "carol"] {

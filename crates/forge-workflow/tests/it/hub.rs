@@ -118,7 +118,7 @@ impl Hub {
 }
 
 #[tokio::test]
-async fn group_read_costs_two_requests_and_one_per_further_hop() {
+async fn group_read_costs_two_requests_plus_hops() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..6).map(|_| hub.issue("Research Needed")).collect();
     {

@@ -216,7 +216,7 @@ async fn batch_of_entries_skips_a_changed_issue() {
 }
 
 #[tokio::test]
-async fn batch_of_entries_is_written_to_the_board_of_the_ledger() {
+async fn entry_batch_is_written_to_ledger_board() {
     let hub = Hub::new();
     let number = hub.issue("Backlog");
     let board = BoardId {

@@ -187,7 +187,7 @@ impl Accounts {
         let name = self.pick(&host, Some(account))?;
         let stored = self.stored(&host)?;
         let Some(found) = stored.account(&name) else {
-            return Err(which(&host, &stored));
+            return Err(account_choice_error(&host, &stored));
         };
         let path = self.store().map(|store| store.path().to_owned());
         Ok(Credential {
@@ -453,7 +453,7 @@ impl Accounts {
                         .choose(Param::Account),
                 ),
             )),
-            _ => Err(which(host, &stored)),
+            _ => Err(account_choice_error(host, &stored)),
         }
     }
 
@@ -466,7 +466,7 @@ impl Accounts {
             .collect();
         match (account, names.as_slice()) {
             (None, [sole]) => Ok((*sole).to_owned()),
-            (None, _) => Err(which(host, &stored)),
+            (None, _) => Err(account_choice_error(host, &stored)),
             (Some(name), _) => stored
                 .account(name)
                 .map(|account| account.name.clone())
@@ -579,7 +579,7 @@ static WHICH_KIND: Hint = Hint::fixed(
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
 const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
-fn which(host: &str, stored: &StoredHost) -> Error {
+fn account_choice_error(host: &str, stored: &StoredHost) -> Error {
     let names: Vec<&str> = stored
         .accounts
         .iter()

@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_pager_counts_as_set_and_empty_editor_as_unset() {
+    fn empty_pager_is_set_and_empty_editor_unset() {
         let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
         let config = Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
         assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));

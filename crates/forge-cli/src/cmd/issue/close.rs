@@ -81,7 +81,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
         add_left_out_comment(&selected.repo, &mut outcome).await?;
         let name = with_title(&outcome.value);
         ctx.ui
-            .already(outcome, &format!("Issue {name} is already closed"))?;
+            .report_unchanged(outcome, &format!("Issue {name} is already closed"))?;
         return Ok(Exit::Ok);
     }
     let closed = ctx.ui.outcome(outcome)?;

@@ -41,7 +41,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
         add_left_out_comment(&selected.repo, &mut outcome).await?;
         let name = with_title(&outcome.value);
         ctx.ui
-            .already(outcome, &format!("Issue {name} is already open"))?;
+            .report_unchanged(outcome, &format!("Issue {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(outcome)?;

@@ -351,7 +351,7 @@ pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issu
     let made = repo.create_issue_comment(&outcome.value.id, &body).await?;
     outcome.warnings.remove(at);
     outcome.warnings.extend(made.warnings);
-    outcome.ingestion = outcome.ingestion.clone().worse(made.ingestion);
+    outcome.ingestion = outcome.ingestion.clone().combine(made.ingestion);
     outcome.steps.push(Step::new("comment", true));
     Ok(())
 }

@@ -63,7 +63,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     let name = pull_with_title(&outcome.value);
     let closed = if outcome.already {
         ctx.ui
-            .already(outcome, &format!("Pull request {name} is already closed"))?
+            .report_unchanged(outcome, &format!("Pull request {name} is already closed"))?
     } else {
         let closed = ctx.ui.outcome(outcome)?;
         ctx.ui.success(&format!("Closed pull request {name}"));

@@ -31,7 +31,7 @@ pub(super) fn render_context(
         palette,
         whole_diff: advice(&Hint::new("read the whole diff").with_action(whole)),
     };
-    page.top(found);
+    page.write_top(found);
     page.verdict(found);
     page.description(found);
     page.checks(found);
@@ -160,7 +160,7 @@ impl ContextPage {
         }
     }
 
-    fn top(&mut self, c: &PullContext) {
+    fn write_top(&mut self, c: &PullContext) {
         let p = &c.pull;
         let state = match p.state {
             PrState::Open if p.draft => "draft",

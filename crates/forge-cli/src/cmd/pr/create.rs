@@ -379,7 +379,7 @@ async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Resul
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create_pull(req).await {
         Ok(mut opened) => {
-            let warning = patch_source::left_out(ctx, repo, req, &opened.value).await;
+            let warning = patch_source::unpushed_warning(ctx, repo, req, &opened.value).await;
             opened.warnings.extend(warning);
             return Ok(opened);
         }

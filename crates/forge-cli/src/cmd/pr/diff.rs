@@ -137,7 +137,7 @@ async fn for_each_file(
 ) -> Result<()> {
     let SelectedPull { repo, id, .. } = selected;
     let fetch = async |page: PageReq| repo.files(id, page).await;
-    let warnings = pages::each(ROWS_PER_PAGE, fetch, |file: FileChange| {
+    let warnings = pages::for_each(ROWS_PER_PAGE, fetch, |file: FileChange| {
         let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
         let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
         match !is_excluded && paths.is_none_or(is_named) {

@@ -108,7 +108,7 @@ async fn set(
             Lock::Unlocked => "unlocked",
         };
         let line = format!("Pull request {name} is already {is}");
-        ctx.ui.already(outcome, &line)?;
+        ctx.ui.report_unchanged(outcome, &line)?;
         return Ok(Exit::Ok);
     }
     ctx.ui.outcome(outcome)?;

@@ -191,7 +191,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
         // The first warning of an unchanged outcome repeats the message.
         let merge = if outcome.unchanged {
-            ctx.ui.already(outcome, &already)?
+            ctx.ui.report_unchanged(outcome, &already)?
         } else {
             ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?

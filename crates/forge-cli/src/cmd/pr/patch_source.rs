@@ -129,7 +129,7 @@ pub(super) async fn of_unpushed(
 
 /// Returns a warning if the local branch of a new pull request has unpushed commits. They are not
 /// part of the pull request and need another round.
-pub(super) async fn left_out(
+pub(super) async fn unpushed_warning(
     ctx: &Ctx,
     repo: &Repo,
     req: &CreatePull,

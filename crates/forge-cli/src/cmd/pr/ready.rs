@@ -48,7 +48,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
             "ready for review"
         };
         ctx.ui
-            .already(outcome, &format!("Pull request {name} is already \"{is}\""))?;
+            .report_unchanged(outcome, &format!("Pull request {name} is already \"{is}\""))?;
         return Ok(Exit::Ok);
     }
     ctx.ui.outcome(outcome)?;

@@ -46,7 +46,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
     if reopened.already {
         let name = pull_with_title(&reopened.value);
         ctx.ui
-            .already(reopened, &format!("Pull request {name} is already open"))?;
+            .report_unchanged(reopened, &format!("Pull request {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(reopened)?;

@@ -332,7 +332,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     let name = pull_name(&selected.id);
     if outcome.already {
         let line = format!("The review of pull request {name} is dismissed already");
-        ctx.ui.already(outcome, &line)?;
+        ctx.ui.report_unchanged(outcome, &line)?;
         return Ok(Exit::Ok);
     }
     let review = ctx.ui.outcome(outcome)?;

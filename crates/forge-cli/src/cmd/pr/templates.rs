@@ -58,7 +58,7 @@ impl TemplateKind {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Template {
+pub(crate) struct DescriptionTemplate {
     /// The file name; for an issue the `name` of the front matter, if there is one.
     pub(crate) name: String,
     /// The title that the template of an issue proposes; may be empty.
@@ -67,7 +67,7 @@ pub(crate) struct Template {
     pub(crate) body: String,
 }
 
-impl Template {
+impl DescriptionTemplate {
     /// Reads the front matter of an issue template; a pull request template has none.
     fn new(kind: TemplateKind, file: &Path, text: String) -> Self {
         let name = file.file_name().unwrap_or_default();
@@ -152,7 +152,11 @@ pub(crate) async fn check_work_tree(ctx: &Ctx, repo: &Repo, name: &str) -> Resul
 /// # Errors
 ///
 /// `invalid_input` if there is no such template, or its file cannot be used.
-pub(crate) async fn selected(ctx: &Ctx, kind: TemplateKind, name: &str) -> Result<Template> {
+pub(crate) async fn selected(
+    ctx: &Ctx,
+    kind: TemplateKind,
+    name: &str,
+) -> Result<DescriptionTemplate> {
     match root(ctx).await {
         Some(root) => named(ctx.git(), kind, &root, &ctx.cwd, name).await,
         None => Err(missing(kind, name)),
@@ -196,7 +200,7 @@ pub(crate) async fn choose(ctx: &Ctx, kind: TemplateKind, blank: &str) -> Result
 }
 
 /// Returns the default template, if the work tree has one.
-async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template> {
+async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<DescriptionTemplate> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(root.join(place)) else {
             continue;
@@ -208,7 +212,7 @@ async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template>
         files.sort();
         for file in files {
             if let Ok(Some(text)) = read(git, root, &file).await {
-                return Some(Template::new(kind, &file, text));
+                return Some(DescriptionTemplate::new(kind, &file, text));
             }
         }
     }
@@ -216,8 +220,8 @@ async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template>
 }
 
 /// Returns the templates to choose from; empty if there is only the [`default`] one.
-async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<Template> {
-    let mut found: Vec<Template> = Vec::new();
+async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<DescriptionTemplate> {
+    let mut found: Vec<DescriptionTemplate> = Vec::new();
     for place in PLACES {
         let dirs = fs::read_dir(root.join(place)).into_iter().flatten();
         let dirs = dirs.filter_map(|entry| Some(entry.ok()?.path()));
@@ -230,7 +234,7 @@ async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<Template> {
             files.sort();
             for file in files.into_iter().take(MAX_CHOICES) {
                 if let Ok(Some(text)) = read(git, root, &file).await {
-                    found.push(Template::new(kind, &file, text));
+                    found.push(DescriptionTemplate::new(kind, &file, text));
                 }
             }
         }
@@ -253,7 +257,7 @@ async fn named(
     root: &Path,
     cwd: &Path,
     name: &str,
-) -> Result<Template> {
+) -> Result<DescriptionTemplate> {
     if kind == TemplateKind::Issue {
         let mut offered = choices(git, kind, root).await.into_iter();
         if let Some(template) = offered.find(|template| template.name.eq_ignore_ascii_case(name)) {
@@ -275,7 +279,7 @@ async fn named(
             .with_hint("name a file of the work tree, or pass the text with --body-file")
         })?;
         if let Some(text) = found {
-            return Ok(Template::new(kind, path, text));
+            return Ok(DescriptionTemplate::new(kind, path, text));
         }
     }
     Err(missing(kind, name))
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn templates_are_found_where_github_finds_them() {
+    async fn templates_are_found_at_github_paths() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let git = Git::at(root);
@@ -350,7 +354,7 @@ mod tests {
     fn front_matter_names_an_issue_template() {
         let read = |text: &str| {
             let file = Path::new("bug.md");
-            let template = Template::new(TemplateKind::Issue, file, text.to_owned());
+            let template = DescriptionTemplate::new(TemplateKind::Issue, file, text.to_owned());
             [template.name, template.title, template.body]
         };
         for (text, wanted) in [

@@ -124,7 +124,7 @@ impl HtmlWriter {
     }
 
     /// Writes foreign text within a line, isolating its writing direction.
-    pub fn theirs(&mut self, text: &str) {
+    pub fn write_foreign(&mut self, text: &str) {
         self.leaf("bdi", &[], text);
     }
 
@@ -178,7 +178,7 @@ impl HtmlWriter {
     /// text.
     pub fn link(&mut self, url: &str, label: &str) {
         let is_open = self.open_link(url);
-        self.theirs(label);
+        self.write_foreign(label);
         self.close_link(url, label, is_open);
     }
 
@@ -197,7 +197,7 @@ impl HtmlWriter {
             self.close("a");
         } else if !url.is_empty() && url != label {
             self.text(" (");
-            self.theirs(url);
+            self.write_foreign(url);
             self.text(")");
         }
     }

@@ -483,7 +483,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn field_table_has_46_fields_of_gh_and_review_threads() {
+    fn field_table_has_46_gh_fields_and_threads() {
         let names: Vec<&str> = PULL_FIELDS.iter().map(|f| f.name).collect();
         let expected = "additions assignees author autoMergeRequest baseRefName baseRefOid body \
             changedFiles closed closedAt closingIssuesReferences comments commits createdAt \

@@ -47,7 +47,7 @@ impl<'a> ThreadAnchors<'a> {
                     });
                     if let Some(first) = thread.comments.first() {
                         html.text(" by ");
-                        html.theirs(&first.author.login);
+                        html.write_foreign(&first.author.login);
                     }
                 });
             }
@@ -101,7 +101,7 @@ impl<'a> ThreadAnchors<'a> {
                 html.leaf("strong", &[], word);
                 if let Some(by) = &thread.resolved_by {
                     html.text(" (by ");
-                    html.theirs(&by.login);
+                    html.write_foreign(&by.login);
                     html.text(")");
                 }
                 html.text(" on ");
@@ -159,7 +159,7 @@ pub(super) fn packed(
             html.text("Each file says what is left out, and why.");
             if diff.recovery.is_some() {
                 html.text(" To get it, ");
-                html.theirs(whole_diff);
+                html.write_foreign(whole_diff);
             }
         });
     }
@@ -225,7 +225,7 @@ fn wide_row(html: &mut HtmlWriter, class: &'static str, fill: impl FnOnce(&mut H
 }
 
 fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
-    html.within("h3", &[], |html| html.theirs(&file.path));
+    html.within("h3", &[], |html| html.write_foreign(&file.path));
     if let Some(previous) = &file.previous_path {
         html.text(" (was ");
         html.leaf("code", &[], previous);
@@ -347,7 +347,7 @@ pub(super) fn source(html: &mut HtmlWriter, source: &PackedSource) {
     for file in &source.files {
         html.within("details", &[Attr::Class("file")], |html| {
             html.within("summary", &[], |html| {
-                html.within("h3", &[], |html| html.theirs(&file.path));
+                html.within("h3", &[], |html| html.write_foreign(&file.path));
                 if let Some(lines) = file.lines_total {
                     let lines = format!(" {}", plural(lines, "line", "lines"));
                     html.leaf("span", &[Attr::Class("soft small")], &lines);

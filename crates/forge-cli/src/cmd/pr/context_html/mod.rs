@@ -185,7 +185,7 @@ fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
 fn text_cell(html: &mut HtmlWriter, column: &'static str, text: &str) {
     match text.is_empty() {
         true => html.within("td", &[Attr::Role("cell")], |_| {}),
-        false => cell(html, column, |html| html.theirs(text)),
+        false => cell(html, column, |html| html.write_foreign(text)),
     }
 }
 
@@ -193,7 +193,7 @@ impl HtmlSections<'_> {
     fn header(&self, html: &mut HtmlWriter, name: &str) {
         let pull = &self.found.pull;
         html.within("h1", &[], |html| {
-            html.theirs(&pull.title);
+            html.write_foreign(&pull.title);
             html.text(" ");
             html.leaf("span", &[Attr::Class("number")], name);
         });
@@ -203,7 +203,7 @@ impl HtmlSections<'_> {
                 html.leaf("span", &[Attr::Class(class)], state);
             });
             html.text(" ");
-            html.theirs(&pull.author.login);
+            html.write_foreign(&pull.author.login);
             html.text(" wants ");
             html.leaf("code", &[], &pull.head_branch);
             html.text(" in ");
@@ -288,7 +288,9 @@ impl HtmlSections<'_> {
             html.within("dd", &[], fill);
         };
         html.within("dl", &[], |html| {
-            fact(html, "In one line", &|html| html.theirs(&s.one_liner));
+            fact(html, "In one line", &|html| {
+                html.write_foreign(&s.one_liner)
+            });
             fact(html, "Kind of change", &|html| {
                 html.text(s.change_type.name())
             });
@@ -297,7 +299,7 @@ impl HtmlSections<'_> {
                 for (n, reason) in s.risk.reasons.iter().enumerate() {
                     html.text(if n == 0 { ": " } else { "; " });
                     html.text(&format!("{} (", words(reason.rule)));
-                    html.theirs(&reason.evidence);
+                    html.write_foreign(&reason.evidence);
                     html.text(&format!(", +{})", reason.points));
                 }
             });
@@ -317,14 +319,16 @@ impl HtmlSections<'_> {
                 fact(html, "Key changes", &|html| {
                     html.within("ul", &[], |html| {
                         for change in &s.key_changes {
-                            html.within("li", &[], |html| html.theirs(change));
+                            html.within("li", &[], |html| html.write_foreign(change));
                         }
                     });
                 });
             }
             if !pull.labels.is_empty() {
                 let labels: Vec<&str> = pull.labels.iter().map(|l| l.name.as_str()).collect();
-                fact(html, "Labels", &|html| html.theirs(&labels.join(", ")));
+                fact(html, "Labels", &|html| {
+                    html.write_foreign(&labels.join(", "))
+                });
             }
             fact(html, "Page", &|html| html.link(&pull.url, &pull.url));
         });
@@ -343,7 +347,7 @@ impl HtmlSections<'_> {
         let advise = |html: &mut HtmlWriter, hint: Option<&Hint>| {
             if let Some(hint) = hint {
                 html.text(" Recovery: ");
-                html.theirs(&(self.advice)(hint));
+                html.write_foreign(&(self.advice)(hint));
             }
         };
         section(html, "unread", heading, |html| {
@@ -352,13 +356,13 @@ impl HtmlSections<'_> {
                     html.within("li", &[], |html| {
                         let section = format!("{} ({}): ", words(error.section), words(error.kind));
                         html.leaf("strong", &[], &section);
-                        html.theirs(&error.message);
+                        html.write_foreign(&error.message);
                         advise(html, error.hint.as_ref());
                     });
                 }
                 for warning in &c.warnings {
                     html.within("li", &[], |html| {
-                        html.theirs(&warning.message);
+                        html.write_foreign(&warning.message);
                         advise(html, warning.hint.as_ref());
                     });
                 }
@@ -415,7 +419,7 @@ impl HtmlSections<'_> {
                         } else {
                             "Log of "
                         });
-                        html.theirs(&log.check);
+                        html.write_foreign(&log.check);
                     });
                     html.leaf("pre", &[Attr::Focusable], &log.text);
                 });
@@ -523,7 +527,7 @@ impl HtmlSections<'_> {
                             let oid = commit.new.as_ref().or(commit.old.as_ref());
                             html.leaf("code", &[], short(oid));
                             html.text(" ");
-                            html.theirs(&commit.headline);
+                            html.write_foreign(&commit.headline);
                         });
                     }
                 });
@@ -576,10 +580,10 @@ impl HtmlSections<'_> {
                     html.within("li", &[], |html| {
                         html.time(event.created_at);
                         html.text(&format!(" {} by ", words(&model_name(event.kind))));
-                        html.theirs(&event.actor.login);
+                        html.write_foreign(&event.actor.login);
                         if let Some(detail) = &event.detail {
                             html.text(" ");
-                            html.theirs(detail);
+                            html.write_foreign(detail);
                         }
                     });
                 }
@@ -677,12 +681,12 @@ fn check_row(html: &mut HtmlWriter, check: &Check) {
     let head = |html: &mut HtmlWriter| {
         match &check.url {
             Some(url) => html.link(url, &check.name),
-            None => html.theirs(&check.name),
+            None => html.write_foreign(&check.name),
         }
         if let Some(workflow) = &check.workflow {
             html.within("span", &[Attr::Class("soft")], |html| {
                 html.text(" ");
-                html.theirs(workflow);
+                html.write_foreign(workflow);
             });
         }
     };
@@ -706,7 +710,7 @@ fn related_pull(html: &mut HtmlWriter, pull: &RelatedPull) {
     let label = format!("{} {title}", name(&pull.key));
     let head = |html: &mut HtmlWriter| match &pull.url {
         Some(url) => html.link(url, label.trim_end()),
-        None => html.theirs(label.trim_end()),
+        None => html.write_foreign(label.trim_end()),
     };
     row(html, head, |html| {
         text_cell(html, "Relation", &words(pull.relationship.name()));
@@ -722,11 +726,11 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
         html.within("h3", &[], |html| {
             match &item.url {
                 Some(url) => html.link(url, &item.key),
-                None => html.theirs(&item.key),
+                None => html.write_foreign(&item.key),
             }
             if let Some(title) = &item.title {
                 html.text(" ");
-                html.theirs(title);
+                html.write_foreign(title);
             }
         });
         html.within("p", &[Attr::Class("small")], |html| {
@@ -734,12 +738,12 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
             html.text(&format!(" · {}", state_word(item.state)));
             if let Some(status) = &item.status {
                 html.text(": ");
-                html.theirs(status);
+                html.write_foreign(status);
             }
             html.text(&format!(" · found in {}", places.join(", ")));
             if !item.labels.is_empty() {
                 html.text(" · ");
-                html.theirs(&item.labels.join(", "));
+                html.write_foreign(&item.labels.join(", "));
             }
         });
         let body = item.body.as_ref().filter(|body| !body.trim().is_empty());
@@ -778,7 +782,7 @@ fn write_remark(
 
 /// Writes a comment with author, time and text.
 fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
-    let who = |html: &mut HtmlWriter| html.theirs(&comment.author.login);
+    let who = |html: &mut HtmlWriter| html.write_foreign(&comment.author.login);
     write_remark(html, who, |html| {
         html.time(comment.created_at);
         if comment
@@ -789,11 +793,11 @@ fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
         }
         if let Some(reason) = &comment.minimized_reason {
             html.text(", hidden on the forge: ");
-            html.theirs(reason);
+            html.write_foreign(reason);
         }
         for (emoji, count) in &comment.reactions {
             html.text(" · ");
-            html.theirs(&format!("{emoji} {count}"));
+            html.write_foreign(&format!("{emoji} {count}"));
         }
     });
     html.markdown(&comment.body);
@@ -801,7 +805,7 @@ fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
 
 fn review_body(html: &mut HtmlWriter, review: &Review, shows_lines: bool) {
     let who = |html: &mut HtmlWriter| {
-        html.theirs(&review.author.login);
+        html.write_foreign(&review.author.login);
         html.text(" ");
         let word = words(&model_name(review.state));
         match review.state {

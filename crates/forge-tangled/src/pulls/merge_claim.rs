@@ -11,7 +11,7 @@ use forge_core::{
 };
 
 use super::{
-    landed::{Landed, Until, subject_of},
+    landed::{MergeDetection, Until, subject_of},
     record::{Pull, Round},
     status::{self, Status},
     view::Located,
@@ -33,24 +33,24 @@ impl Tangled {
         located: &Located,
         said: &Status,
         names: &[String],
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(base) = self.branch(repository, &pull.base).await? else {
             let why = format!("{} has no such branch", repository.id);
-            return Ok(Landed::Unknown(why));
+            return Ok(MergeDetection::Unknown(why));
         };
-        let mut landed = Landed::Unknown("it has no round".to_owned());
+        let mut landed = MergeDetection::Unknown("it has no round".to_owned());
         for (number, round) in meant(pull, said) {
             let patch = self.patch_of(repository, pull, number, round).await?;
             let until = Until::since(round.created_at.unwrap_or(pull.created_at));
             landed = self
                 .landed_in(located, &patch, &base.hash, until, names)
                 .await?;
-            if landed == Landed::Yes {
+            if landed == MergeDetection::Yes {
                 break;
             }
-            if landed == Landed::No && patch.mails.is_empty() {
-                landed = Landed::Unknown(
+            if landed == MergeDetection::No && patch.mails.is_empty() {
+                landed = MergeDetection::Unknown(
                     "it is a plain diff, which may have been merged under another subject"
                         .to_owned(),
                 );
@@ -64,29 +64,29 @@ impl Tangled {
         &self,
         located: &Located,
         said: &Status,
-    ) -> Result<Landed> {
+    ) -> Result<MergeDetection> {
         let names = [subject_of(&located.pull.title)];
         self.landed_as_said(located, said, &names).await
     }
 
     /// Names the account whose record says "merged", and whether the branch has the change.
-    pub(super) async fn only_said(
+    pub(super) async fn describe_merge_claim(
         &self,
         located: &Located,
         said: &Status,
-        landed: &Landed,
+        landed: &MergeDetection,
     ) -> String {
         let who = self.identities.name_of(&said.author).await;
         let pull = &located.pull;
         let base = one_line(&pull.base);
         let seen = match landed {
-            Landed::Yes => format!("and '{base}' has the change"),
-            Landed::No => format!("and '{base}' does not show the change"),
-            Landed::Perhaps(subject) => format!(
+            MergeDetection::Yes => format!("and '{base}' has the change"),
+            MergeDetection::No => format!("and '{base}' does not show the change"),
+            MergeDetection::Perhaps(subject) => format!(
                 "and '{base}' has a commit '{}', which is not proved to be the change",
                 one_line(subject)
             ),
-            Landed::Unknown(why) => {
+            MergeDetection::Unknown(why) => {
                 format!("and it is unknown whether '{base}' has the change: {why}")
             }
         };
@@ -99,10 +99,10 @@ impl Tangled {
         &self,
         located: &Located,
         said: &Status,
-        landed: &Landed,
+        landed: &MergeDetection,
         what: &str,
     ) -> Error {
-        let told = self.only_said(located, said, landed).await;
+        let told = self.describe_merge_claim(located, said, landed).await;
         Error::precondition(Precondition::Rule, format!("{told}; {what}"))
             .with_hint(reopen_to_merge(&located.pull.record.uri))
     }
@@ -115,10 +115,10 @@ impl Tangled {
         view: &mut PullRequest,
     ) {
         let landed = self.landed_as_titled(located, said).await;
-        let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
+        let landed = landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
         is_proved(view);
-        if landed != Landed::Yes {
-            let told = self.only_said(located, said, &landed).await;
+        if landed != MergeDetection::Yes {
+            let told = self.describe_merge_claim(located, said, &landed).await;
             let warning = Warning::new(told).with_hint(reopen_to_merge(&located.pull.record.uri));
             view.warnings.push(warning.of_section(SECTION));
         }
@@ -126,7 +126,7 @@ impl Tangled {
 }
 
 /// The status that decides, if that says merged.
-pub(super) fn said_merged(statuses: &[Status]) -> Option<&Status> {
+pub(super) fn find_merge_claim(statuses: &[Status]) -> Option<&Status> {
     status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
 }
 

@@ -305,7 +305,7 @@ async fn impossible_stack_sends_no_request() {
 }
 
 #[tokio::test]
-async fn depends_on_is_the_open_pull_of_the_base_branch() {
+async fn depends_on_is_open_pull_of_base_branch() {
     let end = |name: &str, number: u64| {
         json!({
             "__typename": "PullRequest", "number": number, "title": "T", "pullState": "OPEN",
