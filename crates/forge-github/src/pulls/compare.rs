@@ -106,7 +106,7 @@ impl GitHub {
             };
             let since = SinceHead::new(Some(old.clone()), head_change, added.collect());
             let body = self.compared_diff(pr, old, &ends.head).await?;
-            let mut diff = whole(ends, since, body, Some(old));
+            let mut diff = complete_diff(ends, since, body, Some(old));
             diff.warnings.extend(unlisted(&found));
             return Ok(diff);
         }
@@ -134,7 +134,7 @@ impl GitHub {
             (false, false) => HeadChange::Rewritten,
         };
         let since = SinceHead::new(Some(old.clone()), head_change, commits);
-        let mut diff = whole(ends, since, between.diff, None);
+        let mut diff = complete_diff(ends, since, between.diff, None);
         if !is_same {
             diff.warnings.push(
                 Warning::new(
@@ -194,7 +194,7 @@ impl GitHub {
     }
 }
 
-fn require_complete(
+fn complete_diff(
     ends: &HeadAndBase,
     since: SinceHead,
     body: Vec<u8>,
