@@ -193,7 +193,7 @@ async fn default_branch_is_kept() {
     assert_eq!(git.oid("main"), Some(tip));
     assert_eq!(stage.world.knot().host().count_of(DELETE), 0);
     let told = &outcome.warnings[0].message;
-    assert!(told.contains("'main' is the default branch"), "{told}");
+    assert!(told.contains("'main': it is the default branch"), "{told}");
 }
 
 #[tokio::test]
