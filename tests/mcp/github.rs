@@ -756,7 +756,7 @@ fn pull_request_from_edits_needs_no_clone() {
     for patch in [json!(null), json!("diff")] {
         args["patch"] = patch;
         let failed = wire.call("pr_create", args.clone());
-        failed.says("or pass the changed files as edits: they create it");
+        failed.says("edits");
     }
     args["patch"] = json!(null);
     args["edits"] = edits;

@@ -363,7 +363,7 @@ fn default_branch_is_not_deleted_on_knot_or_clone() {
     in_clone(&["switch", "--quiet", "main"]).ok();
     let merge = ["pr", "merge", uri.trim(), "--rebase", "-d"];
     let merged = t.forge_in(clone, &t.alice, &merge);
-    says(&merged, 0, "'main' is the default branch");
+    says(&merged, 0, "'main': it is the default branch");
     assert!(git.log("release", "%s").starts_with("Fix\n"));
     assert!(git.oid("main").is_some());
     assert_eq!(in_clone(&["branch", "--show-current"]).text(), "main\n");
