@@ -48,9 +48,13 @@ fn padded_table(text: &str) -> Option<usize> {
             (columns, widest) = (pipes + 1, header);
         }
         added += columns.saturating_sub(pipes + 1);
+        // A wider table may follow, so the table is the widest up to here.
+        if added > MAX_ADDED_CELLS + ADDED_CELLS_PER_BYTE * text.len() {
+            return Some(widest);
+        }
         (header, at) = (at, at + line.len());
     }
-    (added > MAX_ADDED_CELLS + ADDED_CELLS_PER_BYTE * text.len()).then_some(widest)
+    None
 }
 
 /// Returns the HTML comments of a Markdown text and similar hidden parts, in order.
@@ -395,6 +399,7 @@ mod tests {
             table(362, "a\n", 724),
             table(362, "a\n", 724).replace('\n', "\n> "),
             table(2_000, "a\n", 60_000),
+            format!("{}\n{}", table(362, "a\n", 724), table(400, "", 0)),
         ] {
             let (read, rest) = beginning(&bomb);
             assert!(read.starts_with("Text.\n") && read.len() < 12, "{read}");
