@@ -152,12 +152,7 @@ const SCENARIOS: &[Scenario] = &[
         None,
     )
     .and(ISSUES),
-    scenario(
-        "issue close",
-        &["issue", "close", "1", "-c", "Done."],
-        Some(""),
-    )
-    .and(ISSUES),
+    scenario("issue close", &["issue", "close", "1", "-c", "Done."], None).and(ISSUES),
     scenario(
         "issue comment",
         &["issue", "comment", "1", "-b", "Hello"],
