@@ -96,14 +96,10 @@ pub fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find this program")
 }
 
-/// Starts rustdoc for the crates in [`LIBRARIES`], and does nothing for other crates.
+/// Starts rustdoc with the arguments of this program.
 pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if named_crate(&args).is_some_and(|name| !is_library(name)) {
-        return ExitCode::SUCCESS;
-    }
     let status = Command::new(rustdoc)
-        .args(&args)
+        .args(std::env::args_os().skip(1))
         .env_remove(RUSTDOC)
         .env("RUSTC_BOOTSTRAP", "1")
         .status();
@@ -120,8 +116,9 @@ pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
     }
 }
 
-/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace. If it
-/// documented fewer packages, their dependencies would have other features and be checked again.
+/// Writes `target/doc/<crate>.json` for each crate, and fails on a warning of rustdoc. cargo documents
+/// the whole workspace. If it documented fewer packages, their dependencies would have other features
+/// and be checked again.
 fn document(program: &Path) -> Result<()> {
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
@@ -130,7 +127,10 @@ fn document(program: &Path) -> Result<()> {
         .env(RUSTDOC, rustdoc)
         // cargo runs rustdoc again when these flags change. An earlier run for HTML is therefore no
         // obstacle to a run for JSON.
-        .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json")
+        .env(
+            "RUSTDOCFLAGS",
+            "-D warnings -Z unstable-options --output-format json",
+        )
         .env_remove("CARGO_ENCODED_RUSTDOCFLAGS");
     let (documented, _) = watched(&mut command)?;
     ensure!(documented, "cannot document the library: see above");
@@ -201,18 +201,6 @@ fn crate_name(library: &str) -> String {
     library.replace('-', "_")
 }
 
-fn is_library(name: &str) -> bool {
-    LIBRARIES
-        .iter()
-        .any(|(library, _)| crate_name(library) == name)
-}
-
-/// Returns the crate in the arguments of rustdoc.
-fn named_crate(args: &[OsString]) -> Option<&str> {
-    let flag = args.iter().position(|arg| arg == "--crate-name")?;
-    args.get(flag + 1)?.to_str()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,14 +234,5 @@ mod tests {
             "pub fn forge_tangled::Tangled::shows(&self) -> forge_tangled::IndexShows"
         ));
         assert!(is_exported("pub mod forge", "forge", &[]));
-    }
-
-    #[test]
-    fn rustdoc_runs_only_for_libraries() {
-        let args = ["--crate-name", "forge_core", "src/lib.rs"].map(OsString::from);
-        assert_eq!(named_crate(&args), Some("forge_core"));
-        assert_eq!(named_crate(&[OsString::from("-vV")]), None);
-        assert!(is_library("forge_core"));
-        assert!(!is_library("forge_cli"));
     }
 }
