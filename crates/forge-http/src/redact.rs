@@ -2,8 +2,9 @@
 //!
 //! The following are removed: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`,
 //! `github_pat_`), JWTs, app passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`,
-//! `Proxy-Authorization`, `DPoP`, `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs,
-//! and the values of query parameters and JSON members with the name of a credential.
+//! `Proxy-Authorization`, `DPoP`, `Cookie`, `Set-Cookie`, `X-Api-Key` and `Private-Token`,
+//! `Bearer …`, user information in URLs, and the values of query parameters and JSON members with
+//! the name of a credential.
 //!
 //! A known credential is removed whatever its shape, also from base64 and percent-encoding.
 
@@ -26,14 +27,15 @@ const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Names of headers whose whole value is a credential.
-const HEADERS: &[&str] = &[
+/// Names of headers whose whole value is a credential. A redirect to another origin drops them.
+pub(crate) const HEADERS: &[&str] = &[
     "authorization",
     "proxy-authorization",
     "dpop",
     "cookie",
     "set-cookie",
     "x-api-key",
+    "private-token",
 ];
 
 /// Names of query parameters and JSON members whose value is a credential.
@@ -331,6 +333,7 @@ mod tests {
             ("DPoP: canary", "DPoP: ***"),
             ("Cookie: a=canary; b=canary", "Cookie: ***"),
             ("set-cookie: a=canary", "set-cookie: ***"),
+            ("PRIVATE-TOKEN: canary", "PRIVATE-TOKEN: ***"),
             ("Bearer canary-canary", "Bearer ***"),
             ("DPoP canary-canary", "DPoP ***"),
             (
