@@ -381,6 +381,8 @@ fn foreign_host_header_is_refused() {
         format!("127.0.0.1.evil.example:{port}"),
         format!("localhost.evil.example:{port}"),
         "127.0.0.1:1".to_owned(),
+        format!("x@{}", http.server.address),
+        format!("evil.example:80@localhost:{port}"),
         String::new(),
     ] {
         let (status, text) = http.send(&http.head(&host, &version), HELLO);

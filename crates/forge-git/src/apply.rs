@@ -143,7 +143,8 @@ impl Git {
     pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<ApplyResult> {
         let dir = scratch()?;
         let git = self
-            .clone()
+            .without_hooks()
+            .await?
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
         git.run_ok(with_plain_index(&["read-tree", tree])).await?;
         let apply = with_plain_index(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);

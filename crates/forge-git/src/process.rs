@@ -6,7 +6,7 @@
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
 
-use crate::{Git, Setting};
+use crate::{Git, Setting, Version};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -58,20 +58,28 @@ const REMOTE: [&str; 4] = [
 /// programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// Regular expression for `git config --get-regexp`: keys that can name a program or the attributes
-/// file, or redirect a transport.
+/// Regular expression for `git config --get-regexp`: keys that can name a program, the attributes
+/// file or an endless list of objects, redirect a transport, or have a credential helper misread
+/// the host of a URL.
 const PROGRAM_KEYS: &str = concat!(
     r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand|attributesfile)",
-    r"|credential\.(.*\.)?helper",
+    r"|credential\.(.*\.)?(helper|protectprotocol)",
     r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
     r"|protocol\..*",
     r"|remote\..*\.(uploadpack|receivepack|vcs|proxy|proxyauthmethod|pushurl)",
     r"|url\..*\.(pushinsteadof|insteadof)",
-    r"|fetch\.bundleuri",
+    r"|fetch\.(bundleuri|fsck\.skiplist)",
     r"|merge\..*\.driver",
     r"|filter\..*\.(clean|smudge|process)",
     r"|hook\..*\.command)$"
 );
+
+/// First version of git that also takes hooks from the configuration (git-hook(1)), where
+/// `core.hooksPath` has no effect on them.
+const CONFIGURED_HOOKS: Version = Version {
+    major: 2,
+    minor: 54,
+};
 
 /// Text that a replaced merge driver prints. It is searched for in the output, because git before
 /// 2.44 reports an exit status above 128 as a conflict.
@@ -209,9 +217,6 @@ impl Git {
             .iter()
             .filter(|setting| is_merge_driver(&setting.key))
             .collect();
-        // In `git -c`, the first '=' ends the key. A key that is not UTF-8 was decoded with
-        // replacement characters.
-        let is_odd = |key: &str| key.contains(['=', char::REPLACEMENT_CHARACTER]);
         if let Some(odd) = drivers.iter().find(|setting| is_odd(&setting.key)) {
             return Err(refused("a merge", &[&odd.key]));
         }
@@ -219,6 +224,22 @@ impl Git {
             git = git.with_setting(format!("{}=echo {REFUSAL} >&2; exit 129", setting.key));
         }
         Ok(git)
+    }
+
+    /// Returns this git without the hooks that the configuration of the repository names. They run
+    /// only for a write in a repository that a person chose. For processes that move refs or write
+    /// an index: no other process of a read or a guarded write has hooks.
+    ///
+    /// # Errors
+    /// `git` if the configuration cannot be read; `permission_denied` if it names a hook that no
+    /// option of git can switch off.
+    pub async fn without_hooks(&self) -> Result<Self> {
+        let any_runs = !self.trust().is_guarded() && self.purpose() == Purpose::Write;
+        if any_runs || self.version().await? < CONFIGURED_HOOKS {
+            return Ok(self.clone());
+        }
+        let off = hooks_off(self.program_settings().await?)?;
+        Ok(off.into_iter().fold(self.clone(), Self::with_setting))
     }
 
     /// Returns the error of a merge that needed a driver which was replaced.
@@ -286,6 +307,26 @@ fn is_for_remotes(key: &str) -> bool {
 /// host.
 fn leads_elsewhere(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
+}
+
+/// Returns the settings that switch off each hook in `settings`. `hook.EVENT.enabled=false` would
+/// not: the repository can make the name of an event the name of a hook.
+fn hooks_off(settings: &[Setting]) -> Result<Vec<String>> {
+    let keys = settings.iter().map(|setting| setting.key.as_str());
+    let hooks = keys.filter(|key| key.starts_with("hook."));
+    hooks
+        .filter_map(|key| Some((key, key.strip_suffix(".command")?)))
+        .map(|(key, hook)| match is_odd(key) {
+            true => Err(refused("a write", &[key])),
+            false => Ok(format!("{hook}.enabled=false")),
+        })
+        .collect()
+}
+
+/// Returns true if `git -c` cannot set a key: there the first '=' ends the key, and a key that is
+/// not UTF-8 was decoded with replacement characters.
+fn is_odd(key: &str) -> bool {
+    key.contains(['=', char::REPLACEMENT_CHARACTER])
 }
 
 /// Returns true if a key names a merge driver.
@@ -466,10 +507,12 @@ mod tests {
             ("core.sshCommand", "x"),
             ("credential.helper", "!x"),
             ("credential.https://h.example.helper", "!x"),
+            ("credential.protectProtocol", "false"),
             ("http.proxy", "http://127.0.0.1:1"),
             ("http.https://h.example/.sslVerify", "false"),
             ("remote.origin.uploadpack", "x"),
             ("protocol.ext.allow", "always"),
+            ("fetch.fsck.skipList", "/dev/zero"),
             ("hook.a.command", "x"),
             ("remote.origin.pushurl", "/elsewhere"),
             ("url./elsewhere.insteadOf", "https://h.example/"),
@@ -519,6 +562,50 @@ mod tests {
         // A fetch that a person asked for starts the same programs as git.
         assert!(git.fetch_objects("origin", &wanted).await.is_err());
         assert!(log.exists());
+    }
+
+    #[test]
+    fn configured_hooks_are_switched_off_by_name() {
+        let setting = |key: &str| Setting {
+            key: key.to_owned(),
+            value: Some("x".to_owned()),
+            of_repository: true,
+        };
+        let keys = ["hook.a.b c.command", "merge.own.driver", "hook..command"];
+        let off = hooks_off(&keys.map(setting)).unwrap();
+        assert_eq!(off, ["hook.a.b c.enabled=false", "hook..enabled=false"]);
+        for odd in ["hook.a=b.command", "hook.\u{fffd}.command"] {
+            let refused = hooks_off(&[setting(odd)]).unwrap_err();
+            assert_eq!(refused.code(), "permission_denied", "{refused}");
+        }
+    }
+
+    /// With git before 2.54, the hook of the configuration is no hook.
+    #[tokio::test]
+    async fn configured_hook_runs_only_for_deliberate_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let log = dir.path().join("log");
+        let program = format!("echo hook >> '{}'", log.display());
+        for [key, value] in [
+            ["hook.own.command", &program],
+            ["hook.own.event", "reference-transaction"],
+        ] {
+            git.run_ok(["config", key, value]).await.unwrap();
+        }
+        let blob = git.put("blob", b"a\n").await.unwrap();
+        let tip = commit(&git, &blob, &[]).await;
+        let update = ["update-ref", "refs/heads/main", &tip];
+        let guarded = git.for_write().without_hooks().await.unwrap();
+        guarded.run_ok(update).await.unwrap();
+        assert!(!log.exists());
+        let person = git.with_trust(Trust::Person).for_write();
+        let person = person.without_hooks().await.unwrap();
+        let delete = ["update-ref", "-d", "refs/heads/main"];
+        person.run_ok(delete).await.unwrap();
+        let runs = person.version().await.unwrap() >= CONFIGURED_HOOKS;
+        assert_eq!(log.exists(), runs);
     }
 
     #[tokio::test]

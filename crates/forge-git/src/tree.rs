@@ -63,7 +63,8 @@ impl Git {
     ) -> Result<String> {
         let dir = scratch()?;
         let git = self
-            .clone()
+            .without_hooks()
+            .await?
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
         git.run_ok(with_plain_index(&["read-tree", tree])).await?;
         let nothing = "0".repeat(tree.len());

@@ -9,7 +9,6 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Param, Quota, Result, Retry, Secret, SentRequest, call,
-    text::strip_hidden,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use rustls::ClientConfig;
@@ -22,7 +21,7 @@ use crate::{
     connections::Connections,
     failure::{self, Failure},
     host_limiter::HostLimiter,
-    proxy, rate_limit,
+    mask_secrets, proxy, rate_limit,
     rate_limit::Rates,
     redact, redirect,
     resolve::{PrivateAddress, Resolver},
@@ -188,9 +187,9 @@ impl Http {
         self.0.rates.of(host)
     }
 
-    /// Registers a credential, so that [`Self::redact`] recognises it in any form. Credentials in
-    /// `Authorization` headers are registered automatically. If there are more than a thousand, the
-    /// least recently used credential is removed.
+    /// Registers a credential, so that [`Self::redact`] recognises it whatever its shape.
+    /// Credentials in `Authorization` headers are registered automatically. If there are more than
+    /// a thousand, the least recently used credential is removed.
     pub fn remember(&self, secret: &Secret) {
         if secret.expose().len() >= 4 {
             let mut secrets = self
@@ -202,8 +201,8 @@ impl Http {
         }
     }
 
-    /// Returns `text` without registered credentials and without anything else that looks like a
-    /// credential.
+    /// Returns `text` without registered credentials, as [`mask_secrets`] finds them, and without
+    /// anything else that looks like a credential.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         let secrets = self
@@ -211,17 +210,8 @@ impl Http {
             .secrets
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Hidden characters, which some readers never see, may split a credential.
-        let (visible, _) = strip_hidden(text);
-        let is_split = (secrets.last_use.keys())
-            .any(|secret| visible.contains(secret.expose()) && !text.contains(secret.expose()));
-        let mut clean = redact(if is_split { &visible } else { text }).into_owned();
-        for secret in secrets.last_use.keys() {
-            if clean.contains(secret.expose()) {
-                clean = clean.replace(secret.expose(), "***");
-            }
-        }
-        clean
+        let known: Vec<&str> = secrets.last_use.keys().map(Secret::expose).collect();
+        redact(&mask_secrets(text, &known)).into_owned()
     }
 
     /// Sends a request, with the retries of [`crate::RetryPolicy`]. The URI must be absolute.

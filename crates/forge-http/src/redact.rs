@@ -2,23 +2,40 @@
 //!
 //! The following are removed: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`,
 //! `github_pat_`), JWTs, app passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`,
-//! `Proxy-Authorization`, `DPoP`, `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs,
-//! and the values of query parameters and JSON members with the name of a credential.
+//! `Proxy-Authorization`, `DPoP`, `Cookie`, `Set-Cookie`, `X-Api-Key` and `Private-Token`,
+//! `Bearer …`, user information in URLs, and the values of query parameters and JSON members with
+//! the name of a credential.
+//!
+//! A known credential is removed whatever its shape, also from base64 and percent-encoding.
 
 use std::borrow::Cow;
 
-use forge_core::TOKEN_PREFIXES;
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use forge_core::{TOKEN_PREFIXES, text::strip_hidden};
+use percent_encoding::percent_decode_str;
 
 const MARK: &str = "***";
 
-/// Names of headers whose whole value is a credential.
-const HEADERS: &[&str] = &[
+/// Decodes base64 with or without padding, also if it is cut or part of a longer word.
+const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Names of headers whose whole value is a credential. A redirect to another origin drops them.
+pub(crate) const HEADERS: &[&str] = &[
     "authorization",
     "proxy-authorization",
     "dpop",
     "cookie",
     "set-cookie",
     "x-api-key",
+    "private-token",
 ];
 
 /// Names of query parameters and JSON members whose value is a credential.
@@ -64,6 +81,84 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     out.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(out)
+}
+
+/// Replaces each of the `secrets` in `text` by `***`: as it is, split by hidden characters, or
+/// inside a word that is percent-encoded or has base64 of either alphabet, such as the
+/// `user:token` of a `Basic` header. Encodings are recognised in whole words, which are replaced.
+///
+/// A secret of fewer than four bytes stays, because it would match ordinary words.
+#[must_use]
+pub fn mask_secrets<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
+    let long = secrets.iter().copied().filter(|secret| secret.len() >= 4);
+    let secrets: Vec<&str> = long.collect();
+    let masked = mask_visible(text, &secrets);
+    mask_split(&masked, &secrets).map_or(masked, Cow::Owned)
+}
+
+/// Masks what hidden characters split, which some readers never see.
+fn mask_split(text: &str, secrets: &[&str]) -> Option<String> {
+    let (visible, hidden) = strip_hidden(text);
+    if hidden == 0 {
+        return None;
+    }
+    match mask_visible(&visible, secrets) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
+    let mut masked = Cow::Borrowed(text);
+    for secret in secrets {
+        if masked.contains(secret) {
+            masked = Cow::Owned(masked.replace(secret, MARK));
+        }
+    }
+    let is_gap = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
+    if !masked.split(is_gap).any(|word| encodes(word, secrets)) {
+        return masked;
+    }
+    let mut out = String::new();
+    for piece in masked.split_inclusive(is_gap) {
+        let word = piece.trim_end_matches(is_gap);
+        out.push_str(if encodes(word, secrets) { MARK } else { word });
+        out.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    Cow::Owned(out)
+}
+
+/// Returns true if a word has one of the `secrets` in percent-encoding or base64.
+fn encodes(word: &str, secrets: &[&str]) -> bool {
+    let holds = |bytes: &[u8]| {
+        let is_in = |secret: &str| {
+            let mut parts = bytes.windows(secret.len());
+            parts.any(|part| part == secret.as_bytes())
+        };
+        secrets.iter().any(|secret| is_in(secret))
+    };
+    let plain: Cow<'_, [u8]> = percent_decode_str(word).into();
+    holds(&plain)
+        || plain.split(|b| !is_base64_digit(*b)).any(|digits| {
+            // Digits of something else may stand in front.
+            (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
+        })
+}
+
+fn is_base64_digit(b: u8) -> bool {
+    is_word(b) || b == b'+' || b == b'/'
+}
+
+/// Decodes base64 digits of either alphabet. A last digit that is alone encodes no byte.
+fn base64_decoded(digits: &[u8]) -> Vec<u8> {
+    let whole = digits.len() - usize::from(digits.len() % 4 == 1);
+    let url_safe = |b: &u8| match b {
+        b'+' => b'-',
+        b'/' => b'_',
+        _ => *b,
+    };
+    let digits: Vec<u8> = digits.iter().take(whole).map(url_safe).collect();
+    LENIENT_BASE64.decode(digits).unwrap_or_default()
 }
 
 fn byte(bytes: &[u8], at: usize) -> Option<u8> {
@@ -238,6 +333,7 @@ mod tests {
             ("DPoP: canary", "DPoP: ***"),
             ("Cookie: a=canary; b=canary", "Cookie: ***"),
             ("set-cookie: a=canary", "set-cookie: ***"),
+            ("PRIVATE-TOKEN: canary", "PRIVATE-TOKEN: ***"),
             ("Bearer canary-canary", "Bearer ***"),
             ("DPoP canary-canary", "DPoP ***"),
             (
@@ -267,6 +363,35 @@ mod tests {
             "ünïcödé ☃ 0000",
         ] {
             assert_eq!(redact(text), text);
+        }
+    }
+
+    #[test]
+    fn encoded_secret_is_masked() {
+        use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD};
+
+        let secret = "no?shape>CANARY~0";
+        let mut forms = vec![
+            secret.to_owned(),
+            "no%3Fshape%3eCANARY~0".to_owned(),
+            secret.bytes().map(|b| format!("%{b:02X}")).collect(),
+            "no?sh\u{200b}ape>CANARY~0".to_owned(),
+        ];
+        for pair in ["", "u:", "me:", "who:"].map(|user| format!("{user}{secret}")) {
+            let base64 = BASE64_STANDARD.encode(&pair);
+            forms.push(base64.replace('=', "%3D").replace('/', "%2F"));
+            forms.push(format!("you/sent/{base64}"));
+            forms.push(format!("{}\u{ad}{}", &base64[..9], &base64[9..]));
+            forms.push(BASE64_URL_SAFE.encode(&pair));
+            forms.push(BASE64_URL_SAFE_NO_PAD.encode(&pair));
+            forms.push(BASE64_URL_SAFE_NO_PAD.encode(format!("{pair}, it was")));
+        }
+        for form in forms {
+            let text = format!("{{\"message\": \"sent {form} here\"}}");
+            let masked = mask_secrets(&text, &["other", secret]);
+            assert_eq!(masked, "{\"message\": \"sent *** here\"}", "{form}");
+            let borrowed = matches!(mask_secrets(&text, &["other"]), Cow::Borrowed(_));
+            assert!(borrowed, "{form}");
         }
     }
 

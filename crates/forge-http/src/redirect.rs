@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use url::{Host, Url};
 
-use crate::{Body, proxy};
+use crate::{Body, proxy, redact};
 
 /// Maximum number of redirects that are followed for one request.
 pub const MAX_REDIRECTS: usize = 5;
@@ -43,14 +43,9 @@ pub(crate) fn next(
     let mut next = request.clone();
     *next.uri_mut() = target.as_str().parse().ok()?;
     if !same_origin {
-        for name in [
-            header::AUTHORIZATION,
-            header::COOKIE,
-            header::PROXY_AUTHORIZATION,
-        ] {
-            next.headers_mut().remove(name);
+        for name in redact::HEADERS {
+            next.headers_mut().remove(*name);
         }
-        next.headers_mut().remove("dpop");
     }
     Some(next)
 }

@@ -295,7 +295,7 @@ impl Local {
             branch, from, to, ..
         } = the_move;
         let git = self.git().in_dir(&path).for_write();
-        let git = git.with_attributes_file().await?;
+        let git = git.with_attributes_file().await?.without_hooks().await?;
         let shown = shown_in(&git, from).await;
         let checkout = Checkout {
             coming: touched(&git, from, to).await?,

@@ -16,6 +16,7 @@ fn request(method: &str, url: &str) -> Request<Bytes> {
         .header("authorization", "token canary-canary")
         .header("cookie", "a=canary")
         .header("dpop", "canary")
+        .header("private-token", "canary")
         .header("accept", "text/plain")
         .body(Bytes::new())
         .unwrap()

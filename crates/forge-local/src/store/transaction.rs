@@ -75,7 +75,8 @@ impl EventStore {
         // Without these two commands, git would apply a truncated input.
         input.extend_from_slice(b"prepare\0commit\0");
         let args = ["update-ref", "-m", reason, "-z", "--stdin"];
-        let output = self.git.for_write().run_with_locks(args, &input).await?;
+        let git = self.git.for_write().without_hooks().await?;
+        let output = git.run_with_locks(args, &input).await?;
         if output.status == 0 {
             return Ok(None);
         }

@@ -304,6 +304,12 @@ async fn answer(
             return Ok(plain(StatusCode::BAD_REQUEST, text));
         }
     }
+    // rmcp compares the host alone, without user information in front of it.
+    let host = request.headers().get(header::HOST);
+    if host.is_some_and(|host| host.as_bytes().contains(&b'@')) {
+        let text = "the header host has user information: send host and port alone\n";
+        return Ok(plain(StatusCode::BAD_REQUEST, text));
+    }
     if let Some(bearer) = &shared.bearer
         && !bearer.is_in(request.headers().get(header::AUTHORIZATION))
     {

@@ -222,7 +222,7 @@ impl Identities {
             let name = format!("_atproto.{handle}");
             let by_dns = dns::txt(&name, self.settings.dns);
             let (texts, web) = future::join(by_dns, self.by_web(handle)).await;
-            let dns = texts.as_deref().and_then(did_of);
+            let dns = did_of(handle, texts.as_deref().unwrap_or_default())?;
             dns.or(web).ok_or_else(|| match texts {
                 Some(_) => nobody(handle),
                 None => self.unresolved_handle_error(handle),
@@ -386,15 +386,28 @@ fn no_did(did: &str) -> Error {
     .with_hint("name the account by a did:plc:… or a did:web:…")
 }
 
-/// Returns the DID in the TXT records of a handle. Two different DIDs are no answer (atproto
-/// specification, "Handle Resolution").
-fn did_of(texts: &[String]) -> Option<String> {
-    let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
-    let did = dids.next()?;
-    if dids.any(|other| other != did) {
-        return None;
+/// Returns the DID in the TXT records of a handle.
+///
+/// # Errors
+/// `protocol` for records with different DIDs: the resolution then fails (atproto specification,
+/// "Handle Resolution"), and the web page does not choose among them.
+fn did_of(handle: &str, texts: &[String]) -> Result<Option<String>> {
+    let dids = texts.iter().filter_map(|text| text.strip_prefix("did="));
+    let mut dids = dids.filter_map(|did| valid_did(did.to_owned()));
+    let first = dids.next();
+    match dids.find(|other| Some(other) != first.as_ref()) {
+        None => Ok(first),
+        Some(other) => Err(two_accounts(handle, &first.unwrap_or_default(), &other)),
     }
-    valid_did(did.to_owned())
+}
+
+fn two_accounts(handle: &str, one: &str, other: &str) -> Error {
+    let handle = one_line(handle);
+    let message =
+        format!("the TXT records of _atproto.{handle} name two accounts: {one} and {other}");
+    Error::new(ErrorKind::Protocol, message).with_hint(
+        "name the account by its DID, or ask the owner of the domain to remove the other record",
+    )
 }
 
 /// Returns the DID in a page at `/.well-known/atproto-did`.

@@ -118,9 +118,6 @@ async fn dns_takes_precedence_over_https() {
     names.host_says(&carol.did);
     names.leads_to(alice).await;
     assert!(names.hosts.asked(HANDLE).iter().all(|it| it == WELL_KNOWN));
-    // An attacker who adds a second record must not take over the handle.
-    names.dns_says(&[&alice.did, &carol.did]);
-    names.leads_to(carol).await;
     names.dns_says(&[]);
     names.leads_to(carol).await;
     names.host_says(&format!(" {}\r\n", alice.did));
@@ -129,6 +126,22 @@ async fn dns_takes_precedence_over_https() {
     let e = names.fails().await;
     assert!(e.is_not_found(), "{e:?}");
     assert!(e.message().contains("nobody has the handle"), "{e:?}");
+}
+
+/// An attacker who adds a second record must not take over the handle.
+#[tokio::test]
+async fn different_dids_in_dns_are_an_error() {
+    let names = Names::new();
+    let (alice, carol) = (&names.stage.alice, &names.carol);
+    names.host_says(&carol.did);
+    names.dns_says(&[&alice.did, "no DID", &alice.did]);
+    names.leads_to(alice).await;
+    names.dns_says(&[&alice.did, &carol.did]);
+    let e = names.fails().await;
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    for named in [TXT, &alice.did, &carol.did] {
+        assert!(e.message().contains(named), "{e:?}");
+    }
 }
 
 #[tokio::test]

@@ -18,9 +18,8 @@ use forge_context::{TicketDetails, Tickets};
 use forge_core::{
     Error, ErrorKind, Noun, Result, Timestamp, call,
     model::{Actor, Comment},
-    text::strip_hidden,
 };
-use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for};
+use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for, mask_secrets};
 use futures::try_join;
 use http::{HeaderValue, Request, StatusCode, header};
 use serde::{
@@ -387,20 +386,7 @@ impl TicketComment {
 /// Masks credentials in every text of an answer, because a server may echo them.
 fn mask(answer: &mut Value, secrets: &[&str]) {
     match answer {
-        Value::String(text) => {
-            for secret in secrets {
-                // A shorter secret would match ordinary words.
-                if secret.len() < 4 {
-                    continue;
-                }
-                // Readers of MCP get the text without hidden characters, which could split a
-                // secret here.
-                let (visible, _) = strip_hidden(text);
-                if visible.contains(secret) {
-                    *text = visible.replace(secret, "***");
-                }
-            }
-        }
+        Value::String(text) => *text = mask_secrets(text, secrets).into_owned(),
         Value::Array(all) => all.iter_mut().for_each(|value| mask(value, secrets)),
         Value::Object(all) => all.values_mut().for_each(|value| mask(value, secrets)),
         _ => {}
@@ -446,9 +432,12 @@ mod tests {
     #[test]
     fn credentials_in_an_answer_are_masked() {
         let split = "the tok\u{200b}en";
-        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": split }], "c": 7 });
+        // The base64 of "token" and of "other:token".
+        let encoded = "dG9rZW4 or b3RoZXI6dG9rZW4=, %74oken";
+        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": split }], "c": 7, "d": encoded });
         mask(&mut answer, &["token", "cGFpcg==", "a"]);
-        let masked = json!({ "a": ["Basic ***", { "b": "the ***" }], "c": 7 });
+        let masked =
+            json!({ "a": ["Basic ***", { "b": "the ***" }], "c": 7, "d": "*** or *** ***" });
         assert_eq!(answer, masked);
     }
 
