@@ -145,7 +145,8 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
         )
     };
     let (read, write) = stdio_pipes();
-    let running = match server.serve(stdio::Stdio::new(read, write)).await {
+    let transport = stdio::Stdio::new(read, write, stdio::StdioLimits::default());
+    let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected at once, so it only checked that the program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
