@@ -125,6 +125,12 @@ impl Server {
         })))
     }
 
+    /// Makes calls wait until the permit is dropped.
+    #[cfg(test)]
+    pub(crate) fn take_all_turns(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
+        self.0.state.take_all_turns()
+    }
+
     /// Returns the options of the server.
     #[must_use]
     pub fn options(&self) -> &ServerOptions {
