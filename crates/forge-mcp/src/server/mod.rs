@@ -60,6 +60,8 @@ fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
 struct ServerInner {
     state: ServerState,
     routes: BTreeMap<String, Route>,
+    /// Names of all tools of this crate, with those that are not offered.
+    known: Vec<String>,
     extension: Option<Box<dyn Extension>>,
 }
 
@@ -107,6 +109,8 @@ impl Server {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let all = tools::all();
         check_known_tool(&options, &all)?;
+        let names = all.iter().map(|route| route.definition.name.to_string());
+        let known: Vec<String> = names.collect();
         let routes: BTreeMap<String, Route> = all
             .into_iter()
             .filter(|route| options.write || !route.write)
@@ -121,6 +125,7 @@ impl Server {
         Ok(Self(Arc::new(ServerInner {
             state: ServerState::new(forges, options, schemas.collect())?,
             routes,
+            known,
             extension,
         })))
     }
