@@ -719,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn text_too_long_for_its_argument_is_refused() {
+    fn overlong_name_or_path_is_refused() {
         let long = "x".repeat(MAX_WORD_BYTES + 1);
         for (sent, name) in [
             (json!({"repo": &long}), "repo"),

@@ -226,7 +226,7 @@ fn goes_on(addr: SocketAddr, session: &str) -> u16 {
 
 /// A client of 2025-11-25 gets the head of the answer while the call runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn running_call_keeps_its_share_of_the_body_limit() {
+async fn running_call_counts_for_the_body_limit() {
     let server = server();
     let limits = HttpLimits {
         bodies: 10_000,
