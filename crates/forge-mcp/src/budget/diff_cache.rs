@@ -15,8 +15,12 @@ use forge_core::{
 
 const MAX_ENTRIES: usize = 4;
 
-/// Maximum size of all cached diffs, in bytes.
-const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum memory of all cached diffs, in bytes. The longest diff that is read has room, unless it
+/// has very many hunks.
+const MAX_CACHE_WEIGHT: usize = 20 * 1024 * 1024;
+
+/// Memory of a text in addition to its bytes.
+const BYTES_PER_TEXT: usize = size_of::<String>() + 16;
 
 /// How long a diff stays cached after its last use.
 const DIFF_CACHE_TTL: Duration = Duration::from_secs(300);
@@ -103,6 +107,13 @@ impl FullDiff {
             .collect();
         fingerprint(&parts)
     }
+
+    /// Returns the approximate size in memory, in bytes.
+    fn weight(&self) -> usize {
+        // The texts of a file are the path, the header and the hunks.
+        let texts: usize = self.files.iter().map(|f| 2 + f.hunks.len()).sum();
+        self.bytes + self.files.len() * size_of::<DiffFile>() + texts * BYTES_PER_TEXT
+    }
 }
 
 struct CachedDiff {
@@ -130,22 +141,61 @@ impl DiffCache {
 
     /// Caches a diff, replacing the least recently used diffs.
     pub fn put(&self, pr: &str, whole: &Arc<FullDiff>) {
-        if whole.bytes > MAX_DIFF_BYTES || whole.ends.head.is_empty() {
+        let mut weight = whole.weight();
+        if weight > MAX_CACHE_WEIGHT || whole.ends.head.is_empty() {
             return;
         }
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.pr != pr && e.read.elapsed() < DIFF_CACHE_TTL);
         entries.sort_by_key(|e| std::cmp::Reverse(e.read));
         entries.truncate(MAX_ENTRIES - 1);
-        let mut bytes = whole.bytes;
         entries.retain(|e| {
-            bytes = bytes.saturating_add(e.whole.bytes);
-            bytes <= MAX_DIFF_BYTES
+            weight = weight.saturating_add(e.whole.weight());
+            weight <= MAX_CACHE_WEIGHT
         });
         entries.push(CachedDiff {
             pr: pr.to_owned(),
             whole: Arc::clone(whole),
             read: Instant::now(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diff_of_many_hunks_is_not_cached() {
+        let diff = |hunks: usize| {
+            Arc::new(FullDiff {
+                ends: DiffEnds {
+                    head: "1a2b3c".to_owned(),
+                    ..DiffEnds::default()
+                },
+                files: vec![DiffFile {
+                    path: "a".to_owned(),
+                    class: FileClass::of("a"),
+                    status: FileStatus::Modified,
+                    additions: 0,
+                    deletions: 0,
+                    binary: false,
+                    left_out: false,
+                    header: String::new(),
+                    hunks: vec![String::new(); hunks],
+                }],
+                warnings: Vec::new(),
+                since: None,
+                cut: false,
+                bytes: 1_000_000,
+            })
+        };
+        let cache = DiffCache::default();
+        for (hunks, is_cached) in [(1_000, true), (1_000_000, false)] {
+            let whole = diff(hunks);
+            cache.put(&hunks.to_string(), &whole);
+            let cached = cache.get(&hunks.to_string(), &whole.ends);
+            assert_eq!(cached.is_some(), is_cached, "{hunks}");
+        }
     }
 }

@@ -15,6 +15,16 @@ use crate::content::{Cleaner, MAX_VALUE_CHARS};
 /// Maximum number of unknown arguments that an error names.
 const MAX_NAMES: usize = 3;
 
+/// Maximum length of a text that is no entry of [`LONG_TEXTS`], such as a name, a path or a search,
+/// in bytes. A call keeps its arguments in memory while it waits.
+const MAX_WORD_BYTES: usize = 4096;
+
+/// Arguments whose length is limited elsewhere: by the forge, or by the server that made them.
+const LONG_TEXTS: [&str; 11] = [
+    "append", "body", "comment", "content", "cursor", "message", "patch", "reason", "subject",
+    "title", "values",
+];
+
 /// The value that clears an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
@@ -273,6 +283,9 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         if known(&name) && may_go && (is_zero_text || is_blank(&value)) {
             continue;
         }
+        if let Some(of) = of {
+            check_word_length(&name, &value, of)?;
+        }
         if let Some(before) = args.get(&name).filter(|before| **before != value) {
             let (before, value) = (shown(before), shown(&value));
             return Err(
@@ -283,6 +296,28 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         args.insert(name, value);
     }
     Ok(args)
+}
+
+/// Refuses a text, or an item of a list, that is too long for the argument `name`. A value that has
+/// to be one of several choices is checked as such.
+fn check_word_length(name: &str, value: &Value, schema: &Value) -> Result<()> {
+    let schema = schema.get("items").unwrap_or(schema);
+    let is_text = schema.get("type").and_then(Value::as_str) == Some("string");
+    if !is_text || choices(schema).is_some() || LONG_TEXTS.contains(&name) {
+        return Ok(());
+    }
+    let texts = match value {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let longest = texts.iter().filter_map(|text| Some(text.as_str()?.len()));
+    match longest.max().filter(|length| *length > MAX_WORD_BYTES) {
+        None => Ok(()),
+        Some(length) => Err(refused(format!(
+            "{name} has {length} bytes, and the maximum is {MAX_WORD_BYTES}"
+        ))
+        .with_hint(format!("pass a shorter {name}"))),
+    }
 }
 
 /// Returns true for an empty value. Strict modes (OpenAI, Gemini) send every argument of a schema,
@@ -681,6 +716,24 @@ mod tests {
             let e = parse(sent).unwrap_err();
             assert!(e.message().contains(says), "{e:?}");
         }
+    }
+
+    #[test]
+    fn overlong_name_or_path_is_refused() {
+        let long = "x".repeat(MAX_WORD_BYTES + 1);
+        for (sent, name) in [
+            (json!({"repo": &long}), "repo"),
+            (json!({"labels": ["bug", &long]}), "labels"),
+            (json!({"comments": [{"path": &long, "line": 1}]}), "path"),
+        ] {
+            let message = parse(sent).unwrap_err().message().to_owned();
+            let expected = format!("{name} has 4097 bytes, and the maximum is 4096");
+            assert_eq!(message, expected);
+        }
+        let schema = json!({"properties": {"body": {"type": "string"}}});
+        let sent = json!({"body": &long});
+        let got = fit(sent.as_object().cloned(), schema.as_object().unwrap()).unwrap();
+        assert_eq!(got["body"], long);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forge_core::{
     Changed, Error, ErrorKind, PrId, Repo, Result, Warning,
     call::keep,
-    diff,
+    diff::{self, MAX_PARTS},
     model::{DiffReq, PrFields, PullRequest},
 };
 use futures::TryStreamExt;
@@ -16,6 +16,9 @@ use crate::budget::diff_cache::{DiffCache, DiffEnds, DiffFile, FullDiff};
 /// Maximum number of bytes that are read of a diff; a warning reports the omission. GitHub's limit
 /// is lower, and a round of tangled has at most 15 MiB.
 const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
+
+/// Memory of a parsed file or hunk in addition to its lines, in bytes.
+const BYTES_PER_PART: usize = 512;
 
 /// How often a diff is read if head or base move during the read.
 const MAX_TRIES: usize = 2;
@@ -93,14 +96,12 @@ async fn read_now(
     let sent = repo.diff(pr, &req).await?;
     let (head, since) = (sent.head_oid, sent.since);
     let (mut warnings, mut body) = (sent.warnings, sent.body);
-    let mut bytes = Vec::new();
+    let mut buffer = DiffBuffer::default();
     let mut told = 0_u32;
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
-        // The lines are in memory twice: as they arrive, and as files.
-        keep(chunk.len().saturating_mul(2))?;
-        bytes.extend_from_slice(&chunk);
-        let mebibytes = u32::try_from(bytes.len() >> 20).unwrap_or(u32::MAX);
+        buffer.add(&chunk)?;
+        let mebibytes = u32::try_from(buffer.bytes.len() >> 20).unwrap_or(u32::MAX);
         if mebibytes > told {
             told = mebibytes;
             if let Some(call) = call {
@@ -108,26 +109,19 @@ async fn read_now(
                     .await;
             }
         }
-        if bytes.len() > MAX_DIFF_BYTES {
-            let most = MAX_DIFF_BYTES >> 20;
+        if let Some(excess) = buffer.excess() {
             warnings.push(
-                Warning::new(format!(
-                    "the diff is longer than {most} MiB; what is behind is left out"
-                ))
-                .with_hint("fetch the head and use git diff for the rest"),
+                Warning::new(format!("the diff {excess}; what is behind is left out"))
+                    .with_hint("fetch the head and use git diff for the rest"),
             );
             cut = true;
             // An incomplete last line is dropped: a cut file name could be the name of another
             // file.
-            bytes.truncate(
-                bytes
-                    .iter()
-                    .rposition(|b| *b == b'\n')
-                    .map_or(0, |at| at + 1),
-            );
+            buffer.bytes.truncate(buffer.counted);
             break;
         }
     }
+    let bytes = buffer.bytes;
     Ok(FullDiff {
         ends: DiffEnds {
             head,
@@ -139,6 +133,49 @@ async fn read_now(
         cut,
         bytes: bytes.len(),
     })
+}
+
+/// The part of a diff that has arrived.
+#[derive(Default)]
+struct DiffBuffer {
+    bytes: Vec<u8>,
+    /// The number of files and hunks.
+    parts: usize,
+    /// The length of the lines whose files and hunks are counted, up to [`MAX_PARTS`].
+    counted: usize,
+}
+
+impl DiffBuffer {
+    /// Adds a chunk, and charges its memory to the call.
+    fn add(&mut self, chunk: &[u8]) -> Result<()> {
+        // The lines are in memory twice: as they arrive, and as files.
+        keep(chunk.len().saturating_mul(2))?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(chunk);
+        let Some(last) = chunk.iter().rposition(|b| *b == b'\n') else {
+            return Ok(());
+        };
+        let before = self.parts;
+        let lines = self.bytes.get(self.counted..start + last + 1);
+        for line in lines.unwrap_or_default().split_inclusive(|b| *b == b'\n') {
+            let begins_part = line.starts_with(b"diff --") || line.starts_with(b"@@ -");
+            self.parts += usize::from(begins_part);
+            if self.parts > MAX_PARTS {
+                break;
+            }
+            self.counted += line.len();
+        }
+        keep((self.parts - before).saturating_mul(BYTES_PER_PART))
+    }
+
+    /// Returns which limit the diff exceeds.
+    fn excess(&self) -> Option<String> {
+        if self.parts > MAX_PARTS {
+            return Some(format!("has more than {MAX_PARTS} files and hunks"));
+        }
+        let is_long = self.bytes.len() > MAX_DIFF_BYTES;
+        is_long.then(|| format!("is longer than {} MiB", MAX_DIFF_BYTES >> 20))
+    }
 }
 
 /// Returns how many files the diff lacks, by the forge's count. The forge gives no count for a diff
@@ -157,5 +194,31 @@ pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
         (true, None) => Some("more files may be behind what was read".to_owned()),
         (false, Some(n)) => Some(format!("{n} more files are not sent by the forge")),
         (false, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::call;
+
+    use super::*;
+
+    /// Five such diffs took 286 MB.
+    #[tokio::test]
+    async fn diff_of_tiny_hunks_is_charged_and_cut() {
+        let hunk = b"@@ -1 +1 @@\n";
+        let diff = hunk.repeat(MAX_PARTS + 2);
+        let read = async {
+            let mut buffer = DiffBuffer::default();
+            for chunk in diff.chunks(100_000) {
+                assert_eq!(buffer.excess(), None);
+                buffer.add(chunk).unwrap();
+            }
+            assert!(buffer.excess().unwrap().contains("files and hunks"));
+            assert_eq!(buffer.counted, MAX_PARTS * hunk.len());
+            call::kept_weight()
+        };
+        let (weight, _) = call::kept(false, read).await;
+        assert!(weight > MAX_PARTS * BYTES_PER_PART, "{weight}");
     }
 }

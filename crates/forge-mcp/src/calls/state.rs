@@ -139,6 +139,13 @@ impl ServerState {
         .await
     }
 
+    /// Takes all slots, so that calls wait until the permit is dropped.
+    #[cfg(test)]
+    pub fn take_all_turns(&self) -> Option<OwnedSemaphorePermit> {
+        let all = u32::try_from(MAX_CONCURRENT_CALLS).ok()?;
+        Arc::clone(&self.0.turns).try_acquire_many_owned(all).ok()
+    }
+
     /// Runs a read whose results stay in memory until it ends. If the results of all calls together
     /// take too much memory, the read is repeated. Only one repeated read runs at a time.
     ///

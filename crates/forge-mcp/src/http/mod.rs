@@ -18,7 +18,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{Error, ErrorKind, Result, call::weight_of_json};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
@@ -137,8 +137,8 @@ pub struct HttpLimits {
     pub head: Duration,
     /// How long an authenticated request may take to send its body.
     pub body: Duration,
-    /// Maximum size of the bodies of all requests that are being received or answered, in bytes.
-    /// Further bodies are refused.
+    /// Maximum memory of all requests that are being received or handled, in bytes: the bodies, and
+    /// the values in them. Further requests are refused.
     pub bodies: usize,
     /// Maximum number of sessions (2025-11-25). A new session ends the least recently used one.
     pub sessions: usize,
@@ -338,9 +338,8 @@ async fn answer(
             "unknown path: MCP is served at /mcp\n",
         ));
     }
-    // The permits are returned once the request is answered.
     let received = read_whole_request(request, shared.limits.body, &shared.body_room).await;
-    let (mut request, _held) = match received {
+    let (mut request, mut held) = match received {
         Ok(received) => received,
         Err((StatusCode::SERVICE_UNAVAILABLE, text)) => return Ok(busy_response(text)),
         Err((status, text)) => return Ok(plain(status, text)),
@@ -359,6 +358,14 @@ async fn answer(
         refused.headers_mut().insert(header::CONTENT_TYPE, json);
         return Ok(refused);
     }
+    let values = weight_of_json(request.body()) - request.body().len();
+    match take_room(&shared.body_room, values) {
+        Ok(more) => held.merge(more),
+        Err((_, text)) => return Ok(busy_response(text)),
+    }
+    // The handler keeps the extensions of its request until the call ends. A call of 2025-11-25
+    // ends after this function has returned the head of its answer.
+    request.extensions_mut().insert(Arc::new(held));
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
     let answer = shared.mcp.call(request).await?;
@@ -399,25 +406,27 @@ async fn received(
     body: Incoming,
     room: &Arc<Semaphore>,
 ) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
-    let take = |bytes: usize| {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let taken = Arc::clone(room).try_acquire_many_owned(bytes);
-        taken.map_err(|_| {
-            let text = "the requests at work have too many bytes: try again in a second\n";
-            (StatusCode::SERVICE_UNAVAILABLE, text.to_owned())
-        })
-    };
     let mut body = Limited::new(body, MAX_BODY_BYTES);
     let mut bytes = Vec::new();
-    let mut held = take(0)?;
+    let mut held = take_room(room, 0)?;
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(unreadable)?.into_data() {
-            held.merge(take(data.len())?);
+            held.merge(take_room(room, data.len())?);
             // The frame itself may keep a large buffer for a few bytes.
             bytes.extend_from_slice(&data);
         }
     }
     Ok((Bytes::from(bytes), held))
+}
+
+/// Takes permits for bytes of a request in memory.
+fn take_room(room: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let taken = Arc::clone(room).try_acquire_many_owned(bytes);
+    taken.map_err(|_| {
+        let text = "the requests at work have too many bytes: try again in a second\n";
+        (StatusCode::SERVICE_UNAVAILABLE, text.to_owned())
+    })
 }
 
 /// Returns the answer to a request whose body cannot be read.

@@ -28,8 +28,15 @@ const WIDE: HttpLimits = HttpLimits {
 
 /// Starts a server with these limits and returns its address.
 async fn start(limits: HttpLimits) -> SocketAddr {
+    start_with(limits, server()).await
+}
+
+fn server() -> Server {
     let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/")])));
-    let server = Server::new(forges, ServerOptions::default()).unwrap();
+    Server::new(forges, ServerOptions::default()).unwrap()
+}
+
+async fn start_with(limits: HttpLimits, server: Server) -> SocketAddr {
     let options = HttpOptions {
         addr: ([127, 0, 0, 1], 0).into(),
         bearer: Some(Bearer::new(TOKEN).unwrap()),
@@ -57,8 +64,8 @@ fn send(stream: &mut TcpStream, line: &str, more: &str) {
     stream.write_all(head.as_bytes()).unwrap();
 }
 
-/// Reads the status of an answer with a length; `None` if the connection was closed.
-fn status(stream: &mut TcpStream) -> Option<u16> {
+/// Reads the head of an answer; `None` if the connection was closed.
+fn head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -67,7 +74,12 @@ fn status(stream: &mut TcpStream) -> Option<u16> {
         }
         head.extend(byte);
     }
-    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    Some(String::from_utf8(head).unwrap().to_ascii_lowercase())
+}
+
+/// Reads the status of an answer with a length; `None` if the connection was closed.
+fn status(stream: &mut TcpStream) -> Option<u16> {
+    let head = head(stream)?;
     let length = head
         .lines()
         .find_map(|l| l.strip_prefix("content-length: "));
@@ -171,8 +183,8 @@ async fn bodies_of_all_requests_share_one_limit() {
     eventually(|| post(addr, None, &message).0 != 503);
 }
 
-/// Sends a message, optionally in a session; returns the status and the session.
-fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<String>) {
+/// Sends a message, optionally in a session, and returns the connection.
+fn begin_post(addr: SocketAddr, session: Option<&str>, message: &str) -> TcpStream {
     let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
     let more = format!(
         "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
@@ -182,6 +194,12 @@ fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<
     let mut stream = silent(addr);
     send(&mut stream, "POST /mcp", &more);
     stream.write_all(message.as_bytes()).unwrap();
+    stream
+}
+
+/// Sends a message, optionally in a session; returns the status and the session.
+fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<String>) {
+    let mut stream = begin_post(addr, session, message);
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let answer = answer.to_ascii_lowercase();
@@ -204,6 +222,45 @@ fn begin(addr: SocketAddr) -> String {
 fn goes_on(addr: SocketAddr, session: &str) -> u16 {
     let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(addr, Some(session), message).0
+}
+
+/// A client of 2025-11-25 gets the head of the answer while the call runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn running_call_counts_for_the_body_limit() {
+    let server = server();
+    let limits = HttpLimits {
+        bodies: 10_000,
+        ..WIDE
+    };
+    let addr = start_with(limits, server.clone()).await;
+    let session = begin(addr);
+    assert_eq!(goes_on(addr, &session), 202);
+    let turns = server.take_all_turns().unwrap();
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"pr_list","arguments":{{"repo":"/nowhere","search":"{}"}}}}}}"#,
+        "x".repeat(3_000)
+    );
+    let mut running = begin_post(addr, Some(&session), &call);
+    let head = head(&mut running).unwrap();
+    assert!(head.starts_with("http/1.1 200 "), "{head}");
+    let other = "x".repeat(7_500);
+    assert_eq!(post(addr, None, &other).0, 503);
+    drop(turns);
+    eventually(|| post(addr, None, &other).0 != 503);
+}
+
+/// The values of such a message take a hundred times its length.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_of_a_body_count_for_the_body_limit() {
+    let addr = start(HttpLimits {
+        bodies: 10_000,
+        ..WIDE
+    })
+    .await;
+    let values = r#"{"":0},"#.repeat(100);
+    let message =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"p":[{values}0]}}}}"#);
+    assert_eq!(post(addr, None, &message).0, 503);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,7 +18,7 @@ use super::Server;
 use crate::{
     calls::{HintContext, TOOL_ALIASES},
     content::{self, Cleaner, MAX_VALUE_CHARS},
-    prompts, resources, tools,
+    prompts, resources,
 };
 
 /// How long a client may cache a list that is constant while the server runs, in milliseconds.
@@ -300,9 +300,7 @@ impl Server {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<&str> = self.0.routes.keys().map(String::as_str).collect();
-        let hidden = tools::all()
-            .iter()
-            .any(|route| route.definition.name == name);
+        let hidden = self.0.known.iter().any(|known| known == name);
         let alias = TOOL_ALIASES.iter().find(|(other, _)| *other == name);
         let same = alias.map_or(&[][..], |(_, tools)| *tools);
         let offered = same.iter().copied().filter(|tool| names.contains(tool));

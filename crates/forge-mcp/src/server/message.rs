@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Maximum memory of a parsed message in addition to its text, in bytes. Several copies are in
 /// memory at once: the values in which rmcp buffers the message, and the arguments made from them.
-const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
+pub(super) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
 /// Returns the error for invalid bytes, with the request id if they contain one. Bytes that would
 /// take too much memory are not parsed.

@@ -60,6 +60,8 @@ fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
 struct ServerInner {
     state: ServerState,
     routes: BTreeMap<String, Route>,
+    /// Names of all tools of this crate, with those that are not offered.
+    known: Vec<String>,
     extension: Option<Box<dyn Extension>>,
 }
 
@@ -107,6 +109,8 @@ impl Server {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let all = tools::all();
         check_known_tool(&options, &all)?;
+        let names = all.iter().map(|route| route.definition.name.to_string());
+        let known: Vec<String> = names.collect();
         let routes: BTreeMap<String, Route> = all
             .into_iter()
             .filter(|route| options.write || !route.write)
@@ -121,8 +125,15 @@ impl Server {
         Ok(Self(Arc::new(ServerInner {
             state: ServerState::new(forges, options, schemas.collect())?,
             routes,
+            known,
             extension,
         })))
+    }
+
+    /// Makes calls wait until the permit is dropped.
+    #[cfg(test)]
+    pub(crate) fn take_all_turns(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
+        self.0.state.take_all_turns()
     }
 
     /// Returns the options of the server.
@@ -145,7 +156,8 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
         )
     };
     let (read, write) = stdio_pipes();
-    let running = match server.serve(stdio::Stdio::new(read, write)).await {
+    let transport = stdio::Stdio::new(read, write, stdio::StdioLimits::default());
+    let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected at once, so it only checked that the program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

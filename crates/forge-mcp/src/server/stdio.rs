@@ -1,53 +1,132 @@
-//! The stdio transport. Answers invalid lines, which rmcp would drop silently, so that the client
-//! does not wait.
+//! The stdio transport. Answers invalid lines, which rmcp would drop silently, and limits the memory
+//! of requests and answers.
+//!
+//! The client cannot block the server for ever. Reading stops only while the client leaves answers
+//! unread, and continues as soon as the client reads, without further input. At the limits of calls
+//! and of their parameters, a request is refused at once and does not wait: the answer of the user
+//! or the cancellation that ends a running call is on a later line. Responses and notifications
+//! count for no limit.
 
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
+use forge_core::call::weight_of_json;
 use futures::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{ErrorCode, RequestId},
+    model::{ClientRequest, ErrorCode, GetExtensions as _, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::{
-        Transport,
-        async_rw::{AsyncRwTransport, DEFAULT_MAX_LINE_LENGTH},
-    },
+    transport::{Transport, async_rw::DEFAULT_MAX_LINE_LENGTH},
 };
+use serde_json::json;
 use tokio::{
     io::{
         AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt,
-        BufReader, DuplexStream,
+        BufReader,
     },
-    sync::mpsc,
+    sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc},
 };
 
 use super::message;
 
-/// Size of the pipe from [`sort`] to rmcp's reader, in bytes.
-const PIPE_BUFFER_BYTES: usize = 64 * 1024;
+/// Capacity that the buffer for lines keeps between two lines, in bytes.
+const LINE_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Weight of a request that does not count for [`StdioLimits::requests`], in bytes. A short request
+/// is therefore not refused because of long ones.
+const UNCOUNTED_WEIGHT: usize = 16 * 1024;
+
+/// Memory of an unread answer in addition to its text, in bytes.
+const ANSWER_OVERHEAD: usize = 4 * 1024;
+
+/// Limits for the client of a [`Stdio`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StdioLimits {
+    /// Maximum number of calls at once. Further calls are refused.
+    calls: usize,
+    /// Maximum weight of all requests that are being handled, in bytes. Further requests are
+    /// refused.
+    requests: usize,
+    /// Weight of unread answers from which on no input is read, in bytes.
+    unread: usize,
+}
+
+impl Default for StdioLimits {
+    fn default() -> Self {
+        Self {
+            calls: 256,
+            // The longest line has room, with the largest weight of its values.
+            requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
+            // A thousand short answers.
+            unread: 1024 * ANSWER_OVERHEAD,
+        }
+    }
+}
 
 /// The error for an invalid line, with the request id if the line contains an id.
 type RefusedLine = (ErrorData, Option<RequestId>);
 
+/// A line of the client: a message, or the error to answer.
+type ReceivedLine = Result<RxJsonRpcMessage<RoleServer>, RefusedLine>;
+
 /// A connection over an input and an output pipe.
-pub(super) struct Stdio<W: AsyncWrite> {
-    lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
-    refused: mpsc::Receiver<RefusedLine>,
+pub(super) struct Stdio<W> {
+    lines: mpsc::Receiver<ReceivedLine>,
+    /// The output; `None` once it is closed.
+    output: Arc<Mutex<Option<W>>>,
+    unread: Arc<UnreadAnswers>,
+    /// Weight of unread answers from which on no input is read.
+    max_unread: usize,
     /// The pending answer to an invalid line. It is stored because `receive` can be dropped at any
     /// time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
 
 impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
-    pub fn new(read: impl AsyncRead + Send + Unpin + 'static, write: W) -> Self {
-        let (good, lines) = tokio::io::duplex(PIPE_BUFFER_BYTES);
-        let (bad, refused) = mpsc::channel(1);
-        tokio::spawn(sort(BufReader::new(read), good, bad));
+    pub fn new(
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: W,
+        limits: StdioLimits,
+    ) -> Self {
+        let (sender, lines) = mpsc::channel(1);
+        let room = RequestRoom {
+            limits,
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            weight: Arc::new(Semaphore::new(limits.requests)),
+        };
+        tokio::spawn(read_lines(BufReader::new(read), sender, room));
         Self {
-            lines: AsyncRwTransport::new(lines, write),
-            refused,
+            lines,
+            output: Arc::new(Mutex::new(Some(write))),
+            unread: Arc::default(),
+            max_unread: limits.unread,
             answer: None,
         }
+    }
+
+    fn write(&self, item: &TxJsonRpcMessage<RoleServer>) -> BoxFuture<'static, io::Result<()>> {
+        let line = serde_json::to_vec(item).map(|mut line| {
+            line.push(b'\n');
+            line
+        });
+        let unread = UnreadAnswer::new(&self.unread, line.as_ref().map_or(0, Vec::len));
+        let output = Arc::clone(&self.output);
+        Box::pin(async move {
+            let _unread = unread;
+            let line = line?;
+            match &mut *output.lock().await {
+                Some(output) => {
+                    output.write_all(&line).await?;
+                    output.flush().await
+                }
+                None => Err(io::ErrorKind::NotConnected.into()),
+            }
+        })
     }
 }
 
@@ -58,7 +137,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.lines.send(item)
+        self.write(&item)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -67,58 +146,168 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
                 answer.await.ok()?;
                 self.answer = None;
             }
-            tokio::select! {
-                biased;
-                Some((why, id)) = self.refused.recv() => {
-                    let answer = self.lines.send(TxJsonRpcMessage::<RoleServer>::error(why, id));
-                    self.answer = Some(Box::pin(answer));
+            self.unread.wait_below(self.max_unread).await;
+            match self.lines.recv().await? {
+                Ok(message) => return Some(message),
+                Err((why, id)) => {
+                    let refused = TxJsonRpcMessage::<RoleServer>::error(why, id);
+                    self.answer = Some(self.write(&refused));
                 }
-                message = self.lines.receive() => return message,
             }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.lines.close().await
+        drop(self.output.lock().await.take());
+        Ok(())
     }
 }
 
-/// Forwards valid lines to rmcp, and sends the errors of invalid lines to `bad`.
-async fn sort(
-    mut read: impl AsyncBufRead + Unpin,
-    mut good: DuplexStream,
-    bad: mpsc::Sender<RefusedLine>,
-) {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        line.shrink_to(PIPE_BUFFER_BYTES);
-        let most = DEFAULT_MAX_LINE_LENGTH as u64;
-        let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
-        // A last line without a line end is incomplete and ignored.
-        let is_done = match length {
-            Ok(0) | Err(_) => true,
-            Ok(_) if line.ends_with(b"\n") => match refusal(&line) {
-                Some(why) => bad.send(why).await.is_err(),
-                None => good.write_all(&line).await.is_err(),
-            },
-            Ok(length) if length < DEFAULT_MAX_LINE_LENGTH => true,
-            Ok(_) => {
-                skip_line(&mut read).await.is_err() || bad.send((too_long(), None)).await.is_err()
-            }
-        };
-        if is_done {
-            return;
+/// Weight of the answers that the client has not read.
+#[derive(Default)]
+struct UnreadAnswers {
+    weight: AtomicUsize,
+    /// Notified after each answer that was written.
+    written: Notify,
+}
+
+impl UnreadAnswers {
+    async fn wait_below(&self, most: usize) {
+        while self.weight.load(Ordering::Acquire) >= most {
+            // An answer that was written since the check has left a notification.
+            self.written.notified().await;
         }
     }
 }
 
-fn refusal(line: &[u8]) -> Option<RefusedLine> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    if line.trim_ascii().is_empty() {
-        return None;
+/// Counts an answer until it is written, or given up.
+struct UnreadAnswer {
+    all: Arc<UnreadAnswers>,
+    weight: usize,
+}
+
+impl UnreadAnswer {
+    fn new(all: &Arc<UnreadAnswers>, length: usize) -> Self {
+        let weight = ANSWER_OVERHEAD.saturating_add(length);
+        all.weight.fetch_add(weight, Ordering::AcqRel);
+        let all = Arc::clone(all);
+        Self { all, weight }
     }
-    message::refusal(line)
+}
+
+impl Drop for UnreadAnswer {
+    fn drop(&mut self) {
+        self.all.weight.fetch_sub(self.weight, Ordering::AcqRel);
+        self.all.written.notify_one();
+    }
+}
+
+/// Room for requests that are being handled.
+struct RequestRoom {
+    limits: StdioLimits,
+    calls: Arc<Semaphore>,
+    weight: Arc<Semaphore>,
+}
+
+impl RequestRoom {
+    /// Parses a line; returns `None` for an empty one. A request has its permits in its extensions,
+    /// which its handler keeps until it ends.
+    fn parse(&self, line: &[u8]) -> Option<ReceivedLine> {
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        if let Some(refused) = message::refusal(line) {
+            return Some(Err(refused));
+        }
+        let Ok(mut message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) else {
+            let why = "the message is not a request, a notification or a response";
+            let error = ErrorData::new(ErrorCode::INVALID_REQUEST, why, None);
+            return Some(Err((error, None)));
+        };
+        if let JsonRpcMessage::Request(request) = &mut message {
+            match self.admit(&request.request, weight_of_json(line)) {
+                Ok(permits) => request.request.extensions_mut().insert(Arc::new(permits)),
+                Err(why) => return Some(Err((why, Some(request.id.clone())))),
+            };
+        }
+        Some(Ok(message))
+    }
+
+    /// Takes the permits of a request.
+    fn admit(&self, request: &ClientRequest, weight: usize) -> Result<RequestPermits, ErrorData> {
+        let call = match is_call(request) {
+            false => None,
+            true => match Arc::clone(&self.calls).try_acquire_owned() {
+                Ok(call) => Some(call),
+                Err(_) => return Err(busy(&format!("{} calls are running", self.limits.calls))),
+            },
+        };
+        let counted = u32::try_from(weight.saturating_sub(UNCOUNTED_WEIGHT)).unwrap_or(u32::MAX);
+        match Arc::clone(&self.weight).try_acquire_many_owned(counted) {
+            Ok(weight) => Ok((call, weight)),
+            Err(_) => {
+                let most = self.limits.requests >> 20;
+                let why = format!("the running requests would take more than {most} MiB");
+                Err(busy(&why))
+            }
+        }
+    }
+}
+
+/// Permits of a request: one for a call, and one for each counted byte.
+type RequestPermits = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
+
+/// Returns true for a request that may wait for a forge, for the user or for a cancellation. All
+/// other requests are answered at once, so that only their unread answers are limited.
+fn is_call(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::CompleteRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ListResourcesRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+            | ClientRequest::SubscriptionsListenRequest(_)
+    )
+}
+
+/// Returns the error of a request for which there is no room at the moment.
+fn busy(why: &str) -> ErrorData {
+    let text = format!(
+        "rate_limited: {why}\nRecovery: wait for the answer to another request, then send this one again"
+    );
+    ErrorData::internal_error(text, Some(json!({ "code": "rate_limited" })))
+}
+
+/// Reads lines until the input ends, and sends the message or the error of each to `lines`.
+async fn read_lines(
+    mut read: impl AsyncBufRead + Unpin,
+    lines: mpsc::Sender<ReceivedLine>,
+    room: RequestRoom,
+) {
+    let mut line = Vec::new();
+    loop {
+        let most = DEFAULT_MAX_LINE_LENGTH as u64;
+        let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
+        let received = match length {
+            Ok(0) | Err(_) => return,
+            Ok(_) if line.ends_with(b"\n") => room.parse(&line),
+            // A last line without a line end is incomplete and ignored.
+            Ok(length) if length < DEFAULT_MAX_LINE_LENGTH => return,
+            Ok(_) => match skip_line(&mut read).await {
+                Ok(()) => Some(Err((too_long(), None))),
+                Err(_) => return,
+            },
+        };
+        line.clear();
+        line.shrink_to(LINE_BUFFER_BYTES);
+        if let Some(received) = received
+            && lines.send(received).await.is_err()
+        {
+            return;
+        }
+    }
 }
 
 fn too_long() -> ErrorData {
@@ -139,5 +328,134 @@ async fn skip_line(read: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> {
         if end.is_some() {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use futures::FutureExt as _;
+    use rmcp::model::ServerResult;
+    use serde_json::Value;
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    const LIMITS: StdioLimits = StdioLimits {
+        calls: 3,
+        requests: 100_000,
+        unread: 10 * ANSWER_OVERHEAD,
+    };
+
+    fn call(id: usize, text: &str) -> String {
+        let params = json!({"name": "pr_list", "arguments": {"search": text}});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        format!("{call}\n")
+    }
+
+    /// Returns the next message, or `None` if the transport waits or has ended.
+    async fn next(stdio: &mut Stdio<DuplexStream>) -> Option<RxJsonRpcMessage<RoleServer>> {
+        for _ in 0..200 {
+            if let Some(message) = stdio.receive().now_or_never() {
+                return message;
+            }
+            tokio::task::yield_now().await;
+        }
+        None
+    }
+
+    async fn refused(client: &mut BufReader<DuplexStream>) -> (Value, String) {
+        let mut line = String::new();
+        client.read_line(&mut line).await.unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        let why = answer["error"]["message"].as_str().unwrap().to_owned();
+        (answer["id"].clone(), why)
+    }
+
+    /// 100,000 unread answers to pings took half a gigabyte.
+    #[tokio::test]
+    async fn input_waits_while_answers_are_unread() {
+        let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let pings: String = (0..100).map(|id| format!("{}\n", ping(id))).collect();
+        let (output, client) = tokio::io::duplex(16);
+        let mut stdio = Stdio::new(Cursor::new(pings.into_bytes()), output, LIMITS);
+        assert_eq!(answer_all(&mut stdio).await, 10);
+        tokio::spawn(async move {
+            let (mut client, mut nowhere) = (client, tokio::io::sink());
+            tokio::io::copy(&mut client, &mut nowhere).await
+        });
+        assert_eq!(answer_all(&mut stdio).await, 90);
+    }
+
+    /// Answers requests as long as any come, and returns their number.
+    async fn answer_all(stdio: &mut Stdio<DuplexStream>) -> usize {
+        let mut count = 0;
+        while let Some(JsonRpcMessage::Request(request)) = next(stdio).await {
+            let answer = JsonRpcMessage::response(ServerResult::empty(()), request.id);
+            tokio::spawn(stdio.send(answer));
+            count += 1;
+        }
+        count
+    }
+
+    #[tokio::test]
+    async fn call_beyond_limit_is_refused_and_cancellation_is_read() {
+        let (mut input, read) = tokio::io::duplex(100_000);
+        let (output, client) = tokio::io::duplex(100_000);
+        let mut client = BufReader::new(client);
+        let mut stdio = Stdio::new(read, output, LIMITS);
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                            "params": {"requestId": 1}});
+        let of_user = json!({"jsonrpc": "2.0", "id": 1, "result": {"action": "decline"}});
+        let calls: String = (0..4).map(|id| call(id, "")).collect();
+        let sent = format!("{calls}{cancel}\n{of_user}\n");
+        input.write_all(sent.as_bytes()).await.unwrap();
+        let mut running = Vec::new();
+        while let Some(message) = next(&mut stdio).await {
+            running.push(message);
+        }
+        assert!(
+            matches!(
+                running.as_slice(),
+                [
+                    JsonRpcMessage::Request(_),
+                    JsonRpcMessage::Request(_),
+                    JsonRpcMessage::Request(_),
+                    JsonRpcMessage::Notification(_),
+                    JsonRpcMessage::Response(_),
+                ]
+            ),
+            "{running:?}"
+        );
+        let (id, why) = refused(&mut client).await;
+        assert_eq!(id, 3);
+        assert!(why.contains("3 calls are running"), "{why}");
+        running.clear();
+        input.write_all(call(4, "").as_bytes()).await.unwrap();
+        assert!(next(&mut stdio).await.is_some());
+    }
+
+    /// 40 calls with arguments of 8 MB each took 765 MB.
+    #[tokio::test]
+    async fn parameters_of_running_requests_share_one_limit() {
+        let (mut input, read) = tokio::io::duplex(1_000_000);
+        let (output, client) = tokio::io::duplex(100_000);
+        let mut client = BufReader::new(client);
+        let mut stdio = Stdio::new(read, output, LIMITS);
+        let long = "x".repeat(90_000);
+        let sent = format!("{}{}{}", call(0, &long), call(1, &long), call(2, ""));
+        input.write_all(sent.as_bytes()).await.unwrap();
+        let mut running = Vec::new();
+        while let Some(message) = next(&mut stdio).await {
+            running.push(message);
+        }
+        assert_eq!(running.len(), 2);
+        let (id, why) = refused(&mut client).await;
+        assert_eq!(id, 1);
+        assert!(why.contains("the running requests"), "{why}");
+        running.clear();
+        input.write_all(call(3, &long).as_bytes()).await.unwrap();
+        assert!(next(&mut stdio).await.is_some());
     }
 }
