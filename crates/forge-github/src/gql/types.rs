@@ -305,7 +305,7 @@ wire! {
         locked: bool, active_lock_reason: Option<String>,
         merge_queue_entry: Option<QueueEntry>, viewer_can_merge_as_admin: Option<bool>, head_ref: Option<HeadRef>,
         base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
-        recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
+        recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>, pending_review: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
     /// An issue or a pull request that a link leads to or comes from.
