@@ -65,7 +65,7 @@ mutations! {
     SUBMIT_REVIEW = "submitPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
     DISCARD_REVIEW = "deletePullRequestReview", "clientMutationId";
     DISMISS_REVIEW = "dismissPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
-    REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
+    REPLY = "addPullRequestReviewThreadReply", "comment { state ...LineComment }";
     RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
     UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";
     CREATE_ISSUE = "createIssue", "issue { ...IssueNode }";

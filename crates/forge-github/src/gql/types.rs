@@ -178,7 +178,7 @@ wire! {
     ReactionGroup { content: String, reactors: Count, }
     /// A conversation comment or a line comment.
     Comment {
-        id: String, url: String, body: String,
+        id: String, url: String, body: String, state: String,
         created_at: Option<Timestamp>, last_edited_at: Option<Timestamp>,
         author_association: Option<String>, is_minimized: bool, minimized_reason: Option<String>,
         viewer_did_author: bool, author: Option<Account>, reaction_groups: Vec<ReactionGroup>,

@@ -366,8 +366,8 @@ impl HintContext {
         let approves = arguments.get("verdict") == Some(&json!("approve"));
         let is_silent = !["body", "comments", "pending"]
             .iter()
-            .any(|of| arguments.contains_key(*of));
-        if tool == PR_REVIEW && is_silent && !approves && !named.iter().any(|of| of == "body") {
+            .any(|of| arguments.contains_key(*of) || named.iter().any(|named| named == of));
+        if tool == PR_REVIEW && is_silent && !approves {
             is_whole = false;
             named.push("body".to_owned());
         }
