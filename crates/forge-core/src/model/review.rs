@@ -362,6 +362,9 @@ pub struct Thread {
     pub resolved_by: Option<Actor>,
     /// True if the lines have changed since the first comment.
     pub outdated: bool,
+    /// True if the thread belongs to the viewer's pending review, so that nobody else sees it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
 }
@@ -378,8 +381,15 @@ impl Thread {
             resolved: false,
             resolved_by: None,
             outdated: false,
+            pending: false,
             comments: Vec::new(),
         }
+    }
+
+    /// Returns true for a published thread that is not resolved.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.resolved && !self.pending
     }
 }
 

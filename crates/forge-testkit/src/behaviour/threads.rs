@@ -446,6 +446,10 @@ async fn pending_review_is_published_only_on_request(fx: Fixture) {
         "precondition_failed",
     );
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
+    let mine = me.threads(&pr, ThreadFilter::All, PageReq::first(9)).await;
+    let mine = mine.unwrap().items;
+    assert!(mine.iter().all(|t| t.pending && !t.is_open()));
+    assert_eq!(mine.len(), 3);
     let whole = approval.with_pending(PendingReview::Submit);
     let made = me.submit_review(&pr, &whole).await.unwrap().value;
     assert_eq!(
@@ -453,7 +457,8 @@ async fn pending_review_is_published_only_on_request(fx: Fixture) {
         (ReviewState::Approved, 3, 3)
     );
     assert_eq!(made.body.as_deref(), Some("In all.\n\nGood."));
-    assert_eq!(all(&fx, &pr, ThreadFilter::All).await.len(), 3);
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert_eq!(threads.iter().filter(|t| t.is_open()).count(), 3);
     refused(me.submit_review(&pr, &whole).await, "precondition_failed");
 }
 

@@ -389,7 +389,7 @@ pub(super) fn render_pull(
 /// Returns the line `2 open threads: forge pr thread list 7`; `None` without open threads, or if
 /// threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
-    let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
+    let open = p.threads.iter().flatten().filter(|t| t.is_open()).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
     let hint = Hint::from(count).with_action(Action::op(Op::ThreadList).on(&p.id.key));
     (open > 0).then(|| ui.advice(&hint))
