@@ -138,6 +138,9 @@ fn pending_review_is_published_only_with_its_flag() {
     );
     let view = ["pr", "view", "1", R[0], R[1], "--json", "reviews"];
     assert_eq!(hub.costs(1, &view).json()["reviews"], json!([]));
+    let said = hub.costs(1, &["pr", "view", "1", R[0], R[1], "--comments"]);
+    let said = said.stderr_text();
+    assert!(said.starts_with("2 pending threads: "), "{said}");
     let said = hub.costs(2, &review(&["--approve", "--with-pending"]));
     let said = said.stderr_text();
     assert!(
