@@ -109,6 +109,69 @@ fn r_000_15_list_has_the_newest_pulls_first() {
 }
 
 #[test]
+fn pending_review_is_published_only_with_its_flag() {
+    let hub = Hub::with_pull();
+    let review = |more: &[&'static str]| [&["pr", "review", "1"][..], &R, more].concat();
+    let line = ["--pending", "--line", "work.txt:1=Why?"];
+    let out = hub.costs(2, &review(&line));
+    assert_eq!(out.stdout_text(), "");
+    let said = out.stderr_text();
+    assert!(
+        said.contains("has 1 comment; nobody else sees it"),
+        "{said}"
+    );
+    let file = [
+        "--pending",
+        "--file",
+        "work.txt=Too short.",
+        "-b",
+        "In all.",
+    ];
+    let said = hub.costs(3, &review(&file)).stderr_text();
+    assert!(said.contains("has 2 comments"), "{said}");
+    // The comments may have been written elsewhere, so a plain review does not publish them.
+    let said = hub.forge(&review(&["--approve"])).output().exits(1);
+    let said = said.stderr_text();
+    assert!(
+        said.contains("--with-pending") && said.contains("--discard-pending"),
+        "{said}"
+    );
+    let view = ["pr", "view", "1", R[0], R[1], "--json", "reviews"];
+    assert_eq!(hub.costs(1, &view).json()["reviews"], json!([]));
+    let said = hub.costs(1, &["pr", "view", "1", R[0], R[1], "--comments"]);
+    let said = said.stderr_text();
+    assert!(said.starts_with("2 pending threads: "), "{said}");
+    let said = hub.costs(2, &review(&["--approve", "--with-pending"]));
+    let said = said.stderr_text();
+    assert!(
+        said.contains("with 2 comments that had been pending"),
+        "{said}"
+    );
+    let reviews = hub.costs(1, &view).json()["reviews"].clone();
+    assert_eq!(
+        (&reviews[0]["state"], &reviews[0]["body"]),
+        (&json!("APPROVED"), &json!("In all."))
+    );
+    hub.forge(&review(&["--approve", "--with-pending"]))
+        .output()
+        .exits(1);
+}
+
+#[test]
+fn pending_review_is_discarded() {
+    let hub = Hub::with_pull();
+    let discard = ["pr", "review", "1", R[0], R[1], "--discard-pending"];
+    let keep = ["pr", "review", "1", R[0], R[1], "--pending", "-b", "Later."];
+    hub.costs(2, &keep);
+    let said = hub.costs(2, &discard).stderr_text();
+    assert!(said.contains("Discarded your pending review"), "{said}");
+    let said = hub.costs(1, &discard).stderr_text();
+    assert!(said.contains("You have no pending review"), "{said}");
+    let both = [&discard[..], &["--approve"]].concat();
+    hub.forge(&both).output().exits(1);
+}
+
+#[test]
 fn create_takes_two_or_three_requests() {
     let hub = Hub::new();
     let out = hub.costs(

@@ -178,3 +178,17 @@ fn review_of_moved_head_is_refused() {
             .is_empty()
     );
 }
+
+#[test]
+fn pending_review_is_refused_in_git_repository() {
+    let world = World::with_pull();
+    for flags in [&["--pending", "-b", "Later."][..], &["--discard-pending"]] {
+        let out = world.grace(&["pr", "review", "1"]).args(flags).output();
+        let said = out.exits(1).stderr_text();
+        assert!(
+            said.contains("is not possible here") && said.contains("in one review"),
+            "{said}"
+        );
+    }
+    assert_eq!(world.json("1", "reviews")["reviews"], serde_json::json!([]));
+}

@@ -59,6 +59,7 @@ const ASSERTED: &[(&str, &str)] = &[
     ("define_issue_field", "issue_edits"),
     ("delete_issue", "issue_reads"),
     ("delete_issue_comment", "issue_reads"),
+    ("discard_pending_review", "reviews"),
     ("dismiss_review", "reviews"),
     ("edit_issue_comment", "issue_reads"),
     ("edit_issues", "issue_edits"),

@@ -225,6 +225,44 @@ fn long_thread_is_cut_between_comments() {
 }
 
 #[test]
+fn pending_review_is_kept_submitted_and_discarded() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let args = |more: serde_json::Value| {
+        let mut args = json!({"repo": REPO, "number": 1, "verdict": "comment"});
+        let args_of = args.as_object_mut().unwrap();
+        args_of.extend(more.as_object().unwrap().clone());
+        args
+    };
+    let comments = json!([{"path": "d/0000.txt", "line": 1, "body": "Why?"}]);
+    let keep = args(json!({"pending": "keep", "comments": comments}));
+    hub.double.reset_record();
+    wire.call("pr_review", keep.clone())
+        .ok()
+        .says("kept pending: 1 comment; nobody else sees the review");
+    assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
+    wire.call("pr_review", args(json!({"body": "Now."})))
+        .fails("precondition_failed")
+        .says("discard it (argument pending)");
+    wire.call(
+        "pr_review",
+        args(json!({"pending": "discard", "body": "b"})),
+    )
+    .fails("invalid_input");
+    wire.call("pr_review", args(json!({"pending": "discard"})))
+        .ok()
+        .says("discarded, with 1 comment");
+    wire.call("pr_review", args(json!({"pending": "discard"})))
+        .ok()
+        .says("nothing was written");
+    wire.call("pr_review", keep).ok();
+    let submit = json!({"pending": "submit", "verdict": "approve"});
+    wire.call("pr_review", args(submit))
+        .ok()
+        .says("reviewed: approved, with 1 comment that had been pending");
+}
+
+#[test]
 fn long_history_is_complete_or_marked_truncated() {
     use forge_github_double::state::{Event, EventKind};
     let hub = Hub::with_files(1);

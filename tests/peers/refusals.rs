@@ -61,7 +61,7 @@ fn pending_review_is_refused_by_gh_and_forge() {
     let [ours, _] = world.same_refusal_of("pr review 1 --comment -b Now");
     let said = ours.stderr_text();
     assert!(
-        said.contains("submit or discard your pending review"),
+        said.contains("--with-pending") && said.contains("--discard-pending"),
         "{said}"
     );
     world.same_output(&["pr", "view", "1", "--comments"]);

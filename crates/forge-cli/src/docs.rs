@@ -115,6 +115,8 @@ differences are intended.
 - `pr review` refuses a verdict on a merged pull request.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads, and `pr view --comments` counts the open ones, on a pipe on stderr.
+- On GitHub `pr review --pending` keeps comments in your pending review, `--with-pending` submits it
+  with another review, and `--discard-pending` deletes it. gh refuses every review while one is pending.
 - On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions
   everything that the forge would refuse after them; Enter takes the configured method. A local branch
   with commits that were not pushed is reported.
@@ -172,7 +174,7 @@ differences are intended.
 ### JSON, templates and text
 
 - `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
-  not submitted is in no list, and prevents another review, as with gh.
+  not submitted is in no list, and prevents another review without `--with-pending`, as with gh.
 - `--json` prints `null` for an unknown time.
 - `--jq` has no `env`, `input` and `halt`, and lacks some rare words, such as `JOIN`, `fromstream`,
   `@base32`, `$__loc__` and `?//`. `--template` has no `regexMatch`, and its numbers are integers:

@@ -682,7 +682,7 @@ impl Gather<'_> {
             warnings.extend(page.warnings);
             page.items
         });
-        let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
+        let open = |threads: &Vec<Thread>| threads.iter().filter(|t| t.is_open()).count();
         // A thread that was not read may be open, so the number of open threads is unknown.
         let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);

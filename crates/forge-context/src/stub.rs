@@ -384,6 +384,10 @@ impl Reviews for StubForge {
         unused()
     }
 
+    async fn discard_pending_review(&self, _: &PrId) -> Result<Outcome<u64>> {
+        unused()
+    }
+
     async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
         unused()
     }

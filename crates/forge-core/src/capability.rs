@@ -129,6 +129,8 @@ capabilities! {
     ReviewVerdict = "review.verdict", "Giving a verdict in a review";
     /// Comments on lines.
     ReviewInline = "review.inline", "Commenting on lines of the diff";
+    /// Keep a review that only its author sees until it is submitted.
+    ReviewPending = "review.pending", "Keeping a review until it is submitted";
     /// Dismiss an approval or a request for changes.
     ReviewDismiss = "review.dismiss", "Dismissing a review";
     /// Resolve and unresolve threads.

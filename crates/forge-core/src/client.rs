@@ -761,6 +761,15 @@ impl Repo {
             .await
     }
 
+    /// Deletes the viewer's pending review, and returns the number of its comments.
+    pub async fn discard_pending_review(&self, pr: &PrId) -> Result<Outcome<u64>> {
+        self.client
+            .run(Op::ReviewDiscard, pr, vec![], || {
+                self.forge().discard_pending_review(pr)
+            })
+            .await
+    }
+
     /// Dismisses a review.
     pub async fn dismiss_review(
         &self,

@@ -442,13 +442,28 @@ pub trait Reviews: Send + Sync {
     /// `not_found` for the pull request.
     async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>>;
 
-    /// Submits a review with its verdict, body and threads.
+    /// Submits a review with its verdict, body and threads, or keeps it pending.
+    ///
+    /// # Behavior
+    /// - Comments that are pending already are submitted only with
+    ///   [`PendingReview::Submit`](crate::model::PendingReview::Submit).
+    /// - If a thread is refused, no thread of the request is added to a pending review.
     ///
     /// # Errors
     /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
-    /// if the viewer opened the pull request and the verdict is not a comment, or if the pull
-    /// request is closed or merged; `conflict` for a stale `expected_head`.
+    /// if the viewer opened the pull request and the verdict is not a comment, if the pull request
+    /// is closed or merged, or if [`NewReview::pending`] does not fit; `conflict` for a stale
+    /// `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
+
+    /// Deletes the viewer's pending review, and returns the number of its comments.
+    ///
+    /// # Behavior
+    /// Without a pending review nothing changes, and the outcome has a warning.
+    ///
+    /// # Errors
+    /// `not_found` for the pull request.
+    async fn discard_pending_review(&self, pr: &PrId) -> Result<Outcome<u64>>;
 
     /// Dismisses the review whose [`Review::id`] is `key`, so that its verdict no longer counts.
     /// `message` is the reason.

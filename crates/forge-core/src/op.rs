@@ -4,8 +4,8 @@ use crate::{
     Capability,
     model::{
         CloseReq, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, IssueQuery, MergeMethod,
-        MergeReq, NewIssue, NewLabel, NewReview, PullQuery, Resubmit, RevertPull, Reviewer,
-        SetIssueState, Verdict,
+        MergeReq, NewIssue, NewLabel, NewReview, PendingReview, PullQuery, Resubmit, RevertPull,
+        Reviewer, SetIssueState, Verdict,
     },
 };
 
@@ -122,6 +122,8 @@ ops! {
     ReviewList = "review.list", Read, Some(Capability::PrView);
     /// [`Reviews::submit_review`](crate::Reviews::submit_review)
     ReviewSubmit = "review.submit", Write, None;
+    /// [`Reviews::discard_pending_review`](crate::Reviews::discard_pending_review)
+    ReviewDiscard = "review.discard", Write, Some(Capability::ReviewPending);
     /// [`Reviews::dismiss_review`](crate::Reviews::dismiss_review)
     ReviewDismiss = "review.dismiss", Write, Some(Capability::ReviewDismiss);
     /// [`Reviews::threads`](crate::Reviews::threads)
@@ -287,7 +289,9 @@ impl Needs for NewReview {
     fn needs(&self) -> Vec<Capability> {
         let verdict = self.verdict != Verdict::Comment;
         let plain = !verdict && self.threads.is_empty();
+        let pending = self.pending != PendingReview::Refuse;
         [
+            when(pending, Capability::ReviewPending),
             when(verdict, Capability::ReviewVerdict),
             when(!self.threads.is_empty(), Capability::ReviewInline),
             when(plain, Capability::Comments),

@@ -11,8 +11,7 @@ use crate::{
     api::GqlAnswer,
     error::ambiguous,
     gql::mutation::{
-        ADD_FILE_THREAD, ADD_REVIEW, ADD_REVIEW_THREADS, Batch, LOCK, Mutation, SUBMIT_REVIEW,
-        UNLOCK,
+        ADD_REVIEW, ADD_REVIEW_THREADS, ADD_THREAD, Batch, LOCK, Mutation, SUBMIT_REVIEW, UNLOCK,
     },
     mutate::Payloads,
 };
@@ -49,7 +48,7 @@ impl GitHub {
                 Some(made) => differs(mutation, input, made)
                     .or_else(|| self.elsewhere(mutation, made).map(|url| ("address", url)))
                     .map(|(field, shown)| self.shows(mutation, field, shown)),
-                None if has_failed || mutation == ADD_FILE_THREAD => None,
+                None if has_failed || mutation == ADD_THREAD => None,
                 None => Some(format!(
                     "{} sent no answer to {}",
                     self.info.host, mutation.name
@@ -150,6 +149,8 @@ fn differs<'a>(
             Some("APPROVE") => "APPROVED",
             Some("REQUEST_CHANGES") => "CHANGES_REQUESTED",
             Some("COMMENT") => "COMMENTED",
+            // Without an event the review is not submitted.
+            None => "PENDING",
             _ => return None,
         };
         let told = shown("state").unwrap_or("no state");

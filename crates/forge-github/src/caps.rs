@@ -130,6 +130,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(CommentDelete),
         yes(ReviewVerdict),
         yes(ReviewInline),
+        yes(ReviewPending),
         yes(ReviewDismiss),
         yes(ThreadResolve),
         (Attachments, attachments),

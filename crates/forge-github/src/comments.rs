@@ -1,7 +1,7 @@
 //! Comments on the conversation and on diff lines.
 
 use forge_core::{
-    Action, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result,
+    Action, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result, Warning,
     model::{Comment, CommentId, PrFields},
 };
 use serde::Deserialize;
@@ -189,7 +189,13 @@ impl GitHub {
             let last = now.and_then(|t| t.comments.into_vec().pop());
             Ok(last.filter(|c| is_mine(c, body)))
         };
-        outcome(or_read_back(written, read_back).await?)
+        let (made, lost) = or_read_back(written, read_back).await?;
+        let is_pending = made.state == "PENDING";
+        let mut outcome = outcome((made, lost))?;
+        if is_pending {
+            outcome.warnings.push(in_pending_review(pr));
+        }
+        Ok(outcome)
     }
 
     async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {
@@ -309,11 +315,23 @@ impl GitHub {
     }
 }
 
-fn outcome(done: (wire::Comment, Option<forge_core::Warning>)) -> Result<Outcome<Comment>> {
+fn outcome(done: (wire::Comment, Option<Warning>)) -> Result<Outcome<Comment>> {
     let (comment, warning) = done;
     let mut outcome = Outcome::immediate(map::comment(comment));
     outcome.warnings.extend(warning);
     Ok(outcome)
+}
+
+/// Returns the warning for an answer that GitHub put into the viewer's pending review.
+fn in_pending_review(pr: &PrId) -> Warning {
+    let review = Action::op(Op::ReviewSubmit).on(&pr.key);
+    Warning::new(format!(
+        "the answer is in your pending review of {pr}: nobody else sees it"
+    ))
+    .with_hint(
+        Hint::new("submit the pending review to publish the answer")
+            .with_action(review.choose(Param::Pending)),
+    )
 }
 
 fn no_comment(key: &str, pr: &PrId) -> Error {

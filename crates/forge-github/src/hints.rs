@@ -15,9 +15,12 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     Action::op(Op::PrCreate),
 );
 
-/// Recovery if the viewer has a pending review.
-pub(crate) static END_PENDING: Hint =
-    Hint::new("submit or discard your pending review on the page of the pull request first");
+/// Recovery if the viewer has a pending review. The user chooses, because submitting it publishes
+/// comments that this call did not name.
+pub(crate) static END_PENDING: Hint = Hint::fixed(
+    "look at your pending review, then submit it together with this one or discard it",
+    Action::again(&[(Param::Pending, Arg::Choose)]),
+);
 
 /// Returns the recovery that submits a comment instead of a verdict.
 pub(crate) fn comment_instead() -> Hint {

@@ -47,6 +47,7 @@ mod links;
 mod map;
 mod mutate;
 mod paged;
+mod pending_review;
 mod pulls;
 mod reply;
 mod repo_file;

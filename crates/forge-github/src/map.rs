@@ -157,7 +157,10 @@ pub(crate) fn review(r: wire::Review) -> Review {
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
+    let mut comments = t.comments.nodes.iter().flatten().flatten();
+    let pending = comments.next().is_some_and(|c| c.state == "PENDING");
     let mut thread = Thread::new(t.id, t.path);
+    thread.pending = pending;
     // An outdated thread has line numbers only in the diff of the commit on which it was opened.
     (thread.line, thread.start_line) = if t.is_outdated {
         (t.original_line, t.original_start_line)

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Error, ErrorKind, Hint, Outcome, Page, PageReq, PrId, Precondition, Result, Retry, Reviews,
-    check_expected_head,
+    Action, Error, ErrorKind, Hint, Outcome, Page, PageReq, Param, PrId, Precondition, Result,
+    Retry, Reviews, check_expected_head,
     model::{
-        Comment, CommentId, NewReview, NewThread, PrFields, Review, Side, Thread, ThreadFilter,
-        ThreadId, Verdict,
+        Comment, CommentId, NewReview, NewThread, PendingReview, PrFields, Review, Side, Thread,
+        ThreadFilter, ThreadId, Verdict,
     },
 };
 use serde::Deserialize;
@@ -16,23 +16,20 @@ use crate::{
     GitHub,
     caps::LIMITS,
     gql::{
-        mutation::{
-            ADD_FILE_THREAD, ADD_REVIEW, ADD_REVIEW_THREADS, BEGIN_REVIEW, Batch, DISCARD_REVIEW,
-            SUBMIT_REVIEW,
-        },
+        mutation::{ADD_REVIEW, ADD_REVIEW_THREADS, BEGIN_REVIEW, SUBMIT_REVIEW},
         selections, types as wire,
     },
-    hints::{CHOOSE_BODY, END_PENDING, comment_instead},
+    hints::{CHOOSE_BODY, comment_instead},
     map,
-    mutate::{failed, or_read_back},
+    mutate::or_read_back,
     paged::{self, Paged},
     pulls::{same_text, since},
 };
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CreatedReview {
-    pull_request_review: Option<wire::Review>,
+pub(crate) struct CreatedReview {
+    pub pull_request_review: Option<wire::Review>,
 }
 
 #[async_trait]
@@ -72,9 +69,15 @@ impl Reviews for GitHub {
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
         check(review)?;
-        let before = match self.known.take(pr, PrFields::TO_CHANGE) {
-            Some(found) => found,
-            None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
+        let before = match review.pending {
+            PendingReview::Refuse => match self.known.take(pr, PrFields::TO_CHANGE) {
+                Some(found) => found,
+                None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
+            },
+            // The cache has no pending reviews.
+            PendingReview::Keep | PendingReview::Submit => {
+                self.lookup(pr, selections::PENDING_REVIEW).await?.0
+            }
         };
         if review.verdict != Verdict::Comment && before.state != "OPEN" {
             let (why, word) = match before.state.as_str() {
@@ -90,6 +93,10 @@ impl Reviews for GitHub {
         let head = before.head_ref_oid.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
         let head = head.unwrap_or_default();
+        if review.pending != PendingReview::Refuse {
+            let outcome = self.review_with_pending(pr, &before, &head, review).await;
+            return outcome.map_err(|e| about_lines(e, review));
+        }
         let written = match review.threads.iter().all(|t| t.line.is_some()) {
             true => self.submit_at_once(&before.id, &head, review).await,
             false => self.submit_in_parts(&before.id, &head, review).await,
@@ -112,6 +119,10 @@ impl Reviews for GitHub {
         Ok(outcome)
     }
 
+    async fn discard_pending_review(&self, pr: &PrId) -> Result<Outcome<u64>> {
+        self.discard_pending(pr).await
+    }
+
     async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>> {
         self.dismiss(pr, key, message).await
     }
@@ -128,11 +139,6 @@ impl Reviews for GitHub {
     async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
         self.set_resolved(thread, resolved).await
     }
-}
-
-#[derive(Deserialize)]
-struct MadeThread {
-    thread: Option<wire::Id>,
 }
 
 impl GitHub {
@@ -176,52 +182,18 @@ impl GitHub {
         });
         let begun = self.send_one::<CreatedReview>(BEGIN_REVIEW, input).await?;
         let id = begun.pull_request_review.unwrap_or_default().id;
-        let error = match self.finish_review(&id, review).await {
-            Ok(made) => return Ok(made),
+        match self.finish_review(&id, review).await {
+            Ok(made) => Ok(made),
             // The review may already be submitted; a submitted review cannot be discarded.
-            Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
-            Err(error) => error,
-        };
-        let input = json!({ "pullRequestReviewId": id });
-        match self.send_one::<Value>(DISCARD_REVIEW, input).await {
-            Ok(_) => Err(error),
-            Err(_) => {
-                let left = format!("{}; a pending review is left", error.message());
-                Err(Error::new(error.kind().clone(), left)
-                    .with_hint(&END_PENDING)
-                    .with_source(error))
-            }
+            Err(error) if error.retry() == Retry::Ambiguous => Err(error),
+            Err(error) => Err(self.discard_begun(&id, error).await),
         }
     }
 
     async fn finish_review(&self, id: &str, review: &NewReview) -> Result<wire::Review> {
-        let mut batch = Batch::default();
         let on_files = review.threads.iter().filter(|t| t.line.is_none());
-        for (n, new) in on_files.enumerate() {
-            let input = json!({
-                "pullRequestReviewId": id,
-                "path": new.path,
-                "body": new.body,
-                "subjectType": "FILE",
-            });
-            batch.push(&format!("t{n}"), ADD_FILE_THREAD, input);
-        }
-        let answer = self.send::<MadeThread>(&batch).await?;
-        let refused = batch.aliases().find_map(|alias| failed(&answer, alias));
-        if let Some(e) = refused {
-            return Err(self.api.error(&answer, e));
-        }
-        // GitHub may return null without an error for a thread outside the diff.
-        let made = answer.data.as_ref();
-        let is_made = |alias: &str| {
-            let payload = made.and_then(|all| all.get(alias)?.as_ref());
-            payload.is_some_and(|made| made.thread.is_some())
-        };
-        if !batch.aliases().all(is_made) {
-            let message = "GitHub made no thread on one of the files";
-            return Err(Error::invalid("path", message)
-                .with_hint("name files that the pull request changes"));
-        }
+        let on_files: Vec<&NewThread> = on_files.collect();
+        self.add_threads(id, &on_files).await?.all()?;
         let input = json!({
             "pullRequestReviewId": id,
             "event": event(review.verdict),
@@ -233,7 +205,7 @@ impl GitHub {
 }
 
 /// Puts the thread keys into the order of the request; GitHub opens threads on lines first.
-fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
+pub(crate) fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
     if opened.len() != given.len() {
         return opened;
     }
@@ -247,7 +219,7 @@ fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
     given.iter().filter_map(next).cloned().collect()
 }
 
-const fn event(verdict: Verdict) -> &'static str {
+pub(crate) const fn event(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Approve => "APPROVE",
         Verdict::RequestChanges => "REQUEST_CHANGES",
@@ -255,7 +227,7 @@ const fn event(verdict: Verdict) -> &'static str {
     }
 }
 
-const fn state(verdict: Verdict) -> &'static str {
+pub(crate) const fn state(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Approve => "APPROVED",
         Verdict::RequestChanges => "CHANGES_REQUESTED",
@@ -270,7 +242,7 @@ const fn side(side: Side) -> &'static str {
     }
 }
 
-fn thread(new: &NewThread) -> Value {
+pub(crate) fn thread(new: &NewThread) -> Value {
     let mut input =
         json!({ "path": new.path, "line": new.line, "side": side(new.side), "body": new.body });
     if let (Value::Object(map), Some(start)) = (&mut input, new.start_line) {
@@ -283,16 +255,17 @@ fn thread(new: &NewThread) -> Value {
 /// Refuses invalid reviews before any request.
 fn check(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
-    let silent = review.body.trim().is_empty();
-    if silent && review.verdict == Verdict::RequestChanges {
-        return Err(Error::invalid("body", "a request for changes needs a text")
-            .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)));
-    }
-    if silent && review.verdict == Verdict::Comment && review.threads.is_empty() {
+    if review.pending == PendingReview::Keep && review.verdict != Verdict::Comment {
+        let hint = Hint::new("give the verdict when you submit the review, and comment until then")
+            .with_action(Action::again(&[]).with(Param::Verdict, "comment"));
         return Err(
-            Error::invalid("body", "a comment review needs a text or line comments")
-                .with_hint(Hint::new("write a text").with_action(CHOOSE_BODY)),
+            Error::invalid("verdict", "a review that is kept pending has no verdict")
+                .with_hint(hint),
         );
+    }
+    // A pending review may already have a text and comments.
+    if review.pending != PendingReview::Submit {
+        check_says(review.verdict, &review.body, !review.threads.is_empty())?;
     }
     for new in &review.threads {
         LIMITS.check_comment("body", &new.body)?;
@@ -303,6 +276,25 @@ fn check(review: &NewReview) -> Result<()> {
         new.check_lines()?;
     }
     Ok(())
+}
+
+/// Refuses a review that needs a text and has none.
+pub(crate) fn check_says(verdict: Verdict, body: &str, has_comments: bool) -> Result<()> {
+    if !body.trim().is_empty() {
+        return Ok(());
+    }
+    match verdict {
+        Verdict::RequestChanges => {
+            Err(Error::invalid("body", "a request for changes needs a text")
+                .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)))
+        }
+        Verdict::Comment if !has_comments => Err(Error::invalid(
+            "body",
+            "a comment review needs a text or line comments",
+        )
+        .with_hint(Hint::new("write a text").with_action(CHOOSE_BODY))),
+        Verdict::Comment | Verdict::Approve => Ok(()),
+    }
 }
 
 /// Adds the threads' lines to an error, because GitHub does not name the wrong line.

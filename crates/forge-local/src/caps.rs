@@ -157,6 +157,16 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::CommentDelete, Native),
         (C::ReviewVerdict, Native),
         (C::ReviewInline, Native),
+        (
+            C::ReviewPending,
+            No {
+                why: "everybody who reads a git repository reads its comments",
+                instead: &Hint::fixed(
+                    "collect the comments in a file, and submit them in one review",
+                    Action::again(&[(Param::Pending, Arg::Omit)]),
+                ),
+            },
+        ),
         (C::ReviewDismiss, Native),
         (C::ThreadResolve, Native),
         (

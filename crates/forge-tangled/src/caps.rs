@@ -224,6 +224,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             ),
         ),
         no(
+            ReviewPending,
+            "a comment on tangled is a public record",
+            hint!(
+                "write the comments when the review is finished",
+                Action::again(&[(Param::Pending, Arg::Omit)])
+            ),
+        ),
+        no(
             ReviewDismiss,
             "a verdict on tangled is a comment, which belongs to the account of its author",
             hint!("ask its author for another verdict"),

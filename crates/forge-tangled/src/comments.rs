@@ -561,6 +561,10 @@ impl Reviews for Tangled {
         }
     }
 
+    async fn discard_pending_review(&self, _: &PrId) -> Result<Outcome<u64>> {
+        Err(caps::refusal(Capability::ReviewPending))
+    }
+
     async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
         Err(caps::refusal(Capability::ReviewDismiss))
     }

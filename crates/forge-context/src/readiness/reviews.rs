@@ -207,6 +207,7 @@ impl Judge<'_> {
             let why = "the threads could not be read";
             return requirement(rule, RequirementStatus::Unknown, source, why, vec![]);
         };
+        let threads: Vec<_> = threads.iter().filter(|t| !t.pending).collect();
         let open: Vec<_> = threads.iter().filter(|t| !t.resolved).collect();
         if open.is_empty() && self.is_cut("threads") {
             let why = format!(

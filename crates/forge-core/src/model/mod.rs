@@ -54,6 +54,6 @@ pub use request::{
     Resubmit, RevertPull, SetChange, StateFilter, UpdateBranch, UpdateMethod,
 };
 pub use review::{
-    NewReview, NewThread, Review, ReviewCounts, ReviewDecision, ReviewState, Side, Thread,
-    ThreadFilter, ThreadId, Verdict, fold_review,
+    NewReview, NewThread, PendingReview, Review, ReviewCounts, ReviewDecision, ReviewState, Side,
+    Thread, ThreadFilter, ThreadId, Verdict, fold_review,
 };

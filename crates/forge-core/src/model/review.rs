@@ -67,6 +67,10 @@ pub struct Review {
     /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
+    /// Number of comments that the viewer's pending review had before this request. 0 if the
+    /// request was not about a pending review.
+    #[serde(skip)]
+    pub pending_before: u64,
 }
 
 impl Review {
@@ -90,6 +94,7 @@ impl Review {
             reactions: BTreeMap::new(),
             comments: Vec::new(),
             threads: Vec::new(),
+            pending_before: 0,
         }
     }
 }
@@ -191,6 +196,18 @@ pub enum Verdict {
     Comment,
 }
 
+/// What a request does with the viewer's pending review, which nobody else sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PendingReview {
+    /// Refuse the request if the viewer has a pending review.
+    #[default]
+    Refuse,
+    /// Add body and threads to the pending review, or begin one. Nothing is submitted.
+    Keep,
+    /// Submit the pending review together with this one.
+    Submit,
+}
+
 /// A side of the diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -223,14 +240,17 @@ pub struct NewThread {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewReview {
-    /// The verdict.
+    /// The verdict. A review that is kept pending has none: [`Verdict::Comment`].
     pub verdict: Verdict,
-    /// Body as Markdown; may be empty for an approval.
+    /// Body as Markdown; may be empty for an approval. A pending review with a body has both, with
+    /// a blank line between them.
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
     /// Refuse the review unless [`head_id`](crate::model::PullRequest::head_id) has this value.
     pub expected_head: Option<String>,
+    /// What happens to the viewer's pending review.
+    pub pending: PendingReview,
 }
 
 impl NewThread {
@@ -286,6 +306,7 @@ impl NewReview {
             body: body.into(),
             threads: Vec::new(),
             expected_head: None,
+            pending: PendingReview::Refuse,
         }
     }
 
@@ -300,6 +321,13 @@ impl NewReview {
     #[must_use]
     pub fn with_expected_head(mut self, head: impl Into<String>) -> Self {
         self.expected_head = Some(head.into());
+        self
+    }
+
+    /// Sets what happens to the viewer's pending review.
+    #[must_use]
+    pub fn with_pending(mut self, pending: PendingReview) -> Self {
+        self.pending = pending;
         self
     }
 }
@@ -334,6 +362,9 @@ pub struct Thread {
     pub resolved_by: Option<Actor>,
     /// True if the lines have changed since the first comment.
     pub outdated: bool,
+    /// True if the thread belongs to the viewer's pending review, so that nobody else sees it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
 }
@@ -350,8 +381,15 @@ impl Thread {
             resolved: false,
             resolved_by: None,
             outdated: false,
+            pending: false,
             comments: Vec::new(),
         }
+    }
+
+    /// Returns true for a published thread that is not resolved.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.resolved && !self.pending
     }
 }
 

@@ -60,11 +60,12 @@ mutations! {
     ADD_REVIEW = "addPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
     ADD_REVIEW_THREADS = "addPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
     BEGIN_REVIEW = "addPullRequestReview", "pullRequestReview { id }";
-    ADD_FILE_THREAD = "addPullRequestReviewThread", "thread { id }";
+    ADD_THREAD = "addPullRequestReviewThread", "thread { id comments(first: 1) { nodes { id } } }";
+    UPDATE_REVIEW = "updatePullRequestReview", "pullRequestReview { ...ReviewNode }";
     SUBMIT_REVIEW = "submitPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
     DISCARD_REVIEW = "deletePullRequestReview", "clientMutationId";
     DISMISS_REVIEW = "dismissPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
-    REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
+    REPLY = "addPullRequestReviewThreadReply", "comment { state ...LineComment }";
     RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
     UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";
     CREATE_ISSUE = "createIssue", "issue { ...IssueNode }";

@@ -32,6 +32,8 @@ selections! { ALL:
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
     /// The newest review; every review after it is new.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
+    /// The viewer's pending review, which nobody else sees, and the newest review.
+    PENDING_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } } pendingReview: reviews(first: 1, states: [PENDING]) { nodes { viewerDidAuthor ...ReviewNode comments { totalCount } } }";
     /// The last reviews, searched for a new review after a lost answer.
     RECENT_REVIEWS = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
 }

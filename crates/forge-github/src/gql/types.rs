@@ -178,7 +178,7 @@ wire! {
     ReactionGroup { content: String, reactors: Count, }
     /// A conversation comment or a line comment.
     Comment {
-        id: String, url: String, body: String,
+        id: String, url: String, body: String, state: String,
         created_at: Option<Timestamp>, last_edited_at: Option<Timestamp>,
         author_association: Option<String>, is_minimized: bool, minimized_reason: Option<String>,
         viewer_did_author: bool, author: Option<Account>, reaction_groups: Vec<ReactionGroup>,
@@ -305,7 +305,7 @@ wire! {
         locked: bool, active_lock_reason: Option<String>,
         merge_queue_entry: Option<QueueEntry>, viewer_can_merge_as_admin: Option<bool>, head_ref: Option<HeadRef>,
         base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
-        recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
+        recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>, pending_review: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
     /// An issue or a pull request that a link leads to or comes from.

@@ -75,6 +75,27 @@ async fn reply_to_line_comment_goes_into_thread() {
     assert_json_snapshot!("reply", script.sent());
 }
 
+#[tokio::test]
+async fn reply_into_pending_review_is_warned_about() {
+    let mut made = line_comment("PRRC_9", "Because.");
+    made["state"] = json!("PENDING");
+    let found = nodes(vec![thread("PRRT_2", false)]);
+    let script = Script::play(vec![
+        data("ReplyPrepare", threads(found, "PullRequestReviewComment")),
+        data(
+            "addPullRequestReviewThreadReply",
+            json!({ "m": { "comment": made } }),
+        ),
+    ])
+    .await;
+    let root = id(&script, "PRRC_PRRT_2");
+    let (repo, pr) = (&script.repo, script.pr());
+    let made = repo.comment(&pr, "Because.", Some(&root)).await;
+    let warnings = made.unwrap().warnings;
+    assert!(warnings[0].message.contains("nobody else sees it"));
+    script.sent();
+}
+
 /// The URL of a comment ends with its number, and other MCP servers use this number as the id.
 #[tokio::test]
 async fn reply_to_number_or_anchor_goes_into_thread() {

@@ -2,7 +2,9 @@
 
 use forge_core::{
     Action, ErrorKind, Op, PageReq,
-    model::{NewReview, NewThread, ReviewState, Side, ThreadFilter, ThreadId, Verdict},
+    model::{
+        NewReview, NewThread, PendingReview, ReviewState, Side, ThreadFilter, ThreadId, Verdict,
+    },
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -128,6 +130,70 @@ async fn refused_review_names_line() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "precondition_failed");
+    script.sent();
+}
+
+/// Returns the pull request with a pending review of the viewer that has two comments, or none.
+fn pending(is_there: bool) -> Value {
+    let mut mine = review("PRR_1", "ada", "PENDING");
+    mine["viewerDidAuthor"] = json!(true);
+    mine["comments"] = json!({ "totalCount": 2 });
+    let list = if is_there { vec![mine] } else { vec![] };
+    one(changed(7, json!({ "pendingReview": { "nodes": list } })))
+}
+
+#[tokio::test]
+async fn pending_review_is_kept_submitted_or_discarded_in_two_requests() {
+    let made = |mutation: &str, state: &str| {
+        let made = json!({ "pullRequestReview": review("PRR_1", "ada", state) });
+        data(mutation, json!({ "m": made }))
+    };
+    let script = Script::play(vec![
+        data("PullView", pending(false)),
+        made("addPullRequestReview", "PENDING"),
+        data("PullView", pending(true)),
+        made("submitPullRequestReview", "APPROVED"),
+        data("PullView", pending(true)),
+        data("deletePullRequestReview", json!({ "m": {} })),
+        data("PullView", pending(false)),
+        data("PullView", pending(false)),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let keep = NewReview::new(Verdict::Comment, "Words.").with_pending(PendingReview::Keep);
+    let kept = repo.submit_review(&pr, &keep).await.unwrap().value;
+    assert_eq!((kept.state, kept.pending_before), (ReviewState::Pending, 0));
+    let submit = NewReview::new(Verdict::Approve, "Good.").with_pending(PendingReview::Submit);
+    let made = repo.submit_review(&pr, &submit).await.unwrap().value;
+    assert_eq!(
+        (made.state, made.pending_before),
+        (ReviewState::Approved, 2)
+    );
+    let gone = repo.discard_pending_review(&pr).await.unwrap();
+    assert_eq!((gone.value, gone.unchanged), (2, false));
+    assert!(repo.discard_pending_review(&pr).await.unwrap().unchanged);
+    let none = repo.submit_review(&pr, &submit).await.unwrap_err();
+    assert_eq!(none.code(), "precondition_failed");
+    let sent = script.sent();
+    assert!(sent[1].1["m"].get("event").is_none(), "{sent:?}");
+    let input = json!({
+        "pullRequestReviewId": "PRR_1", "event": "APPROVE", "body": "Words.\n\nGood.",
+    });
+    assert_eq!(sent[3].1["m"], input);
+}
+
+#[tokio::test]
+async fn answer_that_publishes_a_kept_review_is_refused() {
+    let made = json!({ "pullRequestReview": review("PRR_1", "ada", "COMMENTED") });
+    let script = Script::play(vec![
+        data("PullView", pending(false)),
+        data("addPullRequestReview", json!({ "m": made })),
+        data("PullView", pending(false)),
+    ])
+    .await;
+    let keep = NewReview::new(Verdict::Comment, "Words.").with_pending(PendingReview::Keep);
+    let e = script.repo.submit_review(&script.pr(), &keep).await;
+    assert!(e.unwrap_err().message().contains("another state"));
     script.sent();
 }
 

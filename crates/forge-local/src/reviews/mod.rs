@@ -14,7 +14,7 @@ pub(crate) use issue_comments::fold_issue_comments;
 
 use async_trait::async_trait;
 use forge_core::{
-    Outcome, Page, PageReq, PrId, Result, Reviews,
+    Capability, Outcome, Page, PageReq, PrId, Result, Reviews,
     model::{Comment, CommentId, NewReview, Review, Thread, ThreadFilter, ThreadId},
 };
 
@@ -55,6 +55,10 @@ impl Reviews for Local {
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
         self.add_review(self.number(pr)?, review).await
+    }
+
+    async fn discard_pending_review(&self, _: &PrId) -> Result<Outcome<u64>> {
+        Err(Self::unsupported(Capability::ReviewPending))
     }
 
     async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>> {

@@ -135,6 +135,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::MaxEstimate, &["max_estimate"]),
     (Param::Method, &["method"]),
     (Param::Patch, &["patch"]),
+    (Param::Pending, &["pending"]),
     (Param::Priority, &["values"]),
     (Param::RemoveLabel, &["remove_labels"]),
     (Param::Repo, &["repo"]),
@@ -363,10 +364,10 @@ impl HintContext {
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
         // A review without an approval fails if it says nothing.
         let approves = arguments.get("verdict") == Some(&json!("approve"));
-        let is_silent = !["body", "comments"]
+        let is_silent = !["body", "comments", "pending"]
             .iter()
-            .any(|of| arguments.contains_key(*of));
-        if tool == PR_REVIEW && is_silent && !approves && !named.iter().any(|of| of == "body") {
+            .any(|of| arguments.contains_key(*of) || named.iter().any(|named| named == of));
+        if tool == PR_REVIEW && is_silent && !approves {
             is_whole = false;
             named.push("body".to_owned());
         }
@@ -610,6 +611,10 @@ mod tests {
             assert_fits(&call, &of);
             rendered.push(param);
         }
+        let of = about("pr_review", json!({ "number": "7", "verdict": "comment" }));
+        let again = Action::again(&[]).with(Param::Pending, "submit");
+        assert_fits(&of.call_of(&again, MAX_CALL_CHARS).unwrap(), &of);
+        rendered.push(Param::Pending);
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
         assert_eq!(unused, None, "a parameter that no tool takes");
         // Every tool of the table exists, and its fixed arguments match the schema.

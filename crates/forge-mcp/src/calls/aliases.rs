@@ -137,7 +137,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["method"],
         "verdict",
-        "omit `method`: a review is submitted at once, with all its comments",
+        "omit `method`: a review is submitted at once, unless pending=keep",
     ),
     (&["method"], "repo", "omit `method`"),
     (&["state"], "append", "pr_set_state closes and reopens"),

@@ -325,6 +325,9 @@ pub(crate) struct ThreadOut {
     pub side: String,
     pub resolved: bool,
     pub outdated: bool,
+    /// Whether nobody but the viewer sees the thread; only for the text.
+    #[serde(skip)]
+    pending: bool,
     pub comments: Vec<CommentOut>,
     /// True if the comments continue those of the previous item.
     #[serde(skip)]
@@ -342,6 +345,7 @@ impl ThreadOut {
             side: serde_name(&thread.side),
             resolved: thread.resolved,
             outdated: thread.outdated,
+            pending: thread.pending,
             comments: Vec::new(),
             continues: false,
         }
@@ -394,7 +398,11 @@ impl ThreadOut {
         format!(
             "thread {} {}{}{} at{lines} {}\n",
             name_of(&self.id),
-            if self.resolved { "resolved" } else { "open" },
+            match (self.resolved, self.pending) {
+                (true, _) => "resolved",
+                (false, true) => "pending",
+                (false, false) => "open",
+            },
             if self.outdated { ", outdated" } else { "" },
             if self.side == "left" {
                 ", on the base"

@@ -619,7 +619,7 @@ fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
 
 fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     let threads = pull.threads.as_deref().unwrap_or_default();
-    threads.iter().filter(|thread| !thread.resolved)
+    threads.iter().filter(|thread| thread.is_open())
 }
 
 /// Formats the overall result of the checks with the names of failed ones. Pending checks are not

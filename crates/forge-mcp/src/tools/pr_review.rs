@@ -1,13 +1,13 @@
 use forge_core::{
     Error,
-    model::{NewReview, NewThread, Side, Verdict},
+    model::{NewReview, NewThread, PendingReview, Side, Verdict},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::write_output;
 use crate::{
-    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     output::WriteOut,
 };
 
@@ -19,10 +19,10 @@ pub(super) struct PrReviewInput {
     repo: Option<String>,
     number: String,
     verdict: VerdictArg,
-    /// Markdown; request_changes needs one
     body: Option<String>,
     #[serde(default)]
     comments: Vec<Inline>,
+    pending: Option<PendingArg>,
     expected_head: Option<String>,
 }
 
@@ -34,14 +34,22 @@ enum VerdictArg {
     Comment,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PendingArg {
+    Keep,
+    Submit,
+    Discard,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Inline {
     path: String,
-    /// Line of the new file, within the diff; without it: the whole file
+    /// In the diff; none: whole file
     line: Option<u64>,
     start_line: Option<u64>,
-    /// left: the old file
+    /// left: old file
     side: Option<CommentSide>,
     body: String,
 }
@@ -57,9 +65,9 @@ impl Tool for PrReview {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_review",
         title: "Review a pull request",
-        description: "Submits one review: verdict, body and comments on lines of the diff together. \
-                      To answer a thread: pr_comment.",
-        effect: ToolEffect::Add,
+        description: "Submits one review: verdict, body, comments on lines. pending=keep publishes \
+                      nothing yet; submit also publishes what was kept, discard deletes it.",
+        effect: ToolEffect::Replace,
     };
     type Args = PrReviewInput;
     type Out = WriteOut;
@@ -69,6 +77,9 @@ impl Tool for PrReview {
         args: PrReviewInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        if args.pending == Some(PendingArg::Discard) {
+            return discard(call, &target, &args).await;
+        }
         if args.comments.len() > 100 {
             return Err(Error::invalid(
                 "comments",
@@ -94,12 +105,64 @@ impl Tool for PrReview {
             thread
         }));
         review.expected_head = args.expected_head;
+        review.pending = match args.pending {
+            Some(PendingArg::Keep) => PendingReview::Keep,
+            Some(PendingArg::Submit) => PendingReview::Submit,
+            Some(PendingArg::Discard) | None => PendingReview::Refuse,
+        };
         let outcome = target.repo.submit_review(&target.id, &review).await?;
-        let did = format!("reviewed: {}", write_output::humanize(&outcome.value.state));
+        let before = outcome.value.pending_before;
+        let state = write_output::humanize(&outcome.value.state);
+        let did = match review.pending {
+            PendingReview::Keep => {
+                let new = u64::try_from(review.threads.len()).unwrap_or(u64::MAX);
+                let count = counted(before.saturating_add(new));
+                format!("kept pending: {count}; nobody else sees the review")
+            }
+            PendingReview::Submit => {
+                format!(
+                    "reviewed: {state}, with {} that had been pending",
+                    counted(before)
+                )
+            }
+            PendingReview::Refuse => format!("reviewed: {state}"),
+        };
         let mut out = write_output::of(call, &target.id, &did, &outcome);
         out.id = Some(outcome.value.id.clone());
         out.threads.clone_from(&outcome.value.threads);
         out.head_oid = outcome.value.commit.clone();
         Ok(write_output::answer(out))
+    }
+}
+
+async fn discard(
+    call: &CallContext,
+    target: &PullTarget,
+    args: &PrReviewInput,
+) -> Result<ToolOutput<WriteOut>, ToolError> {
+    let says = args.body.is_some() || !args.comments.is_empty();
+    if says || !matches!(args.verdict, VerdictArg::Comment) {
+        return Err(Error::invalid(
+            "pending",
+            "pending=discard deletes the pending review, and submits none",
+        )
+        .with_hint(
+            "pass verdict=comment without body and comments; submit the review in another call",
+        )
+        .into());
+    }
+    let outcome = target.repo.discard_pending_review(&target.id).await?;
+    let did = match outcome.already {
+        true => "no pending review".to_owned(),
+        false => format!("pending review discarded, with {}", counted(outcome.value)),
+    };
+    let out = write_output::of(call, &target.id, &did, &outcome);
+    Ok(write_output::answer(out))
+}
+
+fn counted(comments: u64) -> String {
+    match comments {
+        1 => "1 comment".to_owned(),
+        count => format!("{count} comments"),
     }
 }

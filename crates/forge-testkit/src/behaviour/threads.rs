@@ -2,7 +2,10 @@
 
 use forge_core::{
     PageReq, PrId,
-    model::{CommentId, NewReview, NewThread, Side, Thread, ThreadFilter, ThreadId, Verdict},
+    model::{
+        CommentId, NewReview, NewThread, PendingReview, ReviewState, Side, Thread, ThreadFilter,
+        ThreadId, Verdict,
+    },
 };
 
 use super::{Fixture, Set, cases, invalid, refused};
@@ -32,6 +35,8 @@ pub(super) fn cases(set: &mut Set) {
         a_thread_is_current_when_other_lines_change [ReviewInline];
         threads_are_paged [ReviewInline];
         thread_comments_are_not_conversation [ReviewInline, Comments];
+        pending_review_is_published_only_on_request [ReviewPending, ReviewInline, ReviewVerdict];
+        discarded_pending_review_is_gone [ReviewPending, ReviewInline];
     ];
 }
 
@@ -404,4 +409,67 @@ async fn thread_comments_are_not_conversation(fx: Fixture) {
         .items;
     assert_eq!(comments.len(), 1);
     assert_eq!(fx.view(&pr).await.comments_count, 1);
+}
+
+fn kept(threads: Vec<NewThread>) -> NewReview {
+    review(threads).with_pending(PendingReview::Keep)
+}
+
+async fn pending_review_is_published_only_on_request(fx: Fixture) {
+    let pr = open(&fx).await;
+    let me = &fx.reviewer;
+    let begun = kept(vec![on("new.txt", 1)]);
+    let begun = me.submit_review(&pr, &begun).await.unwrap().value;
+    assert_eq!(
+        (begun.state, begun.threads.len(), begun.pending_before),
+        (ReviewState::Pending, 1, 0)
+    );
+    let mut whole = on("new.txt", 1);
+    whole.line = None;
+    let mut more = kept(vec![whole, on("src/lib.rs", 10)]);
+    more.body = "In all.".into();
+    let more = me.submit_review(&pr, &more).await.unwrap().value;
+    assert_eq!((more.id == begun.id, more.threads.len()), (true, 2));
+    assert_eq!(more.pending_before, 1);
+    // A refused comment takes back the others of its request.
+    for pending in [PendingReview::Keep, PendingReview::Submit] {
+        let bad = review(vec![on("new.txt", 2), on("new.txt", 500)]).with_pending(pending);
+        let e = invalid(me.submit_review(&pr, &bad).await, "line");
+        assert!(e.message().contains("new.txt:500"), "{e}");
+    }
+    let mut early = kept(vec![on("new.txt", 2)]);
+    early.verdict = Verdict::Approve;
+    invalid(me.submit_review(&pr, &early).await, "verdict");
+    let approval = NewReview::new(Verdict::Approve, "Good.");
+    refused(
+        me.submit_review(&pr, &approval).await,
+        "precondition_failed",
+    );
+    assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
+    let mine = me.threads(&pr, ThreadFilter::All, PageReq::first(9)).await;
+    let mine = mine.unwrap().items;
+    assert!(mine.iter().all(|t| t.pending && !t.is_open()));
+    assert_eq!(mine.len(), 3);
+    let whole = approval.with_pending(PendingReview::Submit);
+    let made = me.submit_review(&pr, &whole).await.unwrap().value;
+    assert_eq!(
+        (made.state, made.pending_before, made.comments.len()),
+        (ReviewState::Approved, 3, 3)
+    );
+    assert_eq!(made.body.as_deref(), Some("In all.\n\nGood."));
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert_eq!(threads.iter().filter(|t| t.is_open()).count(), 3);
+    refused(me.submit_review(&pr, &whole).await, "precondition_failed");
+}
+
+async fn discarded_pending_review_is_gone(fx: Fixture) {
+    let pr = open(&fx).await;
+    let me = &fx.reviewer;
+    let begun = kept(vec![on("new.txt", 1)]);
+    me.submit_review(&pr, &begun).await.unwrap();
+    let gone = me.discard_pending_review(&pr).await.unwrap();
+    assert_eq!((gone.value, gone.unchanged), (1, false));
+    assert!(me.discard_pending_review(&pr).await.unwrap().unchanged);
+    start(&fx, &pr, on("new.txt", 2)).await;
+    assert_eq!(all(&fx, &pr, ThreadFilter::All).await.len(), 1);
 }

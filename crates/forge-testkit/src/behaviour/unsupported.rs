@@ -7,9 +7,9 @@ use forge_core::{
     model::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
         EditPull, FileEdit, IssueFields, IssueQuery, IssueReason, IssueState, Lock, MergeMethod,
-        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
-        PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject, ThreadId,
-        UpdateBranch, Verdict,
+        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PendingReview, PrFields,
+        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject,
+        ThreadId, UpdateBranch, Verdict,
     },
 };
 
@@ -259,6 +259,10 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let thread = NewThread::new("README.md", Some(1), "Text");
             review.threads.push(thread);
             refusal(repo.submit_review(pr, &review).await)
+        }
+        C::ReviewPending => {
+            let kept = NewReview::new(Verdict::Comment, "Text").with_pending(PendingReview::Keep);
+            refusal(repo.submit_review(pr, &kept).await)
         }
         C::ReviewDismiss => refusal(repo.dismiss_review(pr, "r1", "Text").await),
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),

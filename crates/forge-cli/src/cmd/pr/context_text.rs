@@ -311,8 +311,9 @@ impl ContextPage {
         for thread in open {
             let line = thread.line.map_or(String::new(), |n| format!(":{n}"));
             let outdated = if thread.outdated { ", outdated" } else { "" };
+            let pending = if thread.pending { ", pending" } else { "" };
             self.line(&format!(
-                "  {}{line}{outdated} ({})",
+                "  {}{line}{outdated}{pending} ({})",
                 word(&thread.path),
                 word(&thread.id)
             ));

@@ -29,7 +29,7 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let head = text::one_line(&head);
     let mut facts = vec![format!("into {} from {}", c.cyan(&base), c.cyan(&head))];
     facts.extend(checks(pull));
-    let threads = pull.threads.iter().flatten().filter(|t| !t.resolved);
+    let threads = pull.threads.iter().flatten().filter(|t| t.is_open());
     let open = threads.count();
     if open > 0 {
         facts.push(c.yellow(&counted(open, "open thread")));

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use forge_core::{
-    Error, Repo, Result,
-    model::{NewReview, NewThread, PrFields, Side, Verdict},
+    Action, Arg, Error, Hint, Param, Repo, Result,
+    model::{NewReview, NewThread, PendingReview, PrFields, Side, Verdict},
     text,
 };
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::{editor, markdown, prompt},
+    ui::{editor, markdown, prompt, time},
 };
 
 /// `forge pr review`
@@ -45,10 +45,28 @@ pub struct ReviewArgs {
         value_name = "id",
         conflicts_with_all = [
             "approve", "comment", "request_changes", "lines", "files", "comments_file",
-            "match_head_commit",
+            "match_head_commit", "pending", "with_pending", "discard_pending",
         ]
     )]
     pub dismiss: Option<String>,
+    /// Keep text and comments in your pending review, which nobody else sees
+    ///
+    /// Later calls add to it, and so does the page of the pull request. GitHub has at most one for
+    /// each account and pull request.
+    #[arg(long, conflicts_with_all = ["approve", "request_changes", "with_pending"])]
+    pub pending: bool,
+    /// Also submit your pending review, with the comments that it has already
+    #[arg(long)]
+    pub with_pending: bool,
+    /// Delete your pending review, with its comments
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "approve", "comment", "request_changes", "body", "body_file", "lines", "files",
+            "comments_file", "match_head_commit", "pending", "with_pending",
+        ]
+    )]
+    pub discard_pending: bool,
     /// Comment on a line or a range of lines; may be repeated
     ///
     /// Lines are lines of the head (R, the default) or of the base (L), and must be in the diff:
@@ -224,7 +242,7 @@ mod args_tests {
     }
 }
 
-/// Submits a review.
+/// Submits a review, or keeps or discards a pending one.
 ///
 /// # Errors
 ///
@@ -232,6 +250,9 @@ mod args_tests {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
     if let Some(key) = &args.dismiss {
         return dismiss(ctx, repo, &args, key).await;
+    }
+    if args.discard_pending {
+        return discard_pending(ctx, repo, args.selector.as_deref()).await;
     }
     let inline = !args.lines.is_empty() || !args.files.is_empty() || args.comments_file.is_some();
     let named = verdict(&args, inline);
@@ -247,6 +268,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
             "--body-file and --comments-file cannot both read standard input",
         ));
     }
+    let pending = match (args.pending, args.with_pending) {
+        (true, _) => PendingReview::Keep,
+        (false, true) => PendingReview::Submit,
+        (false, false) => PendingReview::Refuse,
+    };
     let selector = args.selector.as_deref();
     let fields = PrFields::TO_CHANGE;
     let selected = select::pull(ctx, repo, selector, Unnamed::NotWithRepo, fields).await?;
@@ -266,7 +292,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
                 1 => Verdict::Approve,
                 _ => Verdict::RequestChanges,
             };
-            if text.is_none() && write_body(verdict)? {
+            if text.is_none() && write_body(verdict, args.with_pending)? {
                 text = Some(editor::edit(ctx.config()?.editor().as_deref(), "")?);
             }
             verdict
@@ -275,8 +301,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     let text = text.unwrap_or_default();
     let blank = text.trim().is_empty();
     match verdict {
+        // The pending review may have texts.
+        _ if args.with_pending => {}
         Verdict::RequestChanges if blank => {
             return Err(blank_body("request-changes"));
+        }
+        Verdict::Comment if args.pending && blank && threads.is_empty() => {
+            return Err(blank_body("pending"));
         }
         Verdict::Comment if blank && threads.is_empty() => return Err(blank_body("comment")),
         _ => {}
@@ -289,12 +320,28 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         }
         prompt::submit()?;
     }
-    let mut review = NewReview::new(verdict, text).with_threads(threads);
+    let mut review = NewReview::new(verdict, text)
+        .with_threads(threads)
+        .with_pending(pending);
     review.expected_head = args.match_head_commit;
-    ctx.ui
-        .outcome(selected.repo.submit_review(&selected.id, &review).await?)?;
+    let submitted = selected.repo.submit_review(&selected.id, &review).await;
+    let made = ctx.ui.outcome(submitted.map_err(name_pending_flags)?)?;
+    let name = pull_name(&selected.id);
+    if args.pending {
+        let new = u64::try_from(review.threads.len()).unwrap_or(u64::MAX);
+        let count = comments(made.pending_before.saturating_add(new));
+        ctx.ui.note(&format!(
+            "Your pending review of pull request {name} has {count}; nobody else sees it"
+        ));
+        return Ok(Exit::Ok);
+    }
+    if args.with_pending {
+        let count = comments(made.pending_before);
+        ctx.ui
+            .note(&format!("Submitted with {count} that had been pending"));
+    }
     if ctx.ui.is_tty() {
-        let (what, name) = (ctx.ui.err_palette(), pull_name(&selected.id));
+        let what = ctx.ui.err_palette();
         ctx.ui.note(&match verdict {
             Verdict::Approve => format!("{} Approved pull request {name}", what.green("✓")),
             Verdict::RequestChanges => {
@@ -307,14 +354,50 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
 }
 
 /// Asks whether to write a text. As in gh, an approval needs no text.
-fn write_body(verdict: Verdict) -> Result<bool> {
+fn write_body(verdict: Verdict, with_pending: bool) -> Result<bool> {
     const WRITE: &str = "Open the editor";
     let items: &[&str] = match verdict {
-        Verdict::Approve => &["Skip", WRITE],
-        Verdict::Comment | Verdict::RequestChanges => &[WRITE],
+        Verdict::Comment | Verdict::RequestChanges if !with_pending => &[WRITE],
+        _ => &["Skip", WRITE],
     };
     let chosen = prompt::choose("Review body", items)?;
     Ok(items.get(chosen) == Some(&WRITE))
+}
+
+async fn discard_pending(ctx: &Ctx, repo: Option<&str>, named: Option<&str>) -> Result<Exit> {
+    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let name = pull_name(&selected.id);
+    let outcome = selected.repo.discard_pending_review(&selected.id).await?;
+    if outcome.already {
+        let line = format!("You have no pending review of pull request {name}");
+        ctx.ui.report_unchanged(outcome, &line)?;
+        return Ok(Exit::Ok);
+    }
+    let count = comments(ctx.ui.outcome(outcome)?);
+    ctx.ui.success(&format!(
+        "Discarded your pending review of pull request {name}, with {count}"
+    ));
+    Ok(Exit::Ok)
+}
+
+fn comments(count: u64) -> String {
+    time::plural(i64::try_from(count).unwrap_or(i64::MAX), "comment")
+}
+
+/// Names the flags if the user has to decide what happens to the pending review.
+fn name_pending_flags(error: Error) -> Error {
+    let is_choice = |hint: &Hint| {
+        let args = hint.action().map(Action::args).unwrap_or_default();
+        args.contains(&(Param::Pending, Arg::Choose))
+    };
+    match error.hint().is_some_and(is_choice) {
+        true => error.with_hint(
+            "look at your pending review on the page of the pull request; then add \
+             --with-pending to submit it together with this one, or delete it with \
+             --discard-pending",
+        ),
+        false => error,
+    }
 }
 
 async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) -> Result<Exit> {
@@ -350,7 +433,7 @@ fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     } else if args.request_changes {
         Some(Verdict::RequestChanges)
     } else {
-        (args.comment || inline).then_some(Verdict::Comment)
+        (args.comment || args.pending || inline).then_some(Verdict::Comment)
     }
 }
 

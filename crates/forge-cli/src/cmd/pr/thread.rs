@@ -177,6 +177,9 @@ fn place(t: &Thread) -> String {
 }
 
 fn state(t: &Thread) -> &'static str {
+    if t.pending {
+        return "pending";
+    }
     match (t.resolved, t.outdated) {
         (true, _) => "resolved",
         (false, true) => "outdated",

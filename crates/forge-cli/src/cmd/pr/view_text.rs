@@ -386,13 +386,20 @@ pub(super) fn render_pull(
     out
 }
 
-/// Returns the line `2 open threads: forge pr thread list 7`; `None` without open threads, or if
-/// threads were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`, with the viewer's pending threads;
+/// `None` without such threads, or if threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
-    let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
-    let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
-    let hint = Hint::from(count).with_action(Action::op(Op::ThreadList).on(&p.id.key));
-    (open > 0).then(|| ui.advice(&hint))
+    let threads = || p.threads.iter().flatten();
+    let open = threads().filter(|t| t.is_open()).count();
+    let pending = threads().filter(|t| t.pending).count();
+    let counts = [(open, "open thread"), (pending, "pending thread")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, unit)| plural(i64::try_from(*count).unwrap_or(i64::MAX), unit))
+        .collect();
+    let hint = Hint::from(counts.join(", "));
+    let hint = hint.with_action(Action::op(Op::ThreadList).on(&p.id.key));
+    (!counts.is_empty()).then(|| ui.advice(&hint))
 }
 
 /// Comments and reviews; without `all` only the newest one, as in gh.
