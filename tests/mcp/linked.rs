@@ -498,7 +498,6 @@ fn issue_closed_by_github_moves_to_final_state() {
     );
 }
 
-/// Returns the names of an issue's labels.
 fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
     let view = ["issue", "view", issue, "-R", REPO, "--json", "labels"];
     let shown = hub.forge(&view).output().success().json();

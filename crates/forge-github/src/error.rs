@@ -75,7 +75,6 @@ pub(crate) struct ErrorContext<'a> {
     pub http: &'a Http,
     /// The source of the token; error messages name it.
     pub tokens: &'a dyn TokenSource,
-    /// True if the request was a write.
     pub write: bool,
 }
 
@@ -429,7 +428,6 @@ fn scope_hint(about: ErrorContext<'_>, missing: &[String]) -> Hint {
     Hint::from(text).with_action(login(host))
 }
 
-/// Returns the error for a token that is known to lack a scope.
 pub(crate) fn lacks_scope(
     about: ErrorContext<'_>,
     headers: &HeaderMap,

@@ -35,7 +35,6 @@ pub(crate) struct Repository {
     pub here: Git,
     /// The main work tree as reported by git, if it was opened.
     pub main_tree: Option<PathBuf>,
-    /// The id of the repository.
     pub id: RepoId,
 }
 

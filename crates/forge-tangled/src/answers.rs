@@ -15,7 +15,6 @@ pub(crate) trait Answer: DeserializeOwned + Send + Sync {
     fn fields(names: &Self::Names) -> Vec<Field<'_>>;
 }
 
-/// A field of an answer.
 pub(crate) struct Field<'a> {
     name: &'a str,
     inner: Vec<Field<'a>>,

@@ -49,7 +49,6 @@ impl DraftMarker {
         marked.then_some(rest)
     }
 
-    /// Returns true if the title has the marker.
     pub(crate) fn marks(&self, title: &str) -> bool {
         self.strip(title).is_some()
     }

@@ -365,7 +365,6 @@ pub(crate) fn merge_input(
     input
 }
 
-/// The error for a branch that is not on the knot.
 pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str) -> Error {
     Error::no_branch(
         field,

@@ -127,7 +127,6 @@ struct Home {
 /// Objects that texts and records name.
 #[derive(Default)]
 struct Mentioned {
-    /// Records, by at-uri.
     records: Vec<AtUri>,
     /// Pages of this repository.
     pages: Vec<(SubjectKind, u64)>,

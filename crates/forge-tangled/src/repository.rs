@@ -27,7 +27,6 @@ const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; 
                              has other names, set `dialect.manifest_owner` and \
                              `dialect.manifest_name` in the configuration of the host";
 
-/// A repository that has been found.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     pub id: RepoId,

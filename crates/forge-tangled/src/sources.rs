@@ -74,7 +74,6 @@ pub(crate) struct Elsewhere {
 /// A kind of record that is about a pull request or an issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
-    /// The query of the index.
     pub query: String,
     pub collection: String,
     /// Path of the field that names the subject, as keys.

@@ -141,7 +141,6 @@ impl AccountShape {
         (self.name_rule)(name)
     }
 
-    /// Returns the environment variables of a host of this kind.
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }

@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 use super::{Document, types};
 use crate::error::GqlError;
 
-/// The names to look up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     labels: Vec<String>,
@@ -566,7 +565,6 @@ impl Lookups {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct BranchFile {
-    /// The file mode in git.
     pub mode: u32,
     /// The id of the blob.
     pub oid: String,

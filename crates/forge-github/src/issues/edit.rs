@@ -182,7 +182,6 @@ impl GitHub {
         stopped
     }
 
-    /// Adds issues to their boards.
     async fn add_items(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut batch = Batch::default();
         for (n, edit) in chunk.iter().enumerate() {

@@ -8,7 +8,6 @@ use forge_git::{Git, TwoHeads};
 
 use crate::{GitHub, number};
 
-/// The head and base commits of a pull request.
 pub(super) struct HeadAndBase {
     /// The tip of the base branch.
     pub base: String,

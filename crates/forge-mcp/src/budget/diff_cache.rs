@@ -15,7 +15,6 @@ use forge_core::{
 
 const MAX_ENTRIES: usize = 4;
 
-/// Maximum size of all cached diffs, in bytes.
 const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a diff stays cached after its last use.
@@ -47,7 +46,6 @@ impl DiffEnds {
 pub(crate) struct DiffFile {
     /// The file's path at the head; for a deleted file, the path at the base.
     pub path: String,
-    /// The class of the file.
     pub class: FileClass,
     pub status: FileStatus,
     pub additions: u64,
@@ -89,7 +87,6 @@ pub(crate) struct FullDiff {
     pub since: Option<SinceHead>,
     /// True if the end was not read, so that more files may exist.
     pub cut: bool,
-    /// The length in bytes.
     pub bytes: usize,
 }
 

@@ -312,7 +312,6 @@ struct SectionErrorOut {
     message: Clean,
 }
 
-/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// Maximum length of an issue's text, in characters.
 const MAX_ISSUE_CHARS: usize = 2_000;

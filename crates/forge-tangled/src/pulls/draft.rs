@@ -19,7 +19,6 @@ impl Tangled {
         marker.is_some_and(|marker| marker.marks(title))
     }
 
-    /// The title that a new pull request gets.
     pub(crate) fn new_title(&self, req: &CreatePull) -> Result<String> {
         let title = LIMITS.check_title(&req.title)?;
         match (&self.settings.draft_marker, req.draft) {

@@ -472,7 +472,6 @@ impl Tangled {
         }
     }
 
-    /// The patch of the newest round.
     pub(crate) async fn latest_patch(
         &self,
         repository: &Repository,

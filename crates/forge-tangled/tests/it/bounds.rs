@@ -20,7 +20,6 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const LIST: &str = "com.atproto.repo.listRecords";
 const KIB: usize = 1024;
 
-/// Adds `count` pull requests of an account, each with a body of `bytes` bytes.
 fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
     for n in 0..count {
         let record = json!({

@@ -27,7 +27,6 @@ fn subjects(stage: &Stage) -> String {
     stage.repo.git.log("main", "%s")
 }
 
-/// Opens a pull request from a patch.
 async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     let mut req = CreatePull::new("", title);
     req.patch = Some(patch.into());

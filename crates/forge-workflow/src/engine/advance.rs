@@ -413,7 +413,6 @@ impl Workflow {
     }
 }
 
-/// Returns true if the plan moves the issue.
 fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
     let mut moves = plan.moves.iter();
     moves.any(|(id, _)| order(id) == order(&issue.id))

@@ -22,7 +22,6 @@ pub(crate) struct JiraAccount {
     pub base_url: String,
     /// E-mail address of a JIRA Cloud account; `None` for a token of JIRA Data Center.
     pub email: Option<String>,
-    /// The token.
     pub token: Secret,
     source: CredentialSource,
 }

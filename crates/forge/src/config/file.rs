@@ -13,7 +13,6 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
-/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of listed problems of a repository's file. Strangers can write this file, and
 /// every command prints the list.

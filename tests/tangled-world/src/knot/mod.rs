@@ -170,7 +170,6 @@ impl Knot {
         chrono::Utc::now().timestamp() + self.clock_ahead.load(Ordering::SeqCst)
     }
 
-    /// Returns a repository of this knot.
     pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
         self.repos
             .named(name)

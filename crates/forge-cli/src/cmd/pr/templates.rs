@@ -18,10 +18,8 @@ use crate::{ctx::Ctx, ui::prompt};
 const PLACES: [&str; 3] = [".github", "", "docs"];
 /// Maximum number of templates per directory.
 const MAX_CHOICES: usize = 50;
-/// Maximum size of a template, in bytes.
 const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
-/// Kind of item for which a template is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateKind {
     Pull,

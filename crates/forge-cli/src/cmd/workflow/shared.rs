@@ -264,7 +264,6 @@ pub(super) fn show_change(
 /// Text for a group that was not read completely.
 pub(super) const NOT_ALL_READ: &str = "not all issues of the group could be read";
 
-/// Prints warnings on stderr.
 pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {
     for warning in warnings {
         ctx.ui.warning(warning);

@@ -611,7 +611,6 @@ impl Talk<'_> {
     }
 }
 
-/// Writes a status with mark, word and colour.
 fn status(html: &mut HtmlWriter, class: &'static str, mark: &str, word: &str) {
     html.within("span", &[Attr::Class("status")], |html| {
         html.within("span", &[Attr::Class(class)], |html| {
