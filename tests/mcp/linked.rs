@@ -55,7 +55,7 @@ fn merge(wire: &mut Wire) -> Value {
 }
 
 #[test]
-fn r_000_21_merge_closes_issues_but_not_reopened_ones() {
+fn r_000_21_merge_closes_linked_issues_only_once() {
     for era in [LEGACY, MODERN] {
         let world = world("main", "Fixes #1, closes #2, resolves #3.");
         let mut wire = world.server(era, &["--write"]);

@@ -896,7 +896,7 @@ literal 1
     }
 
     #[test]
-    fn changes_with_other_context_are_the_same() {
+    fn change_comparison_ignores_context_lines() {
         let ours = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+--- a/y\n";
         let theirs = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n\
             @@ -4,3 +4,4 @@ fn f\n c\n-a\n+b\n+--- a/y\n d\n";

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_index_ingests_has_no_fault() {
+    fn ingestible_record_has_no_fault() {
         let fields = ShFields::default();
         assert_eq!(fault_of_pull(&pull(), &fields), None);
         assert_eq!(

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn head_of_another_form_is_quoted() {
+    fn head_without_object_id_form_is_quoted() {
         let id = PrId::number(RepoId::local("/r"), 7);
         let at = Timestamp::from_unix(1_700_000_000);
         let mut pull = PullRequest::new(id, "Work", Actor::new("ada"), at);

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn session_needs_the_password_that_opened_it() {
+    fn session_of_another_password_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));

@@ -119,7 +119,7 @@ async fn references_of_a_pull_close_issues() {
 
 /// The record of a pull request must not choose the host that `forge` contacts.
 #[tokio::test]
-async fn pull_below_is_read_only_if_listed() {
+async fn lower_pull_is_read_only_if_listed() {
     const PULL: &str = "sh.tangled.repo.pull";
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
