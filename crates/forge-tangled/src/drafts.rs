@@ -54,7 +54,7 @@ impl DraftMarker {
     }
 
     /// The title of a draft.
-    pub(crate) fn put(&self, title: &str) -> String {
+    pub(crate) fn add_to(&self, title: &str) -> String {
         match self.marks(title) {
             true => title.to_owned(),
             false => format!("{} {title}", self.0),
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn draft_marker_is_added_once_and_stripped_completely() {
         let draft = DraftMarker::new(" [draft] ").unwrap();
-        assert_eq!(draft.put("Add a"), "[draft] Add a");
-        assert_eq!(draft.put("[Draft] Add a"), "[Draft] Add a");
+        assert_eq!(draft.add_to("Add a"), "[draft] Add a");
+        assert_eq!(draft.add_to("[Draft] Add a"), "[Draft] Add a");
         for (title, rest) in [
             ("[draft] Add a", Some("Add a")),
             ("[DRAFT]Add a", Some("Add a")),

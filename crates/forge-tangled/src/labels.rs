@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, ShFields, Tangled, fault, kinds, lexicon,
-    pulls::{list::nobody, status::Writers, view::unread},
+    pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     repository::Repository,
     sources::IN_FLIGHT,
@@ -787,19 +787,21 @@ impl Tangled {
         if lexicon::is_did(typed) {
             return Ok(typed.to_owned());
         }
-        self.did_of(typed).await.map_err(|e| match nobody(&e) {
-            true => Error::invalid(
-                "labels",
-                format!(
-                    "the label '{}' takes an account: {}",
-                    definition.name,
-                    e.message()
-                ),
-            )
-            .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name))
-            .with_source(e),
-            false => e,
-        })
+        self.did_of(typed)
+            .await
+            .map_err(|e| match is_unknown_owner(&e) {
+                true => Error::invalid(
+                    "labels",
+                    format!(
+                        "the label '{}' takes an account: {}",
+                        definition.name,
+                        e.message()
+                    ),
+                )
+                .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name))
+                .with_source(e),
+                false => e,
+            })
     }
 
     async fn assignments(

@@ -74,7 +74,7 @@ pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
             if mail_commit(line).is_some() {
                 file = None;
             } else if let DiffLine::File(names) = reader.read(line) {
-                file = Some(named(names));
+                file = Some(parse_diff_path(names));
             }
         }
         NotText { file }
@@ -238,7 +238,7 @@ fn authors(mail: &Mail) -> Vec<Signature> {
         key.eq_ignore_ascii_case("co-authored-by").then_some(value)
     });
     let others = trailers.map(|value| {
-        let (name, email) = address(value.trim());
+        let (name, email) = parse_address(value.trim());
         Signature::new(name, email, mail.author.at)
     });
     std::iter::once(mail.author.clone()).chain(others).collect()
@@ -312,7 +312,7 @@ fn mail(raw: &[u8]) -> Option<Mail> {
         named.map(|(_, value)| decode_words(value))
     };
     let from = values("From").next().unwrap_or_default();
-    let (name, email) = address(&from);
+    let (name, email) = parse_address(&from);
     // A message can begin with prose such as `Date: wrong in May`, which is not a date.
     let at = values("Date")
         .find_map(|text| date(&text))
@@ -439,7 +439,7 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     let mut ends = rest.as_bytes().windows(2).take(MAX_WORD);
     let payload = rest.get(..ends.position(|it| it == b"?=")?)?;
     let bytes = match how {
-        "q" | "Q" => quoted(payload)?,
+        "q" | "Q" => decode_quoted(payload)?,
         "b" | "B" => {
             use base64::{Engine as _, engine::general_purpose::STANDARD};
             STANDARD.decode(payload).ok()?
@@ -456,7 +456,7 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     Some((text, length))
 }
 
-fn quoted(text: &str) -> Option<Vec<u8>> {
+fn decode_quoted(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {
@@ -474,7 +474,7 @@ fn quoted(text: &str) -> Option<Vec<u8>> {
 
 /// Name and address as `git am` takes them (`mailinfo.c`, `handle_from`): the address is the word
 /// around the first `@`, and stands for a name that has a second one.
-fn address(from: &str) -> (String, String) {
+fn parse_address(from: &str) -> (String, String) {
     let is_blank = |c: char| c.is_ascii_whitespace();
     let Some((before, _)) = from.split_once('@') else {
         let (name, email) = from.rsplit_once('<').unwrap_or((from, from));
@@ -585,7 +585,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
             // The same content can be packed in many ways, and git refuses content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
             DiffLine::File(names) => {
-                file = named(names);
+                file = parse_diff_path(names);
                 (is_packed, sides) = (false, None);
                 false
             }
@@ -643,7 +643,7 @@ fn changes_by_itself(key: HeaderKey) -> bool {
 }
 
 /// Returns the path of a `diff --git` line, or both names unchanged.
-fn named(names: &[u8]) -> String {
+fn parse_diff_path(names: &[u8]) -> String {
     diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }
 
@@ -813,7 +813,11 @@ literal 1
             ("v@x.example Mallory <m@y.example>", evil, evil),
             ("\"v@x.example\" Mallory <m@y.example>", evil, evil),
         ] {
-            assert_eq!(address(from), (name.to_owned(), email.to_owned()), "{from}");
+            assert_eq!(
+                parse_address(from),
+                (name.to_owned(), email.to_owned()),
+                "{from}"
+            );
         }
     }
 

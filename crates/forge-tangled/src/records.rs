@@ -274,7 +274,7 @@ pub(crate) async fn list_matching(
     }
     let is_cut = cut.is_some();
     if let Some(cut) = cut {
-        skipped.rest(format!("{cut}; only the newest were read"));
+        skipped.add_rest(format!("{cut}; only the newest were read"));
     }
     Ok(Listing {
         records,

@@ -506,9 +506,9 @@ impl Tangled {
         let (owner, name) = match account.document.pds(self.settings.reach) {
             Ok(_) => match self.manifest(&xrpc, did).await {
                 Ok(said) => said,
-                Err(e) => self.described(&xrpc, did).await.map_err(|_| e)?,
+                Err(e) => self.read_owner_and_name(&xrpc, did).await.map_err(|_| e)?,
             },
-            Err(_) => match self.described(&xrpc, did).await {
+            Err(_) => match self.read_owner_and_name(&xrpc, did).await {
                 Ok(said) => said,
                 Err(_) => self.manifest(&xrpc, did).await?,
             },
@@ -527,7 +527,7 @@ impl Tangled {
     }
 
     /// Owner and name as a knot of 2026 has them.
-    async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
+    async fn read_owner_and_name(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let said = self.ask_whose(knot, did).await?;
         Ok((said.owner_did, said.rkey))
     }

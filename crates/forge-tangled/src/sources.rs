@@ -394,7 +394,7 @@ impl Tangled {
             seen = seen.saturating_add(got);
             if bytes > most {
                 is_cut = true;
-                skipped.rest(format!(
+                skipped.add_rest(format!(
                     "{subject} has more than {} of records about it; only the first were read",
                     read_limits::human(most)
                 ));
@@ -406,7 +406,7 @@ impl Tangled {
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 is_cut = true;
-                skipped.rest(format!(
+                skipped.add_rest(format!(
                     "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
                 ));
                 break;

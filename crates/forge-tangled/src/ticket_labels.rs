@@ -89,7 +89,7 @@ pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names
         let there = old.iter().find(|it| Carried::parse(it, names) == which);
         there.cloned().unwrap_or(label)
     });
-    put(map, labels.collect(), names);
+    replace_labels(map, labels.collect(), names);
 }
 
 /// Refuses to change labels that are no list: what else is there would be lost.
@@ -128,7 +128,7 @@ pub(crate) fn relabel(
             labels.push(token.clone());
         }
     }
-    put(map, labels, names);
+    replace_labels(map, labels, names);
 }
 
 fn carried(map: &Map<String, Value>, names: &Dialects) -> Vec<Value> {
@@ -136,7 +136,7 @@ fn carried(map: &Map<String, Value>, names: &Dialects) -> Vec<Value> {
     labels.cloned().unwrap_or_default()
 }
 
-fn put(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
+fn replace_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     let field = &*names.fields.labels;
     match labels.is_empty() {
         true => drop(map.remove(field)),

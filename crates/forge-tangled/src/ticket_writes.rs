@@ -100,7 +100,7 @@ impl Tangled {
         let head = &req.head.branch;
         let fork = self.fork_of_head(&repository, &req.head).await?;
         let source = fork.as_deref().unwrap_or(&repository);
-        let ends = self.ends(&repository, source, &base, head).await?;
+        let ends = self.resolve_ends(&repository, source, &base, head).await?;
         let ((others, ..), labels) = futures::try_join!(
             self.tickets(&repository),
             self.labels_in_use(&repository, &req.labels),
@@ -155,7 +155,7 @@ impl Tangled {
                 let mut map = Map::new();
                 let open = names.org.state(PrState::Open);
                 map.insert("$type".to_owned(), json!(names.org.pull));
-                entitle(&mut map, title, names);
+                set_title(&mut map, title, names);
                 map.insert(fields.state.to_string(), json!(open));
                 map.insert(fields.target_branch.to_string(), json!(base));
                 map.insert(fields.created_at.to_string(), json!(write::now()));
@@ -232,7 +232,9 @@ impl Tangled {
             None => None,
         };
         let source = fork.as_deref().unwrap_or(repository);
-        let ends = self.ends(repository, source, &pull.base, head).await?;
+        let ends = self
+            .resolve_ends(repository, source, &pull.base, head)
+            .await?;
         if pull.source_sha.as_ref() == Some(&ends.head) {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
@@ -287,7 +289,7 @@ impl Tangled {
         let changed = self
             .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    entitle(map, title, names);
+                    set_title(map, title, names);
                 }
                 if let Some(text) = &edit.description {
                     describe(map, text, names);
@@ -409,7 +411,7 @@ impl Tangled {
 
     /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
     /// repository.
-    async fn ends(
+    async fn resolve_ends(
         &self,
         repository: &Repository,
         source: &Repository,
@@ -437,7 +439,7 @@ impl Tangled {
             Err(e) if !same && is_refusal(&e) => {
                 let there = self.merge_base(repository, &onto.hash, &from.hash).await;
                 there.map_err(|e| match is_refusal(&e) {
-                    true => behind(source, repository, base),
+                    true => unknown_merge_base_error(source, repository, base),
                     false => e,
                 })?
             }
@@ -589,7 +591,7 @@ fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
 
-fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
+fn unknown_merge_base_error(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     let base = one_line(base);
     Error::invalid(
         "head",
@@ -605,8 +607,7 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     ))
 }
 
-/// Sets the title.
-pub(crate) fn entitle(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
+pub(crate) fn set_title(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
     set_text(map, &names.fields.title, title, names, names.inline(title));
 }
 

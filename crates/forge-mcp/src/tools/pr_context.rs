@@ -523,7 +523,7 @@ async fn gather(
     let (tell, mut told) = mpsc::unbounded_channel();
     req.observer = ContextObserver::new(move |event| {
         // Sending fails only after the call has ended.
-        let _ = tell.send(in_words(event));
+        let _ = tell.send(format_event(event));
     });
     let mut gathering = pin!(context(&target.repo, &target.id, &req));
     let mut done = 0;
@@ -544,7 +544,7 @@ async fn gather(
 }
 
 /// Formats an event as a line of progress.
-fn in_words(event: &ContextEvent) -> String {
+fn format_event(event: &ContextEvent) -> String {
     let text = match event {
         ContextEvent::Start { include, .. } => format!("reading {}", include.join(", ")),
         ContextEvent::Fetch {

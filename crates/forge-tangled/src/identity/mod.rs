@@ -224,7 +224,7 @@ impl Identities {
             let (texts, web) = future::join(by_dns, self.by_web(handle)).await;
             let dns = texts.as_deref().and_then(did_of);
             dns.or(web).ok_or_else(|| match texts {
-                Some(_) => nobody(handle),
+                Some(_) => unknown_handle_error(handle),
                 None => self.unresolved_handle_error(handle),
             })
         });
@@ -245,9 +245,13 @@ impl Identities {
                     crate::fault::name(&e),
                     Some("HandleNotFound" | "InvalidRequest")
                 );
-                if unknown { nobody(handle) } else { e }
+                if unknown {
+                    unknown_handle_error(handle)
+                } else {
+                    e
+                }
             })?;
-        valid_did(answer.did).ok_or_else(|| nobody(handle))
+        valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
     /// The error for a handle that could not be looked up. No server has said that the handle is
@@ -403,7 +407,7 @@ fn did_on(page: &[u8]) -> Option<String> {
     valid_did(text.trim().to_owned())
 }
 
-fn nobody(handle: &str) -> Error {
+fn unknown_handle_error(handle: &str) -> Error {
     Error::not_found(
         Noun::Account,
         format!("nobody has the handle {}", one_line(handle)),

@@ -26,7 +26,7 @@ use crate::{
     records::{NewRecord, Record},
     sources::IN_FLIGHT,
     ticket_labels::{check_list, relabel},
-    ticket_writes::{describe, done, entitle, experimental, no_assignees},
+    ticket_writes::{describe, done, experimental, no_assignees, set_title},
     write::half_done,
 };
 
@@ -418,7 +418,7 @@ impl Tangled {
         let changed = self
             .change_ticket(&located.repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    entitle(map, title, names);
+                    set_title(map, title, names);
                 }
                 if let Some(text) = &edit.body {
                     describe(map, text, names);

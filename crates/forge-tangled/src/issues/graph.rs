@@ -202,7 +202,7 @@ impl Graph {
     /// Returns the error for a requested issue that the graph lacks.
     pub fn failure(&mut self, uri: &AtUri) -> Error {
         let failed = self.failed.remove(&uri.to_string());
-        failed.unwrap_or_else(|| super::view::missing(uri))
+        failed.unwrap_or_else(|| super::view::missing_issue_error(uri))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     Era, Tangled, kinds,
     label_definitions::no_board,
     pulls::{
-        list::{as_indexed, knot_name, nobody, worked_out},
+        list::{as_indexed, is_unknown_owner, knot_name, worked_out},
         rest::{self, Place, Placed, Whole},
         state::Standing,
         status::{self, Words},
@@ -86,7 +86,7 @@ impl Tangled {
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
             // An account that does not exist has written nothing.
-            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);

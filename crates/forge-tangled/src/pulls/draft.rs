@@ -108,6 +108,6 @@ impl Tangled {
 }
 
 fn marked(marker: &DraftMarker, title: &str) -> Result<String> {
-    let title = marker.put(title);
+    let title = marker.add_to(title);
     Ok(LIMITS.check_title(&title)?.to_owned())
 }

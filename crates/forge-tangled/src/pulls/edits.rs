@@ -255,7 +255,7 @@ impl Tangled {
         mode: Option<u32>,
     ) -> Result<Option<There>> {
         let Some(mode) = mode else { return Ok(None) };
-        let content = self.content(repository, tip, edit).await?;
+        let content = self.read_content(repository, tip, edit).await?;
         Ok(Some(There { mode, content }))
     }
 
@@ -341,7 +341,7 @@ impl Tangled {
     }
 
     /// The whole of a file.
-    async fn content(
+    async fn read_content(
         &self,
         repository: &Repository,
         tip: &str,

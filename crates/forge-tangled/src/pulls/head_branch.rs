@@ -43,7 +43,7 @@ impl Tangled {
         };
         steps.push(step(deleted.is_ok()));
         if let Err(e) = &deleted {
-            warnings.push(kept(e));
+            warnings.push(kept_branch_warning(e));
         }
         deleted.is_ok()
     }
@@ -124,7 +124,7 @@ pub(crate) fn step(done: bool) -> Step {
 }
 
 /// The warning of a branch that was not deleted.
-pub(crate) fn kept(error: &Error) -> Warning {
+pub(crate) fn kept_branch_warning(error: &Error) -> Warning {
     let warning = Warning::new(format!("the branch was not deleted: {}", error.message()));
     match error.hint() {
         Some(hint) => warning.with_hint(hint),

@@ -166,7 +166,7 @@ impl Tangled {
                 touches,
             },
             // An account that does not exist has written nothing.
-            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
@@ -305,7 +305,7 @@ impl Tangled {
                     people.insert(did, login.clone());
                 }
                 // An account that does not exist has written nothing.
-                Err(e) if nobody(&e) => {}
+                Err(e) if is_unknown_owner(&e) => {}
                 Err(e) => return Err(e),
             }
         }
@@ -817,7 +817,7 @@ fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     state && author && base && head && draft
 }
 
-pub(crate) fn nobody(error: &Error) -> bool {
+pub(crate) fn is_unknown_owner(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
             error.kind(),

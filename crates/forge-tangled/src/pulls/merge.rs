@@ -362,7 +362,7 @@ impl Tangled {
                 }
                 Err(e) => {
                     steps.push(head_branch::step(false));
-                    warnings.push(head_branch::kept(&e));
+                    warnings.push(head_branch::kept_branch_warning(&e));
                     false
                 }
             };

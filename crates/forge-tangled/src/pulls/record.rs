@@ -132,8 +132,8 @@ impl Pull {
 
 fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     let listed = match has_versions(value, fields) {
-        true => filled(value, &fields.versions),
-        false => filled(value, &fields.rounds),
+        true => find_non_empty_list(value, &fields.versions),
+        false => find_non_empty_list(value, &fields.rounds),
     };
     if let Some(rounds) = listed {
         return rounds.iter().map(|value| round(value, fields)).collect();
@@ -152,7 +152,6 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     }]
 }
 
-/// A list of something.
 fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     let list = value.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty())
@@ -162,8 +161,8 @@ fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
 /// rounds does not count, nor a list under the configured name of rounds.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
-    let says_more =
-        filled(value, &fields.versions).is_some() || filled(value, &fields.rounds).is_none();
+    let says_more = find_non_empty_list(value, &fields.versions).is_some()
+        || find_non_empty_list(value, &fields.rounds).is_none();
     is_there && says_more && fields.versions != fields.rounds
 }
 

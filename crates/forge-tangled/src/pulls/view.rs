@@ -48,7 +48,7 @@ struct PullRecords {
     writers: status::Writers,
 }
 
-pub(crate) fn missing(uri: &AtUri) -> Error {
+pub(crate) fn missing_pull_error(uri: &AtUri) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
         .with_hint(list_pulls())
 }
@@ -85,14 +85,14 @@ impl Tangled {
     /// The pull request of a record, as its author's server has it now.
     async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         if uri.collection != self.settings.dialects.sh.pull {
-            return Err(missing(uri));
+            return Err(missing_pull_error(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
         let record =
             records::get_uri(&pds, uri)
                 .await
                 .map_err(|e| match fault::is_missing_record(&e) {
-                    true => missing(uri),
+                    true => missing_pull_error(uri),
                     false => e,
                 })?;
         let pull = Pull::parse(record, self.fields())?;

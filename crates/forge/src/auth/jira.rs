@@ -214,12 +214,12 @@ impl Accounts {
         let document = store.document()?;
         document
             .get(JIRA)
-            .map(|item| stored(item, &store).ok_or_else(|| store.broken("`jira`")))
+            .map(|item| parse_account(item, &store).ok_or_else(|| store.broken("`jira`")))
             .transpose()
     }
 }
 
-fn stored(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
+fn parse_account(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     let table = item.as_table_like()?;
     let text = |name| table.get(name).and_then(Item::as_str);
     Some(JiraAccount {

@@ -153,7 +153,7 @@ pub(super) fn change_json(change: &StateChange) -> Json {
 }
 
 /// Returns the serde name of a recommendation, such as `wait`.
-pub(super) const fn word(recommendation: Recommendation) -> &'static str {
+pub(super) const fn recommendation_name(recommendation: Recommendation) -> &'static str {
     match recommendation {
         Recommendation::Proceed => "proceed",
         Recommendation::Wait => "wait",
