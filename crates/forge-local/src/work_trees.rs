@@ -487,7 +487,7 @@ impl Checkout {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
             let message = format!(
-                "the files of {} stay those of {to}, staged, while its HEAD is another commit: {}",
+                "the work tree {} still has the files of {to}, but its HEAD is another commit: {}",
                 show(path),
                 e.message()
             );

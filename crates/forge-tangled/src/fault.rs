@@ -198,7 +198,7 @@ pub(crate) fn too_many_parts(origin: &Origin) -> Error {
 /// The refusal to read another answer.
 pub(crate) fn spent(most: usize) -> Error {
     let most = human(most);
-    let message = format!("the answers that this command reads have more than {most} in all");
+    let message = format!("the answers to this command have more than {most} in total");
     Error::new(ErrorKind::Protocol, message)
         .with_context(UNREAD, SPENT)
         .with_hint("ask for less at once: a lower limit, or fewer fields")

@@ -241,8 +241,8 @@ impl Tangled {
         }
         if by_pages > 0 {
             let told = format!(
-                "{by_pages} more record(s) name pages of this repository, and may mean this one: a \
-                 record has no page number"
+                "{by_pages} more record(s) link to numbered pages of this repository; whether \
+                 they mean this record is unknown, because the record has no number"
             );
             let hint = "name the pull request or issue by its page number, so that these records \
                         are searched";

@@ -576,8 +576,8 @@ fn incomplete_merge_error(located: &Located, merge: &str) -> Error {
     );
     Error::precondition(Precondition::Rule, message).with_hint(
         Hint::new(
-            "have its author rebase the branch, commit there what the merges had changed, and \
-             submit another round",
+            "ask the author to rebase the branch, to commit the changes of its merge commits \
+             again, and to submit another round",
         )
         .with_action(resubmit(&located.pull.record.uri)),
     )

@@ -96,7 +96,7 @@ pub struct LabelCreateArgs {
     /// Change the label if it exists
     #[arg(short, long)]
     pub force: bool,
-    /// Allow this value of the label; issues then have 'name:value'; can be repeated
+    /// Allow this value: issues can then have the label 'name:value'; can be repeated
     #[arg(long, value_name = "text")]
     pub value: Vec<String>,
     /// How long to wait.

@@ -508,7 +508,7 @@ pub(crate) struct WriteOut {
     pub number: String,
     /// What was done
     pub did: String,
-    /// This was already so, and nothing was written
+    /// Already in effect; nothing was written
     pub unchanged: bool,
     /// Steps that were done although the state was already in effect; only for the text.
     #[serde(skip)]

@@ -124,7 +124,7 @@ pub(super) struct PrContextOut {
     since: Option<SinceOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Vec<SourceOut>>,
-    /// Cursor of the next page; a section has the items that begin on this page
+    /// Cursor of the next page; sections have the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     /// The data is long: description and bodies are only in the text
@@ -198,7 +198,7 @@ struct RequirementOut {
     rule: String,
     /// unmet, unknown or met
     status: String,
-    /// own: advice of this program; any other source blocks the merge
+    /// own: only advice of this program; other sources block the merge
     source: String,
     /// Name of the ruleset
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ pub(super) struct RepoFile;
 #[serde(deny_unknown_fields)]
 pub(super) struct RepoFileInput {
     repo: Option<String>,
-    /// From the root of the repository, which is /
+    /// Path from the root; / is the root
     path: String,
     /// Branch, tag or commit; default: the default branch
     #[serde(rename = "ref")]

@@ -87,7 +87,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
                 command: 500 * KIB,
                 ..ReadLimits::default()
             },
-            "the answers that this command reads have more than 500 KiB in all",
+            "the answers to this command have more than 500 KiB in total",
         ),
     ] {
         let stage = Stage::new();
@@ -137,7 +137,7 @@ async fn patches_of_a_list_share_the_command_limit() {
     query.touches = vec!["large".to_owned()];
     let page = repo.pulls(&query, PageReq::first(10)).await.unwrap();
     assert_eq!(page.items.len(), 2, "{:?}", page.warnings);
-    let part = "the answers that this command reads have more than 500 KiB in all";
+    let part = "the answers to this command have more than 500 KiB in total";
     assert!(told(&page.warnings, part), "{:?}", page.warnings);
     assert_eq!(pds.host().count_of("com.atproto.sync.getBlob"), 2);
 }
