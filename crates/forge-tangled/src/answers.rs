@@ -8,7 +8,7 @@ use crate::dialect::Table;
 
 /// An answer, or an object in an answer. The type deserializes the default names.
 pub(crate) trait Answer: DeserializeOwned + Send + Sync {
-    /// The table that its fields are in.
+    /// The table that names the fields of the answer.
     type Names: Table;
 
     /// Returns all fields that are read, always in the same order.
@@ -112,8 +112,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// `sample` has all that is read, and nothing else. By other names it says the same to who
-    /// knows them, and by its own no longer.
+    /// Checks that a type reads exactly the fields of `sample`: under renamed fields the same value
+    /// is read with the new names, and fails with the default names.
     pub fn goes_by_its_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
         let usual = A::Names::usual();
         let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));

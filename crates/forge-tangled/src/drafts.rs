@@ -1,8 +1,8 @@
-//! Drafts, which tangled lacks: a marker at the start of the title, if one is configured.
+//! Drafts: tangled has none, so a configured marker at the start of the title marks a draft.
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// The longest marker, in characters: titles have to fit behind it.
+/// Maximum length of a marker, in characters: the title needs room after it.
 const LENGTH_MAX: usize = 32;
 
 /// Marker at the start of the title of a draft.
@@ -53,7 +53,7 @@ impl DraftMarker {
         self.strip(title).is_some()
     }
 
-    /// The title of a draft.
+    /// Returns the title with the marker, which is added if missing.
     pub(crate) fn add_to(&self, title: &str) -> String {
         match self.marks(title) {
             true => title.to_owned(),

@@ -21,7 +21,7 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
-    /// When its tip was committed (RFC 3339).
+    /// Commit time of the tip (RFC 3339).
     #[serde(default)]
     pub when: Option<String>,
 }
@@ -39,7 +39,7 @@ impl Answer for Branch {
     }
 }
 
-/// The most branches that one question gets (`repo.branches`).
+/// Maximum page size of `repo.branches`.
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const MAX_BRANCH_PAGES: usize = 100;
@@ -96,7 +96,7 @@ impl Answer for Compared {
 pub(crate) enum Checked {
     Clean,
     Conflicts(Vec<String>),
-    /// The knot failed to find out; it answers 200 also then.
+    /// The check failed; the knot answers 200 even then.
     Unknown(String),
 }
 
@@ -174,8 +174,8 @@ impl Tangled {
         }
     }
 
-    /// All branches; their cursor is how many came before (`repo.branches` names none in its
-    /// answer).
+    /// Reads all branches. The cursor is the number of branches read, because answers of
+    /// `repo.branches` have none.
     pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.all());

@@ -175,7 +175,7 @@ impl Definition {
         self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
     }
 
-    /// The relation that it keeps: its values are any texts.
+    /// Returns the relation that the label stores: a label with free text values.
     pub fn relation(&self) -> Option<Relation> {
         let is_free = self.value_type == ValueType::Text && self.allowed.is_empty();
         Relation::named(&self.name).filter(|_| is_free)
@@ -210,8 +210,7 @@ impl Definition {
         })
     }
 
-    /// The value on the wire for what a user typed behind the `:`, if anything. An account is given
-    /// by its DID.
+    /// Returns the stored value for the typed text after the `:`. An account is given by its DID.
     fn value(&self, typed: Option<&str>) -> Result<String> {
         let refused =
             |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));

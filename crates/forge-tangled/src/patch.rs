@@ -16,7 +16,7 @@ use forge_core::{
 
 use crate::{blocking::MayBlock, printed};
 
-/// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
+/// Maximum size of an unpacked round (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
@@ -32,7 +32,7 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
 /// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
-    /// The file whose changes it is in, if it is no header or message.
+    /// The file in whose changes the fault is; `None` for a header or a message.
     file: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl NotText {
         format!("a knot takes patches as text in UTF-8, and {part} is not")
     }
 
-    /// How to make one that is.
+    /// Returns the hint how to make a valid patch.
     pub fn hint(&self) -> String {
         match &self.file {
             Some(file) => format!(
@@ -191,8 +191,8 @@ impl Patch {
         Self { raw, mails }
     }
 
-    /// Why git could take other changes from it than are shown, as the end of a sentence that begins
-    /// with "the patch".
+    /// Returns why git could apply other changes than are shown, as the end of a sentence that
+    /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
         printed::fault(&as_printed(&self.raw))
     }
@@ -951,7 +951,7 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
-        // An index takes it all the same.
+        // An index accepts it nevertheless.
         let mut gz = GzEncoder::new(Vec::new(), Compression::default());
         gz.write_all(&spoilt("Rename it")).unwrap();
         assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);

@@ -40,7 +40,7 @@ impl Tangled {
         bad_time(value, field, field)
     }
 
-    /// As [`Self::fault_on_its_face`], and what others say about it.
+    /// As [`Self::fault_on_its_face`], and also checks the record against other services.
     pub(crate) async fn proof(&self, record: &Record) -> Option<String> {
         if let Some(fault) = self.fault_on_its_face(record) {
             return Some(fault);

@@ -33,19 +33,19 @@ pub(crate) struct Repository {
     pub era: Era,
     pub owner: Identity,
     pub name: String,
-    /// The owner's record of it: `sh.tangled.repo`, or the declaration of 1.0.
+    /// The owner's record of the repository: `sh.tangled.repo`, or the declaration of 1.0.
     pub record: Record,
-    /// The repository's own DID; those of 2025 have none.
+    /// The repository's own DID; `None` for a repository of 2025.
     pub did: Option<String>,
     /// The knot that its record names; in 1.0, its own identity.
     recorded_knot: Origin,
-    /// Filled where its own identity names another knot.
+    /// Set if the repository's own identity names another knot.
     moved_to: OnceCell<Origin>,
     /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
-    /// Filled once the knot has not said that it is somebody else's.
+    /// Set once the knot has not contradicted the owner.
     confirmed: OnceCell<()>,
-    /// Filled where the right knot could not be asked.
+    /// Set if the knot could not be asked.
     unconfirmed: OnceCell<Warning>,
 }
 
@@ -106,7 +106,7 @@ struct Version {
 
 /// Capability of a knot that accepts the DIDs of repositories.
 const TAKES_DIDS: &str = "repo-did-input";
-/// The same where it knows who the collaborators are.
+/// The capability of a knot that lists collaborators.
 pub(crate) const LISTS_COLLABORATORS: &str = "knot-acl";
 
 impl Version {
@@ -138,7 +138,7 @@ impl Repository {
         self.did.as_deref().unwrap_or(&self.record.uri)
     }
 
-    /// Why it need not be the owner's, where that is known by its record alone.
+    /// Returns the warning for a repository whose owner is known only from the owner's own record.
     pub fn doubt(&self) -> Option<Warning> {
         let told = self.declared_alone.as_ref().or(self.unconfirmed.get());
         told.filter(|_| !self.confirmed.initialized()).cloned()
@@ -366,7 +366,7 @@ impl Tangled {
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
 
-    /// A declaration of 1.0 was looked at when it was found.
+    /// A declaration of 1.0 was checked when it was found.
     async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
@@ -374,7 +374,8 @@ impl Tangled {
         };
         let owner = &repository.owner;
         let asked = repository.confirmed.get_or_try_init(|| async {
-            // Most are on the knot of their record: nobody waits for the document to ask there.
+            // Most repositories are on the knot of their record, so that knot is asked without
+            // waiting for the DID document.
             let (named, said) = future::join(
                 self.identities.knot(did),
                 self.ask_knot(&repository.recorded_knot, owner, did),
@@ -583,7 +584,7 @@ fn declaration_of(
 ) -> Option<Record> {
     let fields = &names.sh_fields;
     let did = older.and_then(|r| r.text(&fields.repo_did));
-    // A repository of 2025 has nothing but its name to know it by.
+    // A repository of 2025 is identified only by its name.
     let name = older
         .filter(|_| did.is_none())
         .and_then(|r| r.text(&fields.repo_name))

@@ -70,13 +70,13 @@ impl Carried {
 /// A label that tickets carry.
 struct Seen {
     which: Carried,
-    /// By how many of them.
+    /// Number of tickets with the label.
     tickets: usize,
     /// The label as one of the tickets spells it, without its other fields.
     token: Value,
 }
 
-/// The model's label of one on a ticket; `None` for what has no key.
+/// Converts a label of a ticket to the model; `None` for a value without a key.
 pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }

@@ -267,8 +267,8 @@ impl Tangled {
         ))))
     }
 
-    /// Writes that it is merged, unless the knot has noticed, and says what happened also when that
-    /// fails.
+    /// Records the ticket as merged, unless the knot did so. The error of a failed write names the
+    /// finished steps.
     async fn record_ticket_merge(
         &self,
         located: &Located,
@@ -388,8 +388,8 @@ impl Tangled {
     }
 }
 
-/// Brings the tip of the target branch and the head of the newest round into the clone, which gets
-/// no ref of them.
+/// Fetches the tip of the target branch and the head of the newest round into the clone, without
+/// creating refs.
 async fn fetch(
     git: &Git,
     clone: &LocalClone,

@@ -306,8 +306,8 @@ impl Tangled {
         Ok(done(self.view_written(located).await?))
     }
 
-    /// Closes or reopens, then says why. How this repository spells a closed one is learned from
-    /// its tickets.
+    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
+    /// state is spelled.
     pub(crate) async fn set_ticket_state(
         &self,
         located: &Located,
@@ -358,8 +358,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the state of a ticket, unless another one than it had is there by now; what there is
-    /// to say of its word.
+    /// Writes the state of a ticket with compare-and-swap on the old state; returns the warnings
+    /// about the spelling.
     pub(crate) async fn write_state(
         &self,
         repository: &Repository,
@@ -435,7 +435,7 @@ impl Tangled {
             .ok_or_else(|| no_branch("base", repository, base))?;
         let from = from.ok_or_else(|| no_branch("head", source, head))?;
         let common = match self.merge_base(source, &onto.hash, &from.hash).await {
-            // A fork need not have what its upstream has by now, nor the other way round.
+            // Fork and upstream may lack each other's newest commits.
             Err(e) if !same && is_refusal(&e) => {
                 let there = self.merge_base(repository, &onto.hash, &from.hash).await;
                 there.map_err(|e| match is_refusal(&e) {
@@ -537,7 +537,7 @@ impl Tangled {
             p.text(&fields.ticket) == Some(ticket)
                 && p.text_at(&[&*fields.head, &*fields.oid]) == Some(ends.head.as_str())
         });
-        // As rounds are counted: the key of a patch says nothing about its time.
+        // In the order of rounds, because the key of a patch is not a time.
         let mut of_head: Vec<&Record> = of_head.collect();
         of_head.sort_by_key(|p| p.created_at(&fields.created_at));
         let read = of_head.into_iter().skip(before);
@@ -620,7 +620,8 @@ pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialect
     }
 }
 
-/// Sets the text of a title or a body, and keeps what else is in it; `fresh` is one without more.
+/// Sets the text of a title or a body, and keeps its other fields; `fresh` is the value if there is
+/// none yet.
 fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
         Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),

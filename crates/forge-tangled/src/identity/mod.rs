@@ -29,7 +29,7 @@ use document::is_handle;
 const DOCUMENT_MAX: usize = 256 * 1024;
 /// Maximum size of a handle's page, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
-/// How often a document may lead on to another address.
+/// Maximum number of redirects of a document.
 const REDIRECTS_MAX: usize = 3;
 /// Duration for which an account is shown by its DID after a failed lookup of its handle.
 const FAILED_FOR: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl Identities {
         })
     }
 
-    /// An account by DID, with its handle if that leads back to it.
+    /// Reads an account by DID, with its handle if the handle resolves to this DID.
     pub async fn of_did(&self, did: &str) -> Result<Identity> {
         check_did(did)?;
         let cell = self.known.cell(did);

@@ -107,7 +107,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Checks all that goes into records of the viewer's, and makes them; nothing is written.
+    /// Validates the changes that go into the viewer's records, and builds these records without
+    /// writing.
     async fn plan_edit(&self, located: &Located, edit: &EditIssue) -> Result<Plan> {
         let Located {
             repository, issue, ..
@@ -235,7 +236,7 @@ impl Tangled {
         Ok((written.collect(), warnings))
     }
 
-    /// Waits until what was written is seen, and views it.
+    /// Waits until the index shows the written records, and views the issue.
     async fn edited(
         &self,
         located: &Located,
@@ -445,7 +446,7 @@ enum IssueEditPart {
     State,
 }
 
-/// Checks what needs no forge; the title as it is going to be.
+/// Checks an edit without the forge, and returns the new title.
 fn check_edit(edit: &EditIssue) -> Result<Option<&str>> {
     let title = edit.title.as_deref().map(|t| LIMITS.check_title(t));
     let title = title.transpose()?;

@@ -1,4 +1,4 @@
-//! Closing and reopening an issue: a state record in the account of whoever does it.
+//! Closing and reopening an issue: a state record in the viewer's account.
 
 use forge_core::{
     Action, Capability, Hint, Ingestion, Op, Outcome, Param, Result, Timestamp, Warning,
@@ -125,7 +125,7 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// Writes the state, and waits for it to be seen.
+    /// Writes the state, and waits until the index shows it.
     async fn write_issue_state(
         &self,
         located: &Located,
@@ -201,7 +201,7 @@ impl Tangled {
     }
 }
 
-/// The view as it is after our state, also where nobody could be asked for it.
+/// Updates the view with the written state, even if no service shows it.
 pub(super) fn as_written(view: &mut Issue, state: IssueState) {
     if view.state == state {
         return;

@@ -32,7 +32,7 @@ pub(crate) const ISSUES: Numbered = Numbered {
     list: Op::IssueList,
 };
 
-/// An issue and where it belongs.
+/// An issue with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub repository: Arc<Repository>,
@@ -40,7 +40,7 @@ pub(crate) struct Located {
     pub number: Option<u64>,
 }
 
-/// Facts about an issue in addition to its record.
+/// Facts about an issue that are not in its record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IssueFacts {
     pub state: Option<PrState>,

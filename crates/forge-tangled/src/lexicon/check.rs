@@ -1,4 +1,4 @@
-//! Walks a record along its lexicon.
+//! Checks a record against its lexicon.
 
 use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
@@ -50,7 +50,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
     match set.find(collection, "main") {
         Some(Def::Record(def)) => {
             walk.data(record, "$", 0);
-            // The rest is only safe to walk when it is not too deep.
+            // The typed check recurses, so it runs only on data whose nesting is not too deep.
             if walk.problems.is_empty() {
                 walk.typed(record, collection);
                 walk.value(&def.record, record, "$", collection);

@@ -110,7 +110,7 @@ fn is_datetime(text: &str) -> bool {
         && DateTime::parse_from_rfc3339(text).is_ok()
 }
 
-/// A scheme and something behind it. A parser of URLs is no help: it refuses at-uris.
+/// A scheme and a non-empty rest. A URL parser would refuse at-uris.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;

@@ -104,8 +104,8 @@ fn is_missing_file(error: &Error) -> bool {
 }
 
 impl Tangled {
-    /// The patch that the edits are on top of `base`, and the tip of that branch. The knot has said
-    /// that it applies.
+    /// Returns the edits as a patch onto `base`, and the tip of `base`. The knot has confirmed that
+    /// the patch applies.
     pub(super) async fn patch_of_edits(
         &self,
         repository: &Repository,
@@ -153,7 +153,7 @@ impl Tangled {
         let raw = print(&changes, req.title.trim(), author, &date).await?;
         let text = String::from_utf8_lossy(&raw).into_owned();
         match self.merge_check(repository, base, &text).await? {
-            // A knot that cannot tell now may apply it all the same.
+            // A knot that could not check the patch may still apply it.
             Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip)),
             Checked::Conflicts(files) => {
                 let shown: Vec<_> = files.iter().map(|f| one_line(f).into_owned()).collect();
@@ -340,7 +340,7 @@ impl Tangled {
         })
     }
 
-    /// The whole of a file.
+    /// Reads a complete file.
     async fn read_content(
         &self,
         repository: &Repository,
@@ -485,7 +485,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
     git.run_ok(args).await
 }
 
-/// git in a repository of its own, without anybody's settings, as the account.
+/// Returns git in a new repository, without user settings, with the account as author.
 fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .opening_bare()

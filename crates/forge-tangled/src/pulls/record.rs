@@ -1,4 +1,4 @@
-//! A pull request as it is stored, in any of the forms that its record had.
+//! A stored pull request, in every form of its record since 2025.
 
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(crate) enum Content {
     Text { patch: String, cid: String },
     /// Two commits on the knot (Tangled 1.0), in hex.
     Commits { base: String, head: String },
-    /// A record that names none.
+    /// The record names no content.
     Missing,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Round {
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub uri: AtUri,
-    /// The DID of its author: until 2026 the account that the record is in.
+    /// The DID of the author; in 2025 and 2026, the account that has the record.
     pub author: String,
     pub record: Record,
     pub title: String,
@@ -38,7 +38,7 @@ pub(crate) struct Pull {
     /// The repository of the head branch, where it is named: a DID or an at-uri.
     pub source: Option<String>,
     pub source_sha: Option<String>,
-    /// The at-uri of the one that it builds on.
+    /// The at-uri of the pull request that this one builds on.
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,

@@ -32,7 +32,7 @@ use crate::{
     verdicts,
 };
 
-/// A pull request and where it belongs.
+/// A pull request with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub repository: Arc<Repository>,
@@ -133,7 +133,8 @@ impl Tangled {
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let said = async { Ok(self.read_remarks(&repository, &uri, fields).await) };
-        // The spindle is asked as soon as the record says what for, beside what others have said.
+        // The spindle is asked as soon as the record names the commit, concurrently with the other
+        // reads.
         let pull = async {
             let pull = self.pull_at(&repository, &uri).await?;
             let wants = |field| fields.contains(field) && !fields.contains(PrFields::ROW);
@@ -192,7 +193,7 @@ impl Tangled {
         }
         let said = future::join(
             self.read_remarks(&located.repository, &located.pull.uri, fields),
-            // Read here, so that it is read beside the rest; it is known when it is needed.
+            // Read here, concurrently with the rest, before it is needed.
             self.latest_patch(&located.repository, &located.pull),
         );
         let (said, _) = said.await;

@@ -28,7 +28,7 @@ use crate::{
 };
 use store::{Store, Tokens};
 
-/// Renewed so long before it ends, in seconds.
+/// Seconds before its expiry at which a token is renewed.
 const MARGIN: i64 = 60;
 
 /// Account of the viewer, and its credentials.
@@ -97,7 +97,7 @@ pub(crate) struct Session {
     logins: Arc<dyn LoginSource>,
     store: Store,
     viewer: Mutex<Option<ReadViewer>>,
-    /// The viewer as they were read last, for those who do not wait.
+    /// The viewer of the last read, for callers that do not wait.
     known: sync::Mutex<Option<Arc<Viewer>>>,
     tokens: Mutex<Option<HeldTokens>>,
 }
@@ -109,7 +109,7 @@ struct ReadViewer {
     at: Instant,
 }
 
-/// Tokens, and whose they are.
+/// Tokens with their account.
 struct HeldTokens {
     of: Arc<Viewer>,
     tokens: Tokens,

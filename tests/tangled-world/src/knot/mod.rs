@@ -268,8 +268,8 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// Adds a repository of 2026, which has a DID and a record with its name as the key. Returns it
-    /// with the record for the owner's PDS.
+    /// Adds a repository of the protocol of 2026, which has a DID and a record with its name as the
+    /// key. Returns it with the record for the owner's PDS.
     pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         let repo = self.add(
