@@ -579,7 +579,7 @@ impl Checkout {
         }
         let half_staged = self.half_staged().await?;
         if !half_staged.is_empty() {
-            return Err(self.refusal(&half_staged, "has changes beside those that are staged"));
+            return Err(self.refusal(&half_staged, "has unstaged changes"));
         }
         let mut in_the_way = self.overwritten().await?;
         if in_the_way.is_empty() {

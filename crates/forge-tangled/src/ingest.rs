@@ -325,7 +325,8 @@ impl Tangled {
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 let why = format!(
-                    "it has more than {MAX_SUBJECT_RECORDS} about {subject}; none of the newest is it"
+                    "it has more than {MAX_SUBJECT_RECORDS} records about {subject}, and the \
+                     record is not among the newest"
                 );
                 return Look::Silent(Error::new(ErrorKind::Protocol, why));
             }

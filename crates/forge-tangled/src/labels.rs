@@ -227,7 +227,7 @@ impl Definition {
                 Err(refused("takes a whole number"))
             }
             (ValueType::Nsid, Some(v)) if !lexicon::is_nsid(v) => Err(refused(&format!(
-                "takes an NSID, and '{}' is none",
+                "takes an NSID, and '{}' is not an NSID",
                 one_line(v)
             ))
             .with_hint("write a name such as org.example.repo.item")),
@@ -497,13 +497,13 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     }
     let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
-        return Some("what it adds or deletes is no list");
+        return Some("its added or deleted labels are not a list");
     }
     let operands = parts.into_iter().flatten().filter_map(Value::as_array);
     let odd = operands
         .flatten()
         .any(|o| Operand::parse(o, fields).is_none());
-    odd.then_some("a part of it names no label and value")
+    odd.then_some("an entry has no label or no value")
 }
 
 /// Returns the keys of the labels that the operations add.

@@ -100,7 +100,7 @@ impl Form {
     fn read(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if mail_commit(line).is_some() {
             if self.part == Part::Diff && !self.in_mails {
-                return Err("a mail behind a plain diff");
+                return Err("a mail after a plain diff");
             }
             self.end_file()?;
             self.in_mails = true;
@@ -124,7 +124,7 @@ impl Form {
                 self.part = Part::Signature { has_version: true };
                 Ok(())
             }
-            Part::Signature { .. } => Err("text behind the signature of a mail"),
+            Part::Signature { .. } => Err("text after the signature of a mail"),
         }
     }
 

@@ -234,8 +234,8 @@ impl Tangled {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
-                    "{} has {count} repositories of Tangled 1.0 or more, and none of the \
-                     newest is '{}': which protocol it speaks is not known",
+                    "{} has {count} repositories of Tangled 1.0 or more, and '{}' is not among \
+                     the newest: its protocol is unknown",
                     owner.name(),
                     one_line(name)
                 ),

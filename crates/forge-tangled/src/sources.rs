@@ -446,7 +446,7 @@ impl Tangled {
             "the backlinks at {host} named {read} {of}accounts that link to {subject}, and then \
              failed: {why}"
         ))
-        .with_hint("try again later: what the others wrote may be missing")
+        .with_hint("try again later: records of other accounts may be missing")
     }
 
     /// Returns the accounts with a record that links to `subject`, a hundred on each page

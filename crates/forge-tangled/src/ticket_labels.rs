@@ -266,8 +266,8 @@ impl Tangled {
         let mut page = page::of("tangled-labels", &repository.record.uri, labels, req)?;
         if req.cursor.is_none() {
             page.warnings.push(Warning::new(
-                "how Tangled 1.0 defines labels was not seen: these are the ones that tickets here \
-                 carry",
+                "it is unknown how Tangled 1.0 defines labels: these are the labels on the \
+                 tickets of this repository",
             ));
             page.warnings.extend(tickets.warnings);
             page.warnings.extend(repository.doubt());

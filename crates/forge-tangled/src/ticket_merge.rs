@@ -279,7 +279,7 @@ impl Tangled {
         let mut steps = Vec::new();
         if landed.earlier {
             warnings.push(Warning::new(
-                "the branch held the change already; only the record of it was missing",
+                "the branch already had the change; only the state of the ticket was missing",
             ));
         } else {
             steps.push(Step::new(PUSH, true));

@@ -422,7 +422,7 @@ impl Tangled {
         if base == head && same {
             return Err(Error::invalid(
                 "head",
-                format!("'{}' is head and base at once", one_line(head)),
+                format!("'{}' is both head and base", one_line(head)),
             ));
         }
         let onto = self.remote_refs(repository).await?;

@@ -166,7 +166,7 @@ fn broken_patch(patch: &Record, names: &Dialects) -> Option<&'static str> {
 fn broken_comment(comment: &Record, names: &Dialects) -> Option<&'static str> {
     subject(comment, names)
         .is_none()
-        .then_some("it does not say what it is about")
+        .then_some("it names no subject")
 }
 
 /// The at-uri of what a comment is about.

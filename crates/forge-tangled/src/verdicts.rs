@@ -200,7 +200,9 @@ impl Tangled {
         if viewer.identity.did == pull.author() {
             return Err(Error::precondition(
                 Precondition::Rule,
-                format!("you opened {uri}, and nobody can give a verdict on their own"),
+                format!(
+                    "you opened {uri}, and authors cannot give a verdict on their own pull requests"
+                ),
             )
             .with_hint(
                 Hint::new("leave a comment instead, or ask somebody else for a review")

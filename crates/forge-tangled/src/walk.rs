@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         is_cut.then(|| {
             let host = self.index.origin().host();
             Warning::new(format!(
-                "of the list of the index at {host} {} rows were read, and it goes on",
+                "only {} rows of the index's list at {host} were read; the list has more",
                 self.scanned
             ))
         })

@@ -118,7 +118,7 @@ impl StackParent {
                     ),
                 )
                 .with_hint(
-                    Hint::new("open it on its own, and say in its description what it builds on")
+                    Hint::new("open it alone, and name the lower pull request in its description")
                         .with_action(ALONE),
                 ));
             }

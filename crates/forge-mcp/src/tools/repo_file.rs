@@ -168,5 +168,5 @@ fn no_file(path: &str, at: Option<&str>) -> Error {
 
 fn no_text(path: &str) -> Error {
     let why = format!("'{}' is a binary file", one_line(path));
-    Error::invalid("path", why).with_hint("name a text file; git has the bytes of this one")
+    Error::invalid("path", why).with_hint("name a text file; read a binary file with git")
 }

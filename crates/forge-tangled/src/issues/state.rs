@@ -221,7 +221,8 @@ pub(super) fn wanted_state(state: IssueState) -> PrState {
 
 fn comment_not_added_warning(uri: &str, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not written: a comment goes with a change of the state, and the state does not change",
+        "the comment was not written: a comment is only written together with a change of the \
+         state, and the state does not change",
     )
     .with_hint(
         Hint::new("comment without a change of the state").with_action(

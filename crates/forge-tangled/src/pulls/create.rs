@@ -150,7 +150,7 @@ impl Tangled {
         if head.branch == base && fork.is_none() {
             return Err(Error::invalid(
                 "head",
-                format!("'{}' is head and base at once", one_line(&head.branch)),
+                format!("'{}' is both head and base", one_line(&head.branch)),
             )
             .with_hint(Hint::new("name the branch that has the changes").with_action(OTHER_HEAD)));
         }

@@ -60,7 +60,7 @@ impl Tangled {
         };
         if req.context_lines.is_some() && !req.prefers_context {
             warnings.push(Warning::new(
-                "a round is stored as a patch, so the lines of context are those it was made with",
+                "a round is stored as a patch, so its number of context lines is fixed",
             ));
         }
         let head_oid = head_id(&located.pull, round, patch);

@@ -149,8 +149,8 @@ impl Tangled {
             match denied {
                 true => {
                     let text = format!(
-                        "have somebody who may push to {} open it from there, or submit the \
-                         changes as a patch",
+                        "ask an account that may push to {} to open the pull request, or submit \
+                         the changes as a patch",
                         fork.id
                     );
                     e.with_hint(Hint::from(text).with_action(AS_PATCH))

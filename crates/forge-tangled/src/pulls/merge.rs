@@ -282,7 +282,7 @@ impl Tangled {
         let mut warnings = Vec::new();
         if earlier {
             warnings.push(Warning::new(
-                "the branch held the change already; only the record of it was missing",
+                "the branch already had the change; only the status record was missing",
             ));
         }
         let recorded = written.is_ok();
@@ -449,8 +449,8 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
         None => Ok(()),
         Some((field, _)) => Err(Error::invalid(
             field,
-            "a merge on tangled applies the commits of a round as they are, with the messages and \
-             the authors that they have; nothing was merged",
+            "a merge on tangled applies the commits of a round unchanged, with their own messages \
+             and authors; nothing was merged",
         )
         .with_hint(
             Hint::new("leave out the subject, the body and the author's address").with_action(

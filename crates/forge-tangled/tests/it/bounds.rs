@@ -181,7 +181,7 @@ async fn index_list_over_byte_limit_continues_on_next_page() {
     let (mut seen, mut next) = (0, Some(PageReq::first(100)));
     while let Some(req) = next.take() {
         let page = repo.pulls(&all(), req).await.unwrap();
-        let is_cut = told(&page.warnings, "rows were read, and it goes on");
+        let is_cut = told(&page.warnings, "were read; the list has more");
         assert_eq!(is_cut, page.next.is_some(), "{:?}", page.warnings);
         assert!(page.items.len() < 50, "{}", page.items.len());
         seen += page.items.len();

@@ -182,14 +182,14 @@ async fn repository_page_urls_resolve_to_records() {
     let found = forge.links(&of(&one)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), [""; 0]);
     assert!(
-        said(&found.warnings, "1 more record(s) name pages"),
+        said(&found.warnings, "1 more record(s) link to numbered pages"),
         "{found:?}"
     );
     // The page also names the issue by its number on the web.
     let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
     let found = forge.links(&by_number).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
-    assert!(!said(&found.warnings, "name pages"), "{found:?}");
+    assert!(!said(&found.warnings, "numbered pages"), "{found:?}");
 }
 
 #[tokio::test]

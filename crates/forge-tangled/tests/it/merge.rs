@@ -682,7 +682,7 @@ async fn message_for_mailed_commits_is_refused_before_requests() {
         change(&mut req);
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
-        assert!(e.message().contains("as they are"), "{e:?}");
+        assert!(e.message().contains("of a round unchanged"), "{e:?}");
     }
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
     assert!(!subjects(&stage).contains("Add topic"));

@@ -403,7 +403,7 @@ impl Workflow {
                     report.errors.push(failed(&moved.id, why));
                 }
                 Ok(TrailSwap::Stale) => {
-                    let why = "somebody else changed it meanwhile";
+                    let why = "it was changed concurrently";
                     report.errors.push(failed(&moved.id, why));
                 }
                 Err(e) => report.errors.push(failed_with(&moved.id, e)),
