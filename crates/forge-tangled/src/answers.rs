@@ -22,7 +22,7 @@ pub(crate) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Returns fields without named subfields.
-    pub fn each<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
+    pub fn from_names<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
 
@@ -138,7 +138,7 @@ pub(crate) mod tests {
         type Names = SpindleAnswers;
 
         fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-            Field::each([&names.commit, &names.trigger])
+            Field::from_names([&names.commit, &names.trigger])
         }
     }
 

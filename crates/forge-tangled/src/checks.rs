@@ -70,14 +70,14 @@ impl Answer for Pipelines {
     type Names = SpindleAnswers;
 
     fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-        let workflow = Field::each([
+        let workflow = Field::from_names([
             &names.workflow_name,
             &names.workflow_status,
             &names.workflow_error,
             &names.workflow_started,
             &names.workflow_finished,
         ]);
-        let mut pipeline = Field::each([&names.commit, &names.created_at, &names.trigger]);
+        let mut pipeline = Field::from_names([&names.commit, &names.created_at, &names.trigger]);
         pipeline.push(Field::of(&names.workflows, workflow));
         vec![Field::of(&names.pipelines, pipeline)]
     }

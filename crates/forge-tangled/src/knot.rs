@@ -30,7 +30,7 @@ impl Answer for Branch {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([
+        Field::from_names([
             &names.branch_name,
             &names.branch_hash,
             &names.branch_message,
@@ -68,7 +68,7 @@ impl Answer for Branches {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let reference = Field::each([&names.reference_name, &names.reference_hash]);
+        let reference = Field::from_names([&names.reference_name, &names.reference_hash]);
         let listed = vec![Field::of(&names.reference, reference)];
         vec![Field::of(&names.branches, listed)]
     }
@@ -87,7 +87,7 @@ impl Answer for Compared {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.patch, &names.combined_patch])
+        Field::from_names([&names.patch, &names.combined_patch])
     }
 }
 
@@ -119,8 +119,8 @@ impl Answer for CheckAnswer {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let mut fields = Field::each([&names.conflicted, &names.check_error]);
-        let conflict = Field::each([&names.conflict_file]);
+        let mut fields = Field::from_names([&names.conflicted, &names.check_error]);
+        let conflict = Field::from_names([&names.conflict_file]);
         fields.push(Field::of(&names.conflicts, conflict));
         fields
     }

@@ -120,7 +120,7 @@ impl Answer for Described {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.owner, &names.rkey])
+        Field::from_names([&names.owner, &names.rkey])
     }
 }
 
@@ -128,7 +128,7 @@ impl Answer for Version {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.version, &names.capabilities])
+        Field::from_names([&names.version, &names.capabilities])
     }
 }
 

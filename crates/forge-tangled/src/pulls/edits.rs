@@ -51,7 +51,7 @@ impl Answer for Tree {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let listed = Field::each([&names.file_name, &names.file_mode]);
+        let listed = Field::from_names([&names.file_name, &names.file_mode]);
         vec![Field::of(&names.files, listed)]
     }
 }
@@ -73,7 +73,7 @@ impl Answer for Blob {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([
+        Field::from_names([
             &names.blob_content,
             &names.blob_encoding,
             &names.blob_size,
