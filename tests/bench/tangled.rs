@@ -22,7 +22,6 @@ const PULL: &str = "sh.tangled.repo.pull";
 const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
 const TIMES: usize = 5;
-/// Latency of each request.
 const LATENCY: Duration = Duration::from_millis(100);
 /// Maximum time of the list.
 const MOST: Duration = Duration::from_secs(2);

@@ -181,7 +181,7 @@ fn login_at_unreachable_host_stores_nothing() {
 }
 
 #[test]
-fn login_for_configured_host_checks_token_there() {
+fn login_checks_token_at_configured_host() {
     let hub = Hub::new();
     let url = hub.double.url();
     let file = format!(

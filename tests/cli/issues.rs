@@ -48,7 +48,6 @@ fn json(world: &World, number: &str, fields: &str) -> Value {
     view.output().success().json()
 }
 
-/// Returns the issue numbers in a list of related issues.
 fn numbers(list: &Value) -> Vec<u64> {
     let nodes = list["nodes"].as_array().unwrap();
     assert_eq!(list["totalCount"], nodes.len());

@@ -384,7 +384,7 @@ fn requirement_without_named_test_is_refused() {
 }
 
 #[test]
-fn r_002_18_defaults_are_those_of_the_requirement() {
+fn r_002_18_defaults_match_the_requirement() {
     let world = World::new();
     let list = world.forge(&["config", "list", "--json"]);
     let listed = list.output().success().json();

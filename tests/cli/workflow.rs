@@ -170,7 +170,7 @@ fn configured_definition_is_shown() {
 
 #[cfg(unix)]
 #[test]
-fn definition_that_is_a_pipe_is_refused() {
+fn definition_in_a_pipe_is_refused() {
     let world = World::new();
     let pipe = world.scratch.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();

@@ -314,7 +314,6 @@ fn sub_issues_advance_on_tangled() {
     }
 }
 
-/// Returns the value of a field of the issue on a board.
 fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
     let values = hub.double.seed().project_values(board, REPO, 1);
     let found = values.into_iter().find(|(name, _)| name == field);

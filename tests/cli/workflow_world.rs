@@ -84,7 +84,6 @@ impl World {
         found.output().success().json()["state"] == "OPEN"
     }
 
-    /// Edits an issue.
     pub fn edit(&self, issue: &str, flags: &[&str]) {
         self.now(&[&["issue", "edit", issue], flags].concat()).ok();
     }
@@ -106,7 +105,6 @@ impl World {
     }
 }
 
-/// Returns the numbers in a list of issues.
 pub fn numbers(list: &Value) -> Vec<u64> {
     let issues = list.as_array().unwrap().iter();
     issues.map(|i| i["number"].as_u64().unwrap()).collect()

@@ -63,19 +63,16 @@ impl World {
             .ok();
     }
 
-    /// Checks out a branch.
     pub fn switch(&self, branch: &str) {
         self.git.run(["reset", "--quiet", "--hard"]).ok();
         self.git.run(["switch", "--quiet", branch]).ok();
     }
 
-    /// Returns the URL of a pull request in this world.
     pub fn url(&self, number: u64) -> String {
         let path = self.git.path().canonicalize().unwrap();
         format!("file://{}#{number}", path.display())
     }
 
-    /// Returns fields of a pull request as JSON.
     pub fn json(&self, pull: &str, fields: &str) -> Value {
         self.forge(&["pr", "view", pull, "--json", fields])
             .output()

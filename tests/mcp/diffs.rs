@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::world::{Called, MODERN, Wire, World, column};
 
-/// Reads all pages of a diff.
 fn pages(wire: &mut Wire, args: serde_json::Value) -> Vec<Called> {
     wire.pages("pr_diff", args, 25_000)
 }

@@ -299,7 +299,7 @@ fn issue_text_of_others_is_cleaned() {
 }
 
 #[test]
-fn errors_of_wrong_arguments_name_the_right_ones() {
+fn wrong_argument_error_names_the_correction() {
     let world = World::with_feature();
     let mut wire = wire(&world, &["--write"]);
     for (tool, args, says) in [

@@ -55,7 +55,7 @@ fn merge(wire: &mut Wire) -> Value {
 }
 
 #[test]
-fn r_000_21_merge_closes_issues_but_not_reopened_ones() {
+fn r_000_21_merge_closes_linked_issues_only_once() {
     for era in [LEGACY, MODERN] {
         let world = world("main", "Fixes #1, closes #2, resolves #3.");
         let mut wire = world.server(era, &["--write"]);
@@ -498,7 +498,6 @@ fn issue_closed_by_github_moves_to_final_state() {
     );
 }
 
-/// Returns the names of an issue's labels.
 fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
     let view = ["issue", "view", issue, "-R", REPO, "--json", "labels"];
     let shown = hub.forge(&view).output().success().json();

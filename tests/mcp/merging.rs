@@ -67,7 +67,7 @@ fn merged_branch_is_deleted_on_github() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// The first call closed the pull request but did not delete the branch, or failed to delete it.
+/// An earlier call closed the pull request, and was not asked to delete the branch or failed to.
 #[test]
 fn branch_of_closed_pull_is_deleted_later() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));

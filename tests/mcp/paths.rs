@@ -38,7 +38,7 @@ fn view(wire: &mut Wire, repo: &str) -> Value {
 }
 
 #[test]
-fn other_local_repositories_are_refused_before_anything_runs() {
+fn unlisted_local_repositories_are_refused_without_running_git() {
     let world = World::with_feature();
     let own = world.git.path().canonicalize().unwrap();
     let other = world.scratch.repository("other");

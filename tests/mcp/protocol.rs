@@ -200,7 +200,7 @@ fn with_bogus(schema: &Value, args: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn unknown_keys_are_refused_where_the_schema_says_so() {
+fn unknown_keys_are_refused_according_to_schema() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let edits = json!([{"path": "a.txt", "content": "a"}]);

@@ -84,7 +84,7 @@ fn commit_statuses_in_checks_match_gh() {
 }
 
 #[test]
-fn required_flag_limits_checks_to_required_ones() {
+fn required_flag_lists_only_required_checks() {
     let world = with_checks(&[("build", "SUCCESS"), ("lint", "FAILURE")]);
     for out in world.same_refusal_of("pr checks 1 --required") {
         assert!(

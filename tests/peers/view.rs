@@ -216,7 +216,7 @@ fn with_diffs() -> World {
 }
 
 #[test]
-fn diffs_equal_those_of_gh() {
+fn diffs_equal_gh_diffs() {
     let world = with_diffs();
     for line in [
         "pr diff 1",

@@ -255,7 +255,6 @@ impl World {
             .args(args)
     }
 
-    /// Runs a scenario's command.
     fn run(&self, dir: &Path, scenario: &Scenario) -> Run {
         let known = |arg: &&'static str| match *arg {
             THREAD => self.thread.as_str(),

@@ -222,7 +222,7 @@ fn tang_pull_from_fork_names_fork() {
 }
 
 #[test]
-fn tang_records_match_our_lexicons() {
+fn tang_records_match_forge_lexicons() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");

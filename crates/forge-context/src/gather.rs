@@ -851,7 +851,6 @@ fn is_too_costly(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Internal | ErrorKind::Upstream { .. })
 }
 
-/// Collects the failed sections.
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {

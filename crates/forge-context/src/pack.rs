@@ -356,7 +356,6 @@ fn text_lines(text: &str) -> usize {
     text.split_inclusive('\n').count().saturating_sub(1)
 }
 
-/// Returns true if the hunk adds a line.
 fn adds(raw: &[u8]) -> bool {
     let mut lines = raw.split(|b| *b == b'\n').skip(1);
     lines.any(|line| line.first() == Some(&b'+'))

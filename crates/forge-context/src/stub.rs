@@ -35,7 +35,6 @@ pub(crate) type MakeError = fn() -> Error;
 pub(crate) struct StubForge {
     /// The whole pull request. A view returns only the requested sections.
     pub pull: PullRequest,
-    /// Other pull requests.
     pub others: Vec<PullRequest>,
     /// The mergeability at the second read.
     pub settled: Option<Mergeability>,
@@ -75,7 +74,6 @@ impl Default for StubForge {
     }
 }
 
-/// Returns every capability except `lacking`.
 pub(crate) fn capabilities_without(lacking: &[Capability]) -> &'static Capabilities {
     let all = Capability::ALL.iter().filter(|c| !lacking.contains(c));
     let table: Vec<_> = all.map(|c| (*c, Support::Native)).collect();
@@ -119,7 +117,6 @@ impl StubForge {
     }
 }
 
-/// Reduces `pull` to the sections of `fields`.
 fn keep_sections(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     fn keep<T>(section: &mut Option<T>, is_wanted: bool) {
         section.take_if(|_| !is_wanted);

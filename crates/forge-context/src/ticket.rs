@@ -166,7 +166,6 @@ pub struct TicketSource {
     pub tracker: Option<Arc<dyn Tickets>>,
 }
 
-/// A key with the result of reading its ticket.
 pub(crate) type ReadTicket = (String, Result<TicketDetails>);
 
 impl TicketSource {

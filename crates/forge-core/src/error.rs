@@ -289,7 +289,6 @@ impl Error {
         self
     }
 
-    /// Appends more details to the message.
     #[must_use]
     pub(crate) fn add_to_message(mut self, more: &str) -> Self {
         self.0.message.push_str(more);

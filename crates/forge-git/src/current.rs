@@ -111,7 +111,7 @@ pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Resul
         .push_remote
         .or_else(|| config.push_default_remote.clone())
         .or(settings.remote)
-        .map_or(PushedTo::Here, |remote| place(remote, config));
+        .map_or(PushedTo::Here, |remote| resolve(remote, config));
     let follows_upstream = matches!(
         config.push_default.as_deref(),
         Some("upstream" | "tracking")
@@ -156,7 +156,7 @@ fn tracked(name: &str, config: &GitConfig) -> Option<(String, String)> {
         .max_by_key(|(remote, _)| remote.len())
 }
 
-fn place(remote: String, config: &GitConfig) -> PushedTo {
+fn resolve(remote: String, config: &GitConfig) -> PushedTo {
     if remote == "." {
         PushedTo::Here
     } else if config.remote(&remote).is_some() {

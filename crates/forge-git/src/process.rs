@@ -15,7 +15,6 @@ pub(crate) enum Purpose {
     Read,
     /// Moves refs, merges trees for a commit on a branch, or changes a work tree.
     Write,
-    /// Contacts a remote.
     Remote {
         /// True if the process gets the tokens in the environment, for a credential helper.
         tokens: bool,
@@ -329,7 +328,6 @@ fn is_odd(key: &str) -> bool {
     key.contains(['=', char::REPLACEMENT_CHARACTER])
 }
 
-/// Returns true if a key names a merge driver.
 fn is_merge_driver(key: &str) -> bool {
     key.starts_with("merge.")
 }

@@ -8,7 +8,6 @@ use tokio::{
 
 use crate::error::{code, failed};
 
-/// Maximum size of a chunk, in bytes.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
 struct RunningGit {

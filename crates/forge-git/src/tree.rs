@@ -9,7 +9,6 @@ use forge_core::{Error, ErrorKind, Result};
 
 use crate::Git;
 
-/// Maximum number of paths in one command line.
 const MAX_PATHS_PER_COMMAND: usize = 100;
 
 /// An entry of a tree.

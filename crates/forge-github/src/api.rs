@@ -65,10 +65,8 @@ impl TokenSlot {
     }
 }
 
-/// Selects the token for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TokenChoice {
-    /// The account's token.
     #[default]
     Account,
     /// The token for project boards; without one, the account's token.

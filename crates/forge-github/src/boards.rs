@@ -95,7 +95,7 @@ impl Board {
     ///
     /// Fails with `invalid_input` and the existing names if the field or the option does not exist.
     pub fn ids(&self, id: &BoardId, field: &str, value: Option<&str>) -> Result<FieldChoice<'_>> {
-        let found = named(self.selects(), field, |f| &f.name).ok_or_else(|| {
+        let found = find_by_name(self.selects(), field, |f| &f.name).ok_or_else(|| {
             let names = self.selects().map(|f| f.name.as_str());
             unknown(&format!("board {id} has no field"), field, names, "fields")
         })?;
@@ -107,7 +107,7 @@ impl Board {
         let Some(value) = value else {
             return Ok(choice);
         };
-        let option = named(found.options.iter(), value, |o| &o.name).ok_or_else(|| {
+        let option = find_by_name(found.options.iter(), value, |o| &o.name).ok_or_else(|| {
             let what = format!("field '{}' of board {id} has no value", found.name);
             let names = found.options.iter().map(|o| o.name.as_str());
             unknown(&what, value, names, "values")
@@ -118,7 +118,7 @@ impl Board {
 }
 
 /// Finds an item by name: exact match first, then case-insensitive.
-fn named<'a, T>(
+fn find_by_name<'a, T>(
     mut all: impl Iterator<Item = &'a T> + Clone,
     name: &str,
     of: impl Fn(&'a T) -> &'a String,
@@ -287,7 +287,7 @@ impl GitHub {
             .with_hint("name both"));
         }
         let board = self.read_board(id).await?;
-        let known = named(board.fields.iter(), field.name.trim(), |f| &f.name);
+        let known = find_by_name(board.fields.iter(), field.name.trim(), |f| &f.name);
         if let Some(known) = known.filter(|f| f.data_type != SINGLE_SELECT) {
             let kind = known.data_type.to_lowercase().replace('_', " ");
             return Err(Error::invalid(
@@ -344,7 +344,7 @@ impl GitHub {
             });
         let (made, warning) = or_read_back(written, || async {
             let now = self.read_board(id).await?;
-            let found = named(now.selects(), field.name.trim(), |f| &f.name);
+            let found = find_by_name(now.selects(), field.name.trim(), |f| &f.name);
             let complete = |f: &&wire::BoardField| field.options.iter().all(|o| has_option(f, o));
             Ok(found.filter(complete).map(field_of))
         })
@@ -356,7 +356,7 @@ impl GitHub {
 }
 
 fn has_option(field: &wire::BoardField, option: &str) -> bool {
-    named(field.options.iter(), option.trim(), |o| &o.name).is_some()
+    find_by_name(field.options.iter(), option.trim(), |o| &o.name).is_some()
 }
 
 fn option(name: &str) -> Value {

@@ -75,7 +75,6 @@ pub(crate) struct ErrorContext<'a> {
     pub http: &'a Http,
     /// The source of the token; error messages name it.
     pub tokens: &'a dyn TokenSource,
-    /// True if the request was a write.
     pub write: bool,
 }
 
@@ -429,7 +428,6 @@ fn scope_hint(about: ErrorContext<'_>, missing: &[String]) -> Hint {
     Hint::from(text).with_action(login(host))
 }
 
-/// Returns the error for a token that is known to lack a scope.
 pub(crate) fn lacks_scope(
     about: ErrorContext<'_>,
     headers: &HeaderMap,
@@ -599,14 +597,14 @@ const MESSAGES: &[MessageRow] = &[
             .with_hint("leave it as it is: the head branch is up to date")
     }),
     ("Expected branch to point to", |m| {
-        changed(Changed::Ref, m).with_hint("look at what was pushed, then try again")
+        refused_swap_error(Changed::Ref, m).with_hint("look at what was pushed, then try again")
     }),
     ("A ref named", |m| {
         Error::invalid("head", m)
             .with_hint(Hint::new("give the new branch another name").with_action(CHOOSE_HEAD))
     }),
     ("Base branch was modified", |m| {
-        changed(Changed::Base, m)
+        refused_swap_error(Changed::Base, m)
             .with_hint(Hint::new("merge again").with_action(Action::again(&[])))
     }),
     ("still a draft", |m| {
@@ -621,8 +619,8 @@ const MESSAGES: &[MessageRow] = &[
     ("has merge conflicts", |m| conflicts(m)),
     ("Merge conflict", |m| conflicts(m)),
     ("merge conflict", |m| conflicts(m)),
-    ("approving review", |m| unmet(m)),
-    ("Required status check", |m| unmet(m)),
+    ("approving review", |m| unmet_rule_error(m)),
+    ("Required status check", |m| unmet_rule_error(m)),
     ("is not mergeable", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(
             Hint::new("look at its state and its checks for what is missing")
@@ -724,13 +722,13 @@ fn conflicts(message: String) -> Error {
 pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
                                 met (auto-merge waits for that), or despite them as an admin";
 
-fn unmet(message: String) -> Error {
+fn unmet_rule_error(message: String) -> Error {
     Error::precondition(Precondition::Rule, message)
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
 /// Returns the error for a refused compare-and-swap; GitHub does not report the values.
-fn changed(what: Changed, message: String) -> Error {
+fn refused_swap_error(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
         expected: String::new(),
@@ -740,7 +738,7 @@ fn changed(what: Changed, message: String) -> Error {
 }
 
 fn head_changed(message: String) -> Error {
-    changed(Changed::Head, message).with_hint(
+    refused_swap_error(Changed::Head, message).with_hint(
         Hint::new("look at what was pushed, then try again").with_action(Action::op(Op::PrView)),
     )
 }

@@ -202,7 +202,6 @@ fn repo_variables(repo: &RepoId) -> Result<Map<String, Value>> {
     ]))
 }
 
-/// Returns the variables that name a pull request.
 fn pr_variables(pr: &PrId) -> Result<Map<String, Value>> {
     let mut variables = repo_variables(&pr.repo)?;
     variables.insert("number".to_owned(), json!(number(pr)?));

@@ -60,7 +60,7 @@ impl GitHub {
         let Some((found, default)) = found.and_then(|f| Some((f.subject?, f.default_branch_ref)))
         else {
             return Err(match answer.errors.is_empty() {
-                true => missing(subject),
+                true => missing_subject_error(subject),
                 false => self.api.first_error(&answer),
             });
         };
@@ -78,13 +78,13 @@ impl GitHub {
             links.depends_on = below.into_iter().map(|end| self.link(end)).collect();
         }
         let warnings = &mut links.warnings;
-        let comments = newest(found.comments, "comments", warnings);
-        let reviews = newest(found.reviews, "reviews", warnings);
+        let comments = take_newest(found.comments, "comments", warnings);
+        let reviews = take_newest(found.reviews, "reviews", warnings);
         let mut texts = vec![found.title, found.body];
         texts.extend(comments.into_iter().map(|c| c.body));
         for review in reviews {
             texts.push(review.body);
-            let comments = newest(review.comments, "comments of a review", warnings);
+            let comments = take_newest(review.comments, "comments of a review", warnings);
             texts.extend(comments.into_iter().map(|c| c.body));
         }
         for PullCommit { commit } in found.commits.into_vec() {
@@ -210,7 +210,7 @@ fn alias(number: u64) -> String {
 }
 
 /// Returns the nodes of the newest page, with a warning if there are older ones.
-fn newest<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
+fn take_newest<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let total = nodes.total_count.unwrap_or_default();
     let read = nodes.nodes.as_ref().map_or(0, Vec::len);
     if total > read as u64 {
@@ -234,7 +234,7 @@ fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     nodes
 }
 
-fn missing(subject: &Subject) -> Error {
+fn missing_subject_error(subject: &Subject) -> Error {
     match subject {
         Subject::Pull(id) => error::missing(id),
         Subject::Issue(id) => issues::missing(id),

@@ -94,7 +94,6 @@ impl GitHub {
         }
     }
 
-    /// Sends one mutation and returns its payload.
     pub(crate) async fn send_one<T: DeserializeOwned>(
         &self,
         mutation: Mutation,

@@ -120,7 +120,7 @@ impl Repos for GitHub {
             .await?;
         let lacking = self.api.missing_scopes(&answer);
         let found = self.api.require_complete(answer)?.repository;
-        let found = found.ok_or_else(|| missing(repo))?;
+        let found = found.ok_or_else(|| missing_repo_error(repo))?;
         Ok(info(&self.info.host, found, lacking))
     }
 
@@ -136,7 +136,10 @@ impl Repos for GitHub {
             .query::<BranchesOf>(&text, &variables.into())
             .await?;
         let found = self.api.require_complete(answer)?.repository;
-        let refs = found.ok_or_else(|| missing(repo))?.refs.unwrap_or_default();
+        let refs = found
+            .ok_or_else(|| missing_repo_error(repo))?
+            .refs
+            .unwrap_or_default();
         let next = refs.next().map(|end| Cursor::new(BRANCHES, &key, &end));
         let total = refs.total_count;
         let items = refs.into_vec().into_iter().filter_map(|r| {
@@ -167,7 +170,7 @@ impl Repos for GitHub {
     }
 }
 
-fn missing(repo: &RepoId) -> Error {
+fn missing_repo_error(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
         .with_hint("check the name, and whether the account may see it")
 }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_beyond_the_free_ones_are_spaced() {
+    async fn writes_beyond_free_count_are_spaced() {
         let pace = WritePace {
             free: 2,
             spacing: Duration::from_secs(1),

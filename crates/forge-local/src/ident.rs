@@ -96,7 +96,7 @@ fn unknown(said: &str) -> Error {
             ErrorKind::Unauthenticated {
                 host: String::new(),
             },
-            format!("git cannot say who you are: {said}"),
+            format!("git does not know your name and e-mail address: {said}"),
         )
         .with_hint("set user.name and user.email with git config");
     };

@@ -135,7 +135,7 @@ fn check_path(path: &str) -> Result<()> {
     } else if path.starts_with('/') {
         "it is absolute"
     } else if path.split('/').any(odd) {
-        "a part of it is empty, '.' or '..'"
+        "the path has an empty part, '.' or '..'"
     } else {
         return Ok(());
     };

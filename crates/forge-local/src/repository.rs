@@ -35,7 +35,6 @@ pub(crate) struct Repository {
     pub here: Git,
     /// The main work tree as reported by git, if it was opened.
     pub main_tree: Option<PathBuf>,
-    /// The id of the repository.
     pub id: RepoId,
 }
 
@@ -279,7 +278,7 @@ fn leads_outwards(link: &Path) -> Error {
         ),
     )
     .with_hint(
-        "let a person name exactly this repository: on the command line, or as one that a server may use",
+        "ask the user to name this exact repository on the command line, or to allow it in the server",
     )
 }
 
@@ -303,7 +302,7 @@ fn bare(path: &Path) -> Error {
         ),
     )
     .with_hint(
-        "let a person name exactly this path: on the command line, or as one that a server may use",
+        "ask the user to name this exact path on the command line, or to allow it in the server",
     )
 }
 
@@ -318,7 +317,7 @@ fn expand(path: &Path) -> Result<PathBuf> {
                         "repo",
                         format!("{} needs HOME, which is not set", show(path)),
                     )
-                    .with_hint("set HOME, or give the path from the root")
+                    .with_hint("set HOME, or give an absolute path")
                 })?;
             PathBuf::from(home).join(rest)
         }

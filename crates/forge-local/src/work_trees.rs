@@ -33,7 +33,6 @@ const LEAVE_CHECKOUT: Action =
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BranchUse {
-    /// The branch is checked out.
     CheckedOut,
     /// An unfinished git operation will return to the branch or move it. The text names the
     /// operation.
@@ -43,9 +42,7 @@ pub(crate) enum BranchUse {
 /// A work tree that uses a particular branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkTree {
-    /// The directory of the work tree.
     pub path: PathBuf,
-    /// How the work tree uses the branch.
     pub usage: BranchUse,
     is_main: bool,
     /// True if `git worktree lock` has locked the work tree, which is for disks that are not always
@@ -68,7 +65,6 @@ enum Directory {
     Unproved,
 }
 
-/// A move of a branch, with the work trees to update.
 #[derive(Debug)]
 pub(crate) struct BranchMove {
     branch: String,
@@ -98,7 +94,6 @@ struct Checkout {
     coming: Vec<ChangedPath>,
     /// An older commit of the branch, if the index is based on it.
     older: Option<String>,
-    /// True if the index has staged changes.
     has_staged: bool,
 }
 
@@ -106,9 +101,7 @@ struct Checkout {
 #[derive(Debug)]
 struct ChangedPath {
     path: Vec<u8>,
-    /// True if the path is new.
     added: bool,
-    /// True if the path is removed.
     removed: bool,
     /// True if the path is a submodule in one of the commits.
     submodule: bool,
@@ -494,7 +487,7 @@ impl Checkout {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
             let message = format!(
-                "the files of {} stay those of {to}, staged, while its HEAD is another commit: {}",
+                "the work tree {} still has the files of {to}, but its HEAD is another commit: {}",
                 show(path),
                 e.message()
             );
@@ -586,7 +579,7 @@ impl Checkout {
         }
         let half_staged = self.half_staged().await?;
         if !half_staged.is_empty() {
-            return Err(self.refusal(&half_staged, "has changes beside those that are staged"));
+            return Err(self.refusal(&half_staged, "has unstaged changes"));
         }
         let mut in_the_way = self.overwritten().await?;
         if in_the_way.is_empty() {

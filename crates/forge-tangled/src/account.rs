@@ -137,7 +137,7 @@ impl Tangled {
         }
         Err(write::stale(
             &uri,
-            "the one that was read",
+            "the version that was read",
             "another each time",
         ))
     }

@@ -8,14 +8,13 @@ use crate::dialect::Table;
 
 /// An answer, or an object in an answer. The type deserializes the default names.
 pub(crate) trait Answer: DeserializeOwned + Send + Sync {
-    /// The table that its fields are in.
+    /// The table that names the fields of the answer.
     type Names: Table;
 
     /// Returns all fields that are read, always in the same order.
     fn fields(names: &Self::Names) -> Vec<Field<'_>>;
 }
 
-/// A field of an answer.
 pub(crate) struct Field<'a> {
     name: &'a str,
     inner: Vec<Field<'a>>,
@@ -23,7 +22,7 @@ pub(crate) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Returns fields without named subfields.
-    pub fn each<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
+    pub fn from_names<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
 
@@ -113,8 +112,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// `sample` has all that is read, and nothing else. By other names it says the same to who
-    /// knows them, and by its own no longer.
+    /// Checks that a type reads exactly the fields of `sample`: under renamed fields the same value
+    /// is read with the new names, and fails with the default names.
     pub fn goes_by_its_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
         let usual = A::Names::usual();
         let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));
@@ -139,7 +138,7 @@ pub(crate) mod tests {
         type Names = SpindleAnswers;
 
         fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-            Field::each([&names.commit, &names.trigger])
+            Field::from_names([&names.commit, &names.trigger])
         }
     }
 

@@ -2,8 +2,8 @@
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Proof that a thread may block. Only [`run_long`] makes one, so that what asks for it cannot be
-/// called elsewhere.
+/// Proof that a thread may block. Only [`run_long`] creates this token, so functions that take it
+/// cannot run on another thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MayBlock(());
 

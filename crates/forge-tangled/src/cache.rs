@@ -9,7 +9,8 @@ use std::{
 
 use tokio::sync::OnceCell;
 
-/// The most values of a cache, however small they are: one call may look a thousand accounts up.
+/// Maximum number of values in a cache, even of small ones: one call may look up a thousand
+/// accounts.
 const MAX_ENTRIES: usize = 4_000;
 
 /// How long a value is kept that is no more than a failure.
@@ -34,7 +35,7 @@ struct Entries<T> {
 /// run for weeks, in which handles, permissions and declarations change.
 pub(crate) struct Cache<T> {
     kept: Duration,
-    /// The most bytes of values, and how many one has.
+    /// Maximum size of all values in bytes, and the size of one value.
     most: usize,
     weigh: fn(&T) -> usize,
     is_failure: fn(&T) -> bool,

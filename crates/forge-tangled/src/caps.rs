@@ -411,7 +411,6 @@ pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
     }
 }
 
-/// Returns the error for a capability that the table refuses.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),

@@ -21,12 +21,12 @@ use crate::{
     repository::Repository,
 };
 
-/// The most pipelines that one question gets (`sh.tangled.ci.queryPipelines`).
+/// Maximum page size of `sh.tangled.ci.queryPipelines`.
 const PAGE: &str = "250";
-/// More pages than the pipelines of one commit fill.
+/// Maximum number of pages: more than the pipelines of one commit fill.
 const MAX_PAGES: usize = 20;
-/// How many commits one question names: with 40 digits each they fit into any server's longest
-/// address.
+/// Number of commits in one request: with 40 digits each, they fit into the URL limit of any
+/// server.
 const COMMITS: usize = 50;
 
 /// An answer of `sh.tangled.ci.queryPipelines`; the newest come first.
@@ -46,7 +46,7 @@ struct Pipeline {
     commit: String,
     #[serde(default)]
     created_at: Option<Timestamp>,
-    /// An open union: kinds that nobody has seen yet are kept.
+    /// An open union: unknown kinds are kept.
     #[serde(default)]
     trigger: Value,
     #[serde(default)]
@@ -70,14 +70,14 @@ impl Answer for Pipelines {
     type Names = SpindleAnswers;
 
     fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-        let workflow = Field::each([
+        let workflow = Field::from_names([
             &names.workflow_name,
             &names.workflow_status,
             &names.workflow_error,
             &names.workflow_started,
             &names.workflow_finished,
         ]);
-        let mut pipeline = Field::each([&names.commit, &names.created_at, &names.trigger]);
+        let mut pipeline = Field::from_names([&names.commit, &names.created_at, &names.trigger]);
         pipeline.push(Field::of(&names.workflows, workflow));
         vec![Field::of(&names.pipelines, pipeline)]
     }

@@ -80,7 +80,7 @@ fn check(named: &str, actual: Option<Cid>, what: &str, origin: &Origin, uri: &st
     }
     let actual = actual.map_or_else(String::new, |cid| cid.to_string());
     let message = format!(
-        "{} calls {what} of {} {}, but the bytes of it have the CID {actual}",
+        "{} calls {what} of {} {}, but its bytes have the CID {actual}",
         origin.host(),
         one_line(uri),
         one_line(named)
@@ -88,7 +88,6 @@ fn check(named: &str, actual: Option<Cid>, what: &str, origin: &Origin, uri: &st
     Err(Error::new(ErrorKind::Protocol, message).with_hint(HINT))
 }
 
-/// The CID of a blob.
 pub(crate) fn of_blob(bytes: &[u8]) -> String {
     of(RAW, bytes).map_or_else(String::new, |cid| cid.to_string())
 }

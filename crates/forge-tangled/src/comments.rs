@@ -53,7 +53,7 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
     body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
 }
 
-/// The step of a comment that goes with something else.
+/// The step of a write that also comments.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("comment", done)
 }
@@ -163,8 +163,7 @@ impl Tangled {
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
         let uri = pull.record.uri.as_str();
-        // Editing or deleting "the last comment" means the viewer's last one, even if the index
-        // lags.
+        // "The last comment" is the viewer's last comment, even if the index lags.
         let (found, [own]) = future::join(
             self.about(&kind, uri, accounts),
             self.fresh_of_viewer([&kind], uri),
@@ -352,7 +351,7 @@ impl Tangled {
         Ok(all.records.into_iter().find(same))
     }
 
-    /// The comment that a key means; `older` is the collection of those of 2025.
+    /// Returns the at-uri of the comment with this key; `older` is the comment collection of 2025.
     pub(crate) fn comment_uri(&self, key: &str, older: &str) -> Result<AtUri> {
         let names = &self.settings.dialects.sh;
         let uri = AtUri::parse(key)
@@ -406,7 +405,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// A comment as its author's server has it.
+    /// Reads a comment from the PDS of its author.
     pub(crate) async fn comment_at(&self, uri: &AtUri) -> Result<Record> {
         let pds = self.identities.pds(&uri.authority).await?;
         records::get_uri(&pds, uri)

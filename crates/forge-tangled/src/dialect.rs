@@ -134,7 +134,6 @@ impl Dialect {
             .collect()
     }
 
-    /// Returns true for a collection of this dialect.
     fn has(&self, collection: &str) -> bool {
         [
             &self.pull,

@@ -1,8 +1,8 @@
-//! Drafts, which tangled lacks: a marker at the start of the title, if one is configured.
+//! Drafts: tangled has none, so a configured marker at the start of the title marks a draft.
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// The longest marker, in characters: titles have to fit behind it.
+/// Maximum length of a marker, in characters: the title needs room after it.
 const LENGTH_MAX: usize = 32;
 
 /// Marker at the start of the title of a draft.
@@ -49,13 +49,12 @@ impl DraftMarker {
         marked.then_some(rest)
     }
 
-    /// Returns true if the title has the marker.
     pub(crate) fn marks(&self, title: &str) -> bool {
         self.strip(title).is_some()
     }
 
-    /// The title of a draft.
-    pub(crate) fn put(&self, title: &str) -> String {
+    /// Returns the title with the marker, which is added if missing.
+    pub(crate) fn add_to(&self, title: &str) -> String {
         match self.marks(title) {
             true => title.to_owned(),
             false => format!("{} {title}", self.0),
@@ -70,8 +69,8 @@ mod tests {
     #[test]
     fn draft_marker_is_added_once_and_stripped_completely() {
         let draft = DraftMarker::new(" [draft] ").unwrap();
-        assert_eq!(draft.put("Add a"), "[draft] Add a");
-        assert_eq!(draft.put("[Draft] Add a"), "[Draft] Add a");
+        assert_eq!(draft.add_to("Add a"), "[draft] Add a");
+        assert_eq!(draft.add_to("[Draft] Add a"), "[Draft] Add a");
         for (title, rest) in [
             ("[draft] Add a", Some("Add a")),
             ("[DRAFT]Add a", Some("Add a")),

@@ -30,7 +30,7 @@ pub(crate) fn is_ambiguous(error: &Error) -> bool {
     error.retry() == Retry::Ambiguous
 }
 
-/// The token was refused before anything ran: another may do.
+/// The server refused the token before it did anything; a new token may work.
 pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
@@ -118,7 +118,7 @@ pub(crate) fn of_status(
         | "AuthFactorTokenRequired" => ErrorKind::Unauthenticated {
             host: host.to_owned(),
         },
-        // A knot says 401 also to whom it knows.
+        // A knot answers 401 even to an authenticated account without permission.
         "AccessControl" => ErrorKind::PermissionDenied {
             missing: vec!["repo:push".to_owned()],
             sso_url: None,
@@ -195,10 +195,10 @@ pub(crate) fn too_many_parts(origin: &Origin) -> Error {
     Error::new(ErrorKind::Protocol, message)
 }
 
-/// The refusal to read another answer.
+/// Returns the error for answers above the total size limit.
 pub(crate) fn spent(most: usize) -> Error {
     let most = human(most);
-    let message = format!("the answers that this command reads have more than {most} in all");
+    let message = format!("the answers to this command have more than {most} in total");
     Error::new(ErrorKind::Protocol, message)
         .with_context(UNREAD, SPENT)
         .with_hint("ask for less at once: a lower limit, or fewer fields")

@@ -16,7 +16,7 @@ use crate::{Origin, Reach, ReadLimits, Settings};
 pub(crate) enum NamedBy {
     /// The user, in the configuration.
     User,
-    /// A document or a record of somebody else.
+    /// A document or a record of another account.
     Stranger,
 }
 

@@ -2,10 +2,10 @@
 
 use forge_core::{Action, Arg, Hint, Op, Param};
 
-/// The call that failed, as it was.
+/// The failed call, unchanged.
 pub(crate) const AGAIN: Action = Action::again(&[]);
 
-/// The call that failed, with another head branch.
+/// The failed call, with another head branch.
 pub(crate) const OTHER_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
 
 /// The call that failed, with the changes as a patch.

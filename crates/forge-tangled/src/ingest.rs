@@ -16,9 +16,9 @@ use crate::{
     sources::{Items, Kind, MAX_SUBJECT_RECORDS},
 };
 
-/// The longest pause between two looks.
+/// Maximum pause between two requests to the index.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// How long a proof that the index drops a record may take.
+/// Timeout for the check whether the index drops a record.
 const PROOF_MAX: Duration = Duration::from_secs(10);
 
 /// The query by which the index shows a record.
@@ -43,12 +43,12 @@ pub(crate) struct Told {
     pub cid: String,
 }
 
-/// Result of a look at the index.
+/// What the index shows of a record.
 #[derive(Debug)]
 pub(crate) enum Look {
-    /// The record, in this version.
+    /// This version of the record.
     Shown,
-    /// The record in another version, by its CID.
+    /// Another version of the record, by CID.
     Other(String),
     /// The index answers, and does not have the record.
     Absent,
@@ -295,7 +295,7 @@ impl Tangled {
         }
     }
 
-    /// Asks for the records about `subject`, and looks for this one among them.
+    /// Searches the index's records about `subject` for the record `uri`.
     async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> Look {
         let index = self.index();
         let of = &*self.settings.dialects.inputs.index.subject;
@@ -325,7 +325,8 @@ impl Tangled {
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 let why = format!(
-                    "it has more than {MAX_SUBJECT_RECORDS} about {subject}; none of the newest is it"
+                    "it has more than {MAX_SUBJECT_RECORDS} records about {subject}, and the \
+                     record is not among the newest"
                 );
                 return Look::Silent(Error::new(ErrorKind::Protocol, why));
             }
@@ -337,7 +338,7 @@ impl Tangled {
 fn version(found: Option<&str>, wanted: &str) -> Look {
     match found {
         Some(found) if found == wanted => Look::Shown,
-        // Without a CID nothing says that it is this version.
+        // Without a CID, nothing proves that the index shows this version.
         other => Look::Other(other.unwrap_or("without a CID").to_owned()),
     }
 }

@@ -3,17 +3,17 @@
 
 use crate::{Dialect, Dialects};
 
-/// The dates at which it changed, oldest first; the last is today's.
+/// The dates at which the set of ingested collections changed, oldest first; the last is current.
 pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// A collection: since which of [`INDEX_DATES`] it is taken in, and what to do before that.
+/// A collection with its first date in [`INDEX_DATES`], and the alternative before that date.
 struct IngestionStart {
     collection: fn(&Dialect) -> &str,
     since: usize,
     instead: &'static str,
 }
 
-/// Read in the source of the ingester at those dates.
+/// Source: the ingester's code at these dates.
 const ROWS: [IngestionStart; 4] = [
     IngestionStart {
         collection: |names| &names.pull,

@@ -17,28 +17,28 @@ use crate::{
     records::{self, Record},
 };
 
-/// An index that has not shown a record for this long has not merely been slow.
+/// An index that lacks a record for longer is not just slow.
 const SLOW: Duration = Duration::from_secs(60);
-/// Why nothing has to take in a record of Tangled 1.0.
+/// Why records of Tangled 1.0 need no ingestion.
 const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are stored";
 
 /// Report on a record and on the services that show the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IngestionReport {
-    /// Its at-uri.
+    /// At-uri of the record.
     pub uri: String,
-    /// Its collection.
+    /// Collection of the record.
     pub collection: String,
-    /// The version that is in its account.
+    /// CID of the version in the account.
     pub cid: String,
-    /// The server of its account.
+    /// The account's PDS.
     pub server: String,
     /// The index's view of the record.
     pub index: IndexShows,
     /// The resulting ingestion state.
     pub ingestion: Ingestion,
-    /// Why it is this word.
+    /// Reason for this ingestion state.
     pub because: String,
     /// Recovery, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub enum IndexShows {
     NoAnswer {
         /// Host of the index.
         host: String,
-        /// How it failed.
+        /// The failure.
         why: String,
     },
     /// The index was not queried, because its answer would decide nothing.
@@ -173,7 +173,7 @@ impl Tangled {
         let right = [&names.status, &names.issue_state, &names.label_op]
             .iter()
             .any(|name| **name == uri.collection);
-        // An index may show a state or a label that does not count; whatever else it shows is shown.
+        // An index may show a state or a label that does not count. Any other shown record counts.
         let dropped = if right || !matches!(look, Look::Shown) {
             self.find_drop_reason(record).await
         } else {
@@ -283,7 +283,7 @@ impl Tangled {
         ))
     }
 
-    /// A record of Tangled 1.0 is where everybody reads it.
+    /// Every reader reads a record of Tangled 1.0 from the knot that stores it.
     async fn check_ticket(&self, uri: &AtUri) -> Result<IngestionReport> {
         let account = self.identities.of_did(&uri.authority).await?;
         let origin = match account.document.knot(self.settings.reach) {

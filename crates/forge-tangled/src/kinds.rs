@@ -5,7 +5,6 @@ use crate::{
     sources::{Kind, Older, TargetField},
 };
 
-/// Status records.
 pub(crate) fn statuses(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_statuses.to_string(),

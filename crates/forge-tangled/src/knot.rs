@@ -21,7 +21,7 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
-    /// When its tip was committed (RFC 3339).
+    /// Commit time of the tip (RFC 3339).
     #[serde(default)]
     pub when: Option<String>,
 }
@@ -30,7 +30,7 @@ impl Answer for Branch {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([
+        Field::from_names([
             &names.branch_name,
             &names.branch_hash,
             &names.branch_message,
@@ -39,7 +39,7 @@ impl Answer for Branch {
     }
 }
 
-/// The most branches that one question gets (`repo.branches`).
+/// Maximum page size of `repo.branches`.
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const MAX_BRANCH_PAGES: usize = 100;
@@ -68,7 +68,7 @@ impl Answer for Branches {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let reference = Field::each([&names.reference_name, &names.reference_hash]);
+        let reference = Field::from_names([&names.reference_name, &names.reference_hash]);
         let listed = vec![Field::of(&names.reference, reference)];
         vec![Field::of(&names.branches, listed)]
     }
@@ -87,7 +87,7 @@ impl Answer for Compared {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.patch, &names.combined_patch])
+        Field::from_names([&names.patch, &names.combined_patch])
     }
 }
 
@@ -96,7 +96,7 @@ impl Answer for Compared {
 pub(crate) enum Checked {
     Clean,
     Conflicts(Vec<String>),
-    /// The knot failed to find out; it answers 200 also then.
+    /// The check failed; the knot answers 200 even then.
     Unknown(String),
 }
 
@@ -119,8 +119,8 @@ impl Answer for CheckAnswer {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let mut fields = Field::each([&names.conflicted, &names.check_error]);
-        let conflict = Field::each([&names.conflict_file]);
+        let mut fields = Field::from_names([&names.conflicted, &names.check_error]);
+        let conflict = Field::from_names([&names.conflict_file]);
         fields.push(Field::of(&names.conflicts, conflict));
         fields
     }
@@ -174,8 +174,8 @@ impl Tangled {
         }
     }
 
-    /// All branches; their cursor is how many came before (`repo.branches` names none in its
-    /// answer).
+    /// Reads all branches. The cursor is the number of branches read, because answers of
+    /// `repo.branches` have none.
     pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.all());
@@ -365,7 +365,6 @@ pub(crate) fn merge_input(
     input
 }
 
-/// The error for a branch that is not on the knot.
 pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str) -> Error {
     Error::no_branch(
         field,

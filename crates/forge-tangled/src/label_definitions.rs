@@ -30,7 +30,7 @@ const NAME_MAX: usize = 40;
 const MAX_OPTIONS: usize = 100;
 /// The longest option, in characters.
 const OPTION_MAX: usize = 100;
-/// For so many seconds a definition that nothing uses is taken for one that was begun.
+/// Seconds for which an unused definition counts as the start of an interrupted call.
 const BEGUN_FOR: i64 = 60 * 60;
 
 /// Values that a label definition accepts.
@@ -77,7 +77,8 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
     Ok(checked)
 }
 
-/// The options of `known` with those of `wanted` behind them; `None` where it has them all.
+/// Returns the options of `known` followed by the new ones of `wanted`; `None` if there are no new
+/// ones.
 fn more_options(known: &Definition, wanted: &[String]) -> Option<Vec<String>> {
     let missing = wanted.iter().filter(|w| !known.allowed.contains(w));
     let all: Vec<String> = known.allowed.iter().chain(missing).cloned().collect();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, ShFields, Tangled, fault, kinds, lexicon,
-    pulls::{list::nobody, status::Writers, view::unread},
+    pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     repository::Repository,
     sources::IN_FLIGHT,
@@ -175,7 +175,7 @@ impl Definition {
         self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
     }
 
-    /// The relation that it keeps: its values are any texts.
+    /// Returns the relation that the label stores: a label with free text values.
     pub fn relation(&self) -> Option<Relation> {
         let is_free = self.value_type == ValueType::Text && self.allowed.is_empty();
         Relation::named(&self.name).filter(|_| is_free)
@@ -210,8 +210,7 @@ impl Definition {
         })
     }
 
-    /// The value on the wire for what a user typed behind the `:`, if anything. An account is given
-    /// by its DID.
+    /// Returns the stored value for the typed text after the `:`. An account is given by its DID.
     fn value(&self, typed: Option<&str>) -> Result<String> {
         let refused =
             |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));
@@ -228,7 +227,7 @@ impl Definition {
                 Err(refused("takes a whole number"))
             }
             (ValueType::Nsid, Some(v)) if !lexicon::is_nsid(v) => Err(refused(&format!(
-                "takes an NSID, and '{}' is none",
+                "takes an NSID, and '{}' is not an NSID",
                 one_line(v)
             ))
             .with_hint("write a name such as org.example.repo.item")),
@@ -498,13 +497,13 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     }
     let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
-        return Some("what it adds or deletes is no list");
+        return Some("its added or deleted labels are not a list");
     }
     let operands = parts.into_iter().flatten().filter_map(Value::as_array);
     let odd = operands
         .flatten()
         .any(|o| Operand::parse(o, fields).is_none());
-    odd.then_some("a part of it names no label and value")
+    odd.then_some("an entry has no label or no value")
 }
 
 /// Returns the keys of the labels that the operations add.
@@ -787,19 +786,21 @@ impl Tangled {
         if lexicon::is_did(typed) {
             return Ok(typed.to_owned());
         }
-        self.did_of(typed).await.map_err(|e| match nobody(&e) {
-            true => Error::invalid(
-                "labels",
-                format!(
-                    "the label '{}' takes an account: {}",
-                    definition.name,
-                    e.message()
-                ),
-            )
-            .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name))
-            .with_source(e),
-            false => e,
-        })
+        self.did_of(typed)
+            .await
+            .map_err(|e| match is_unknown_owner(&e) {
+                true => Error::invalid(
+                    "labels",
+                    format!(
+                        "the label '{}' takes an account: {}",
+                        definition.name,
+                        e.message()
+                    ),
+                )
+                .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name))
+                .with_source(e),
+                false => e,
+            })
     }
 
     async fn assignments(

@@ -186,7 +186,7 @@ impl Tangled {
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
                 if fault::is_missing_record(&e) {
-                    pulls::view::missing(&uri)
+                    pulls::view::missing_pull_error(&uri)
                 } else {
                     e
                 }

@@ -35,10 +35,10 @@ use crate::{
 /// How many rows of a list of the index are read at once, and in all.
 const PAGE: usize = 1_000;
 const MAX_LINK_ROWS: usize = 5_000;
-/// More pages of the web are not asked which record they show.
+/// Maximum number of web pages that are requested to find the record of a page number.
 const PAGES: usize = 10;
 
-/// A pull request or an issue, as far as its own record tells.
+/// A pull request or an issue, with the facts of its own record.
 struct Ticket {
     kind: SubjectKind,
     title: Option<String>,
@@ -97,7 +97,7 @@ fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }
 
-/// A list of the index, and where its records are when it does not answer.
+/// A list of the index, and the source of the same records if the index does not answer.
 struct List<'a> {
     kind: SubjectKind,
     query: &'a str,
@@ -106,7 +106,7 @@ struct List<'a> {
     targets: Vec<TargetField>,
 }
 
-/// The at-uris that a record says its text names.
+/// Returns the at-uris in the list of references of a record.
 pub(crate) fn references<'a>(
     record: &'a Record,
     fields: &ShFields,
@@ -127,11 +127,10 @@ struct Home {
 /// Objects that texts and records name.
 #[derive(Default)]
 struct Mentioned {
-    /// Records, by at-uri.
     records: Vec<AtUri>,
     /// Pages of this repository.
     pages: Vec<(SubjectKind, u64)>,
-    /// Elsewhere.
+    /// Links to other repositories and hosts.
     others: Vec<Link>,
 }
 
@@ -242,8 +241,8 @@ impl Tangled {
         }
         if by_pages > 0 {
             let told = format!(
-                "{by_pages} more record(s) name pages of this repository, and may mean this one: a \
-                 record has no page number"
+                "{by_pages} more record(s) link to numbered pages of this repository; whether \
+                 they mean this record is unknown, because the record has no number"
             );
             let hint = "name the pull request or issue by its page number, so that these records \
                         are searched";
@@ -371,7 +370,7 @@ impl Tangled {
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let [records, states] = list.collections;
         self.takes_in([records])?;
-        // Without them the list is whole all the same.
+        // The list is complete even without states.
         let states = self.takes_in([states]);
         let fields = &self.settings.dialects.inputs.index;
         let params = vec![(&*fields.subject, repository.target())];
@@ -445,8 +444,7 @@ impl Tangled {
         Ok((tickets.collect(), listed.warnings))
     }
 
-    /// The records that pages of this repository show; those that there are no pages of are left
-    /// out.
+    /// Returns the records that numbered pages of this repository show, without missing pages.
     async fn records_of_pages(
         &self,
         repository: &Repository,
@@ -519,7 +517,7 @@ impl Tangled {
 }
 
 impl Mentioned {
-    /// Reads a text, and the references that came with it.
+    /// Reads a text and the references of its record.
     fn read<'a>(
         &mut self,
         text: &str,

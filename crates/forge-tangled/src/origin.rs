@@ -9,7 +9,8 @@ use forge_core::{
 use forge_http::redact;
 use url::{Host, Url};
 
-/// The root of a service: `https://pds.example`. Clear text is for this machine alone.
+/// The root of a service: `https://pds.example`. Clear text (`http`) is allowed only on this
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(String);
 
@@ -26,7 +27,7 @@ pub enum Reach {
     Private,
 }
 
-/// Why a service is not contacted that is on this machine.
+/// Why a service on this machine is not contacted.
 const HERE: &str = "it is this machine";
 
 impl Origin {
@@ -149,7 +150,7 @@ pub(crate) fn is_here(url: &Url) -> bool {
     }
 }
 
-/// A name with a dot that is not of a private network by its ending.
+/// Returns true for a name with a dot whose ending is not reserved for private networks.
 fn is_public_name(name: &str) -> bool {
     const PRIVATE: [&str; 5] = [".local", ".internal", ".lan", ".home.arpa", ".localdomain"];
     name.contains('.') && !PRIVATE.iter().any(|end| name.ends_with(end))

@@ -16,7 +16,7 @@ use forge_core::{
 
 use crate::{blocking::MayBlock, printed};
 
-/// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
+/// Maximum size of an unpacked round (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
@@ -32,7 +32,7 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
 /// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
-    /// The file whose changes it is in, if it is no header or message.
+    /// The file in whose changes the fault is; `None` for a header or a message.
     file: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl NotText {
         format!("a knot takes patches as text in UTF-8, and {part} is not")
     }
 
-    /// How to make one that is.
+    /// Returns the hint how to make a valid patch.
     pub fn hint(&self) -> String {
         match &self.file {
             Some(file) => format!(
@@ -74,7 +74,7 @@ pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
             if mail_commit(line).is_some() {
                 file = None;
             } else if let DiffLine::File(names) = reader.read(line) {
-                file = Some(named(names));
+                file = Some(parse_diff_path(names));
             }
         }
         NotText { file }
@@ -191,8 +191,8 @@ impl Patch {
         Self { raw, mails }
     }
 
-    /// Why git could take other changes from it than are shown, as the end of a sentence that begins
-    /// with "the patch".
+    /// Returns why git could apply other changes than are shown, as the end of a sentence that
+    /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
         printed::fault(&as_printed(&self.raw))
     }
@@ -238,7 +238,7 @@ fn authors(mail: &Mail) -> Vec<Signature> {
         key.eq_ignore_ascii_case("co-authored-by").then_some(value)
     });
     let others = trailers.map(|value| {
-        let (name, email) = address(value.trim());
+        let (name, email) = parse_address(value.trim());
         Signature::new(name, email, mail.author.at)
     });
     std::iter::once(mail.author.clone()).chain(others).collect()
@@ -312,7 +312,7 @@ fn mail(raw: &[u8]) -> Option<Mail> {
         named.map(|(_, value)| decode_words(value))
     };
     let from = values("From").next().unwrap_or_default();
-    let (name, email) = address(&from);
+    let (name, email) = parse_address(&from);
     // A message can begin with prose such as `Date: wrong in May`, which is not a date.
     let at = values("Date")
         .find_map(|text| date(&text))
@@ -439,7 +439,7 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     let mut ends = rest.as_bytes().windows(2).take(MAX_WORD);
     let payload = rest.get(..ends.position(|it| it == b"?=")?)?;
     let bytes = match how {
-        "q" | "Q" => quoted(payload)?,
+        "q" | "Q" => decode_quoted(payload)?,
         "b" | "B" => {
             use base64::{Engine as _, engine::general_purpose::STANDARD};
             STANDARD.decode(payload).ok()?
@@ -456,7 +456,7 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     Some((text, length))
 }
 
-fn quoted(text: &str) -> Option<Vec<u8>> {
+fn decode_quoted(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {
@@ -474,7 +474,7 @@ fn quoted(text: &str) -> Option<Vec<u8>> {
 
 /// Name and address as `git am` takes them (`mailinfo.c`, `handle_from`): the address is the word
 /// around the first `@`, and stands for a name that has a second one.
-fn address(from: &str) -> (String, String) {
+fn parse_address(from: &str) -> (String, String) {
     let is_blank = |c: char| c.is_ascii_whitespace();
     let Some((before, _)) = from.split_once('@') else {
         let (name, email) = from.rsplit_once('<').unwrap_or((from, from));
@@ -585,7 +585,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
             // The same content can be packed in many ways, and git refuses content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
             DiffLine::File(names) => {
-                file = named(names);
+                file = parse_diff_path(names);
                 (is_packed, sides) = (false, None);
                 false
             }
@@ -643,7 +643,7 @@ fn changes_by_itself(key: HeaderKey) -> bool {
 }
 
 /// Returns the path of a `diff --git` line, or both names unchanged.
-fn named(names: &[u8]) -> String {
+fn parse_diff_path(names: &[u8]) -> String {
     diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }
 
@@ -813,7 +813,11 @@ literal 1
             ("v@x.example Mallory <m@y.example>", evil, evil),
             ("\"v@x.example\" Mallory <m@y.example>", evil, evil),
         ] {
-            assert_eq!(address(from), (name.to_owned(), email.to_owned()), "{from}");
+            assert_eq!(
+                parse_address(from),
+                (name.to_owned(), email.to_owned()),
+                "{from}"
+            );
         }
     }
 
@@ -896,7 +900,7 @@ literal 1
     }
 
     #[test]
-    fn changes_with_other_context_are_the_same() {
+    fn change_comparison_ignores_context_lines() {
         let ours = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+--- a/y\n";
         let theirs = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n\
             @@ -4,3 +4,4 @@ fn f\n c\n-a\n+b\n+--- a/y\n d\n";
@@ -947,7 +951,7 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
-        // An index takes it all the same.
+        // An index accepts it nevertheless.
         let mut gz = GzEncoder::new(Vec::new(), Compression::default());
         gz.write_all(&spoilt("Rename it")).unwrap();
         assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);

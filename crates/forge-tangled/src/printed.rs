@@ -100,7 +100,7 @@ impl Form {
     fn read(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if mail_commit(line).is_some() {
             if self.part == Part::Diff && !self.in_mails {
-                return Err("a mail behind a plain diff");
+                return Err("a mail after a plain diff");
             }
             self.end_file()?;
             self.in_mails = true;
@@ -124,7 +124,7 @@ impl Form {
                 self.part = Part::Signature { has_version: true };
                 Ok(())
             }
-            Part::Signature { .. } => Err("text behind the signature of a mail"),
+            Part::Signature { .. } => Err("text after the signature of a mail"),
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
     const EVIL: &str = "--- a/build.sh\n+++ b/build.sh\n@@ -1 +1 @@\n-safe\n+evil\n";
 
     #[test]
-    fn patch_as_git_prints_it_has_no_fault() {
+    fn patch_printed_by_git_has_no_fault() {
         assert_eq!(fault(MAIL.as_bytes()), None);
         assert_eq!(fault(MAIL.repeat(2).as_bytes()), None);
         let (_, diff) = MAIL.split_once("\n\ndiff").unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn change_that_no_view_shows_is_found() {
+    fn patch_change_hidden_from_views_is_found() {
         let before = |place: &str, text: &str| MAIL.replacen(place, &format!("{text}{place}"), 1);
         for (place, patch) in [
             ("behind the signature", format!("{MAIL}{EVIL}")),

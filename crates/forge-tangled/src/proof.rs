@@ -40,7 +40,7 @@ impl Tangled {
         bad_time(value, field, field)
     }
 
-    /// As [`Self::fault_on_its_face`], and what others say about it.
+    /// As [`Self::fault_on_its_face`], and also checks the record against other services.
     pub(crate) async fn proof(&self, record: &Record) -> Option<String> {
         if let Some(fault) = self.fault_on_its_face(record) {
             return Some(fault);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_index_ingests_has_no_fault() {
+    fn ingestible_record_has_no_fault() {
         let fields = ShFields::default();
         assert_eq!(fault_of_pull(&pull(), &fields), None);
         assert_eq!(

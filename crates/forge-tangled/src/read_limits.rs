@@ -8,7 +8,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const MIB: usize = 1024 * 1024;
 
-/// How many bytes strangers make us read and hold. A record counts as what it takes in memory.
+/// Limits for bytes that other accounts can make this program read and keep. A record counts with
+/// its size in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
     /// Maximum size of an answer with a list or a record. A longer list is requested again with
@@ -36,7 +37,7 @@ impl Default for ReadLimits {
     }
 }
 
-/// How many pages of one list are read at once, of whatever hosts.
+/// Maximum number of list pages in memory at once, over all hosts.
 const PAGES: usize = 8;
 
 /// How many bytes a list may still keep.

@@ -91,14 +91,14 @@ impl Record {
         at.as_str()
     }
 
-    /// When it says that it was made, else when its key was.
+    /// Returns the claimed creation time, else the time in the record key.
     pub fn created_at(&self, field: &str) -> Option<Timestamp> {
         self.text(field)
             .and_then(|t| t.parse().ok())
             .or_else(|| tid::time(self.rkey()))
     }
 
-    /// A strong reference to this version of it.
+    /// Returns a strong reference to this version of the record.
     pub fn strong_ref(&self) -> Value {
         json!({ "uri": self.uri, "cid": self.cid() })
     }
@@ -126,7 +126,7 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
     Ok(record)
 }
 
-/// The failure to read what is longer than its kind may be.
+/// Returns the error for an answer above the size limit of its kind.
 fn too_long(what: &str, max: usize, error: Error) -> Error {
     let max = read_limits::human(max);
     let message = format!("{what} is not read: it is more than {max}");
@@ -229,7 +229,7 @@ pub(crate) async fn list_matching(
                 break;
             }
             match Record::of_entry(entry) {
-                // Otherwise the record of another account would count as the record of this one.
+                // A server must not pass off another account's record as this account's.
                 Ok(record) if record.uri.strip_suffix(record.rkey()) != Some(&within) => {
                     skipped.add(&record.uri, format!("it is listed as one of {within}"));
                 }
@@ -274,7 +274,7 @@ pub(crate) async fn list_matching(
     }
     let is_cut = cut.is_some();
     if let Some(cut) = cut {
-        skipped.rest(format!("{cut}; only the newest were read"));
+        skipped.add_rest(format!("{cut}; only the newest were read"));
     }
     Ok(Listing {
         records,
@@ -285,8 +285,8 @@ pub(crate) async fn list_matching(
 
 /// The most that a blob has of which several are read at once. Few patches are longer, packed.
 const SHORT_BLOB: usize = 4 * 1024 * 1024;
-/// Longer ones are read one at a time, and all are unpacked one at a time: strangers choose how many
-/// there are.
+/// Long blobs are read one at a time, and all blobs are unpacked one at a time, because strangers
+/// choose their number.
 static LONG_BLOBS: Semaphore = Semaphore::const_new(1);
 static UNPACKING: Semaphore = Semaphore::const_new(1);
 

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{Tangled, blocking, knot::Branch, repository::Repository};
 
-/// A knot that has not told its branches by then does not.
+/// Timeout for listing the branches of a knot.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// More is not read of the branches of a repository, in bytes of what git prints.
@@ -94,7 +94,8 @@ pub(crate) fn is_oid(text: &str) -> bool {
 }
 
 impl Tangled {
-    /// The branches of a repository, asked of its knot with git, as nobody: anybody may read.
+    /// Lists the branches of a repository with git from its knot, without credentials: every
+    /// repository is public.
     pub(crate) async fn remote_refs(&self, repository: &Repository) -> Result<Refs> {
         // Addresses that are not contacted are refused there.
         self.knot(repository).await?;
@@ -139,7 +140,7 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
         format!("url.{url}.insteadOf={url}"),
         format!("http.{url}.extraHeader="),
         "credential.helper=".to_owned(),
-        // Also not to another path: it would be another repository.
+        // No redirect to another path either: that would be another repository.
         "http.followRedirects=false".to_owned(),
     ];
     let settings = pinned.into_iter().chain(settings);
@@ -163,7 +164,7 @@ fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
     Some(format!("{host}:{port}:{}", addresses.join(",")))
 }
 
-/// git with no repository, no account and nobody to ask, for one address.
+/// Returns git without repository, credentials and prompts, for one URL.
 fn anonymous_git(url: &str) -> Git {
     let nowhere = std::env::temp_dir();
     let scheme = url.split(':').next().unwrap_or_default().to_owned();

@@ -27,26 +27,25 @@ const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; 
                              has other names, set `dialect.manifest_owner` and \
                              `dialect.manifest_name` in the configuration of the host";
 
-/// A repository that has been found.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     pub id: RepoId,
     pub era: Era,
     pub owner: Identity,
     pub name: String,
-    /// The owner's record of it: `sh.tangled.repo`, or the declaration of 1.0.
+    /// The owner's record of the repository: `sh.tangled.repo`, or the declaration of 1.0.
     pub record: Record,
-    /// The repository's own DID; those of 2025 have none.
+    /// The repository's own DID; `None` for a repository of 2025.
     pub did: Option<String>,
     /// The knot that its record names; in 1.0, its own identity.
     recorded_knot: Origin,
-    /// Filled where its own identity names another knot.
+    /// Set if the repository's own identity names another knot.
     moved_to: OnceCell<Origin>,
     /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
-    /// Filled once the knot has not said that it is somebody else's.
+    /// Set once the knot has not contradicted the owner.
     confirmed: OnceCell<()>,
-    /// Filled where the right knot could not be asked.
+    /// Set if the knot could not be asked.
     unconfirmed: OnceCell<Warning>,
 }
 
@@ -107,7 +106,7 @@ struct Version {
 
 /// Capability of a knot that accepts the DIDs of repositories.
 const TAKES_DIDS: &str = "repo-did-input";
-/// The same where it knows who the collaborators are.
+/// The capability of a knot that lists collaborators.
 pub(crate) const LISTS_COLLABORATORS: &str = "knot-acl";
 
 impl Version {
@@ -121,7 +120,7 @@ impl Answer for Described {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.owner, &names.rkey])
+        Field::from_names([&names.owner, &names.rkey])
     }
 }
 
@@ -129,7 +128,7 @@ impl Answer for Version {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([&names.version, &names.capabilities])
+        Field::from_names([&names.version, &names.capabilities])
     }
 }
 
@@ -139,7 +138,7 @@ impl Repository {
         self.did.as_deref().unwrap_or(&self.record.uri)
     }
 
-    /// Why it need not be the owner's, where that is known by its record alone.
+    /// Returns the warning for a repository whose owner is known only from the owner's own record.
     pub fn doubt(&self) -> Option<Warning> {
         let told = self.declared_alone.as_ref().or(self.unconfirmed.get());
         told.filter(|_| !self.confirmed.initialized()).cloned()
@@ -235,8 +234,8 @@ impl Tangled {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
-                    "{} has {count} repositories of Tangled 1.0 or more, and none of the \
-                     newest is '{}': which protocol it speaks is not known",
+                    "{} has {count} repositories of Tangled 1.0 or more, and '{}' is not among \
+                     the newest: its protocol is unknown",
                     owner.name(),
                     one_line(name)
                 ),
@@ -367,7 +366,7 @@ impl Tangled {
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
 
-    /// A declaration of 1.0 was looked at when it was found.
+    /// A declaration of 1.0 was checked when it was found.
     async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
@@ -375,7 +374,8 @@ impl Tangled {
         };
         let owner = &repository.owner;
         let asked = repository.confirmed.get_or_try_init(|| async {
-            // Most are on the knot of their record: nobody waits for the document to ask there.
+            // Most repositories are on the knot of their record, so that knot is asked without
+            // waiting for the DID document.
             let (named, said) = future::join(
                 self.identities.knot(did),
                 self.ask_knot(&repository.recorded_knot, owner, did),
@@ -507,9 +507,9 @@ impl Tangled {
         let (owner, name) = match account.document.pds(self.settings.reach) {
             Ok(_) => match self.manifest(&xrpc, did).await {
                 Ok(said) => said,
-                Err(e) => self.described(&xrpc, did).await.map_err(|_| e)?,
+                Err(e) => self.read_owner_and_name(&xrpc, did).await.map_err(|_| e)?,
             },
-            Err(_) => match self.described(&xrpc, did).await {
+            Err(_) => match self.read_owner_and_name(&xrpc, did).await {
                 Ok(said) => said,
                 Err(_) => self.manifest(&xrpc, did).await?,
             },
@@ -528,7 +528,7 @@ impl Tangled {
     }
 
     /// Owner and name as a knot of 2026 has them.
-    async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
+    async fn read_owner_and_name(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let said = self.ask_whose(knot, did).await?;
         Ok((said.owner_did, said.rkey))
     }
@@ -584,7 +584,7 @@ fn declaration_of(
 ) -> Option<Record> {
     let fields = &names.sh_fields;
     let did = older.and_then(|r| r.text(&fields.repo_did));
-    // A repository of 2025 has nothing but its name to know it by.
+    // A repository of 2025 is identified only by its name.
     let name = older
         .filter(|_| did.is_none())
         .and_then(|r| r.text(&fields.repo_name))

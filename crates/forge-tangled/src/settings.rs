@@ -26,11 +26,11 @@ pub struct Settings {
     pub pds: Option<Origin>,
     /// The services that a stranger's document may name.
     pub reach: Reach,
-    /// The directory for sessions; without one they live as long as the process.
+    /// The directory for sessions; without it, a session ends with the process.
     pub sessions: Option<PathBuf>,
     /// How long a write waits for the index to show it; zero does not wait.
     pub wait: Duration,
-    /// The first pause between two looks at the index; each further one is twice as long.
+    /// The first pause between two polls of the index; each further pause is twice as long.
     pub poll: Duration,
     /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
     /// Changes in the meantime are seen only after that.

@@ -30,7 +30,7 @@ impl Skipped {
     }
 
     /// Adds a warning about records that were not read.
-    pub fn rest(&mut self, what: String) {
+    pub fn add_rest(&mut self, what: String) {
         self.rest = Some(what);
     }
 
@@ -71,7 +71,7 @@ mod tests {
         for n in 0..NAMED + 3 {
             skipped.add(&format!("at://a/b/{n}\n"), "it has no text");
         }
-        skipped.rest("and so on".to_owned());
+        skipped.add_rest("and so on".to_owned());
         let told: Vec<_> = skipped.warnings().into_iter().map(|w| w.message).collect();
         assert_eq!(told.len(), NAMED + 2);
         assert!(told[0].starts_with("at://a/b/0"), "{}", told[0]);

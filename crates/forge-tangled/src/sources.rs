@@ -26,11 +26,12 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// How many accounts are read at once: while the directory is asked where some are, the servers of
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
-/// The most records of one kind about one thing that are read.
+/// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
-/// The longest record about one thing: a few long ones of a stranger must not leave out the rest.
+/// Maximum size of a record about a subject: a few long records of a stranger must not displace the
+/// others.
 const ABOUT_MAX: usize = 256 * 1024;
-/// More records of one collection than an account is read for.
+/// Maximum number of records of one collection that are read from an account.
 pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
 
 /// Accounts other than the owner that may push to a repository.
@@ -74,7 +75,6 @@ pub(crate) struct Elsewhere {
 /// A kind of record that is about a pull request or an issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
-    /// The query of the index.
     pub query: String,
     pub collection: String,
     /// Path of the field that names the subject, as keys.
@@ -84,20 +84,20 @@ pub(crate) struct Kind {
     pub older: Vec<Older>,
 }
 
-/// Records of an older kind: those about one kind of thing.
+/// An older collection of records, about one kind of subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Older {
     pub collection: String,
-    /// The collection of what they are about.
+    /// The collection of the subjects.
     pub of: String,
-    /// The field that names it.
+    /// The field that names the subject.
     pub field: String,
 }
 
 /// A field in which records name their repository.
 #[derive(Clone, Debug)]
 pub(crate) struct TargetField {
-    /// As an index of backlinks writes it.
+    /// The path of the field, as an index of backlinks writes it.
     pub path: String,
     /// True if there are records with the at-uri of the repository's record in the field.
     pub held_uri: bool,
@@ -135,7 +135,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
-    /// Accounts that were read as a whole: further records of theirs in an index are deleted ones.
+    /// Accounts that were read completely: other records of these accounts in an index are deleted.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }
@@ -395,7 +395,7 @@ impl Tangled {
             seen = seen.saturating_add(got);
             if bytes > most {
                 is_cut = true;
-                skipped.rest(format!(
+                skipped.add_rest(format!(
                     "{subject} has more than {} of records about it; only the first were read",
                     read_limits::human(most)
                 ));
@@ -407,7 +407,7 @@ impl Tangled {
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 is_cut = true;
-                skipped.rest(format!(
+                skipped.add_rest(format!(
                     "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
                 ));
                 break;
@@ -446,7 +446,7 @@ impl Tangled {
             "the backlinks at {host} named {read} {of}accounts that link to {subject}, and then \
              failed: {why}"
         ))
-        .with_hint("try again later: what the others wrote may be missing")
+        .with_hint("try again later: records of other accounts may be missing")
     }
 
     /// Returns the accounts with a record that links to `subject`, a hundred on each page
@@ -477,7 +477,7 @@ impl Tangled {
             total = page.total.or(total);
             let before = found.len();
             found.extend(page.linking_dids);
-            // A page that brings nobody new is the end, whatever its cursor says.
+            // A page without a new account ends the list, even if it has a cursor.
             let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
             if is_last || found.len() >= MAX_SUBJECT_RECORDS {
                 let cut = (!is_last).then(|| self.cut(subject));
@@ -626,7 +626,7 @@ impl Tangled {
         all
     }
 
-    /// As [`Self::fresh`], of the viewer alone; of nobody without one.
+    /// As [`Self::fresh`], for the viewer's account only; empty without a login.
     pub(crate) async fn fresh_of_viewer<const N: usize>(
         &self,
         kinds: [&Kind; N],
@@ -681,7 +681,7 @@ impl Tangled {
         all
     }
 
-    /// Looks up what accounts are called, for those who will show it.
+    /// Looks up the handles of accounts before rows are shown.
     async fn learn_names(&self, accounts: &BTreeSet<String>) {
         let lookups = accounts.iter().cloned().map(|did| async move {
             self.identities.name_of(&did).await;
@@ -756,7 +756,7 @@ impl Tangled {
         let found = self.second_best(&why, subjects, source.clone());
         let mut warnings = found.warnings;
         for warning in cuts {
-            // An account that cannot be read at all is told of once.
+            // An unreadable account gives one warning.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -868,7 +868,7 @@ impl Tangled {
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
                 .await;
         let why = (!is_old).then(|| why.message().to_owned());
-        // The index is not asked: anybody can write a record that it lists, and it can lie.
+        // The index is not asked: it lists records of any account, and it can lie.
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let of_this = |r: &Record| {
@@ -948,7 +948,7 @@ async fn collaborators_at(
             };
             all.insert(named.to_owned());
         }
-        // A page that brings nobody new is the end, whatever its cursor says.
+        // A page without a new account ends the list, even if it has a cursor.
         let next = page.cursor.filter(|next| !next.is_empty());
         let Some(next) = next.filter(|_| all.len() > before) else {
             return Ok(all);

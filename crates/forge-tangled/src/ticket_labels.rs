@@ -70,13 +70,13 @@ impl Carried {
 /// A label that tickets carry.
 struct Seen {
     which: Carried,
-    /// By how many of them.
+    /// Number of tickets with the label.
     tickets: usize,
     /// The label as one of the tickets spells it, without its other fields.
     token: Value,
 }
 
-/// The model's label of one on a ticket; `None` for what has no key.
+/// Converts a label of a ticket to the model; `None` for a value without a key.
 pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }
@@ -89,7 +89,7 @@ pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names
         let there = old.iter().find(|it| Carried::parse(it, names) == which);
         there.cloned().unwrap_or(label)
     });
-    put(map, labels.collect(), names);
+    replace_labels(map, labels.collect(), names);
 }
 
 /// Refuses to change labels that are no list: what else is there would be lost.
@@ -128,7 +128,7 @@ pub(crate) fn relabel(
             labels.push(token.clone());
         }
     }
-    put(map, labels, names);
+    replace_labels(map, labels, names);
 }
 
 fn carried(map: &Map<String, Value>, names: &Dialects) -> Vec<Value> {
@@ -136,7 +136,7 @@ fn carried(map: &Map<String, Value>, names: &Dialects) -> Vec<Value> {
     labels.cloned().unwrap_or_default()
 }
 
-fn put(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
+fn replace_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     let field = &*names.fields.labels;
     match labels.is_empty() {
         true => drop(map.remove(field)),
@@ -266,8 +266,8 @@ impl Tangled {
         let mut page = page::of("tangled-labels", &repository.record.uri, labels, req)?;
         if req.cursor.is_none() {
             page.warnings.push(Warning::new(
-                "how Tangled 1.0 defines labels was not seen: these are the ones that tickets here \
-                 carry",
+                "it is unknown how Tangled 1.0 defines labels: these are the labels on the \
+                 tickets of this repository",
             ));
             page.warnings.extend(tickets.warnings);
             page.warnings.extend(repository.doubt());

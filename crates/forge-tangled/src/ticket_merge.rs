@@ -267,8 +267,8 @@ impl Tangled {
         ))))
     }
 
-    /// Writes that it is merged, unless the knot has noticed, and says what happened also when that
-    /// fails.
+    /// Records the ticket as merged, unless the knot did so. The error of a failed write names the
+    /// finished steps.
     async fn record_ticket_merge(
         &self,
         located: &Located,
@@ -279,7 +279,7 @@ impl Tangled {
         let mut steps = Vec::new();
         if landed.earlier {
             warnings.push(Warning::new(
-                "the branch held the change already; only the record of it was missing",
+                "the branch already had the change; only the state of the ticket was missing",
             ));
         } else {
             steps.push(Step::new(PUSH, true));
@@ -388,8 +388,8 @@ impl Tangled {
     }
 }
 
-/// Brings the tip of the target branch and the head of the newest round into the clone, which gets
-/// no ref of them.
+/// Fetches the tip of the target branch and the head of the newest round into the clone, without
+/// creating refs.
 async fn fetch(
     git: &Git,
     clone: &LocalClone,
@@ -576,8 +576,8 @@ fn incomplete_merge_error(located: &Located, merge: &str) -> Error {
     );
     Error::precondition(Precondition::Rule, message).with_hint(
         Hint::new(
-            "have its author rebase the branch, commit there what the merges had changed, and \
-             submit another round",
+            "ask the author to rebase the branch, to commit the changes of its merge commits \
+             again, and to submit another round",
         )
         .with_action(resubmit(&located.pull.record.uri)),
     )

@@ -100,7 +100,7 @@ impl Tangled {
         let head = &req.head.branch;
         let fork = self.fork_of_head(&repository, &req.head).await?;
         let source = fork.as_deref().unwrap_or(&repository);
-        let ends = self.ends(&repository, source, &base, head).await?;
+        let ends = self.resolve_ends(&repository, source, &base, head).await?;
         let ((others, ..), labels) = futures::try_join!(
             self.tickets(&repository),
             self.labels_in_use(&repository, &req.labels),
@@ -155,7 +155,7 @@ impl Tangled {
                 let mut map = Map::new();
                 let open = names.org.state(PrState::Open);
                 map.insert("$type".to_owned(), json!(names.org.pull));
-                entitle(&mut map, title, names);
+                set_title(&mut map, title, names);
                 map.insert(fields.state.to_string(), json!(open));
                 map.insert(fields.target_branch.to_string(), json!(base));
                 map.insert(fields.created_at.to_string(), json!(write::now()));
@@ -232,7 +232,9 @@ impl Tangled {
             None => None,
         };
         let source = fork.as_deref().unwrap_or(repository);
-        let ends = self.ends(repository, source, &pull.base, head).await?;
+        let ends = self
+            .resolve_ends(repository, source, &pull.base, head)
+            .await?;
         if pull.source_sha.as_ref() == Some(&ends.head) {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
@@ -287,7 +289,7 @@ impl Tangled {
         let changed = self
             .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    entitle(map, title, names);
+                    set_title(map, title, names);
                 }
                 if let Some(text) = &edit.description {
                     describe(map, text, names);
@@ -304,8 +306,8 @@ impl Tangled {
         Ok(done(self.view_written(located).await?))
     }
 
-    /// Closes or reopens, then says why. How this repository spells a closed one is learned from
-    /// its tickets.
+    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
+    /// state is spelled.
     pub(crate) async fn set_ticket_state(
         &self,
         located: &Located,
@@ -356,8 +358,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the state of a ticket, unless another one than it had is there by now; what there is
-    /// to say of its word.
+    /// Writes the state of a ticket with compare-and-swap on the old state; returns the warnings
+    /// about the spelling.
     pub(crate) async fn write_state(
         &self,
         repository: &Repository,
@@ -409,7 +411,7 @@ impl Tangled {
 
     /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
     /// repository.
-    async fn ends(
+    async fn resolve_ends(
         &self,
         repository: &Repository,
         source: &Repository,
@@ -420,7 +422,7 @@ impl Tangled {
         if base == head && same {
             return Err(Error::invalid(
                 "head",
-                format!("'{}' is head and base at once", one_line(head)),
+                format!("'{}' is both head and base", one_line(head)),
             ));
         }
         let onto = self.remote_refs(repository).await?;
@@ -433,11 +435,11 @@ impl Tangled {
             .ok_or_else(|| no_branch("base", repository, base))?;
         let from = from.ok_or_else(|| no_branch("head", source, head))?;
         let common = match self.merge_base(source, &onto.hash, &from.hash).await {
-            // A fork need not have what its upstream has by now, nor the other way round.
+            // Fork and upstream may lack each other's newest commits.
             Err(e) if !same && is_refusal(&e) => {
                 let there = self.merge_base(repository, &onto.hash, &from.hash).await;
                 there.map_err(|e| match is_refusal(&e) {
-                    true => behind(source, repository, base),
+                    true => unknown_merge_base_error(source, repository, base),
                     false => e,
                 })?
             }
@@ -535,7 +537,7 @@ impl Tangled {
             p.text(&fields.ticket) == Some(ticket)
                 && p.text_at(&[&*fields.head, &*fields.oid]) == Some(ends.head.as_str())
         });
-        // As rounds are counted: the key of a patch says nothing about its time.
+        // In the order of rounds, because the key of a patch is not a time.
         let mut of_head: Vec<&Record> = of_head.collect();
         of_head.sort_by_key(|p| p.created_at(&fields.created_at));
         let read = of_head.into_iter().skip(before);
@@ -589,7 +591,7 @@ fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
 
-fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
+fn unknown_merge_base_error(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     let base = one_line(base);
     Error::invalid(
         "head",
@@ -605,8 +607,7 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     ))
 }
 
-/// Sets the title.
-pub(crate) fn entitle(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
+pub(crate) fn set_title(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
     set_text(map, &names.fields.title, title, names, names.inline(title));
 }
 
@@ -619,7 +620,8 @@ pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialect
     }
 }
 
-/// Sets the text of a title or a body, and keeps what else is in it; `fresh` is one without more.
+/// Sets the text of a title or a body, and keeps its other fields; `fresh` is the value if there is
+/// none yet.
 fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
         Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),

@@ -25,7 +25,7 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// The most characters of a word that are told.
+/// Maximum length of an unknown word in a warning, in characters.
 const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
 pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
@@ -74,7 +74,7 @@ pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) 
     }
 }
 
-/// The state by the field of a ticket; without a word in it the ticket is open.
+/// Returns the state in the field of a ticket; a ticket without a state is open.
 pub(crate) fn state_in(field: Option<&Value>, names: &Dialects) -> (PrState, Option<Warning>) {
     let word = field.and_then(Value::as_str);
     state(word.unwrap_or(names.org.state(PrState::Open)), names)
@@ -166,7 +166,7 @@ fn broken_patch(patch: &Record, names: &Dialects) -> Option<&'static str> {
 fn broken_comment(comment: &Record, names: &Dialects) -> Option<&'static str> {
     subject(comment, names)
         .is_none()
-        .then_some("it does not say what it is about")
+        .then_some("it names no subject")
 }
 
 /// The at-uri of what a comment is about.
@@ -174,7 +174,7 @@ pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a s
     comment.text_at(&[&*names.fields.subject, "uri"])
 }
 
-/// A comment with the fields that those of 2026 have, which is how comments are read.
+/// Converts a comment to the fields of 2026, the form that the readers of comments expect.
 pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     let (fields, wanted) = (&names.fields, &names.sh_fields);
     let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
@@ -363,7 +363,8 @@ impl Tangled {
         Ok((pulls, warnings, tickets.is_cut))
     }
 
-    /// The comments on all tickets, for one ticket or for many: no request asks for those of one.
+    /// Reads the comments on all tickets, because no request returns the comments of a single
+    /// ticket.
     pub(crate) async fn all_ticket_comments(&self, repository: &Repository) -> Result<Talk> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;

@@ -1,4 +1,4 @@
-//! Record keys by time ("TID" of the atproto specification): 13 letters that sort as they were made.
+//! Record keys by time ("TID" of the atproto specification): 13 letters that sort by creation time.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

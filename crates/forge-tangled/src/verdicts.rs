@@ -52,7 +52,7 @@ impl<'a> VerdictComment<'a> {
         })
     }
 
-    /// The verdict of a comment on `pull`, where it is about a round that there is.
+    /// Parses the verdict of a comment, if the comment is on an existing round of `pull`.
     fn of(record: &'a Record, pull: &Pull, fields: &ShFields) -> Option<Self> {
         let said = Self::parse(comments::text(&record.value, fields)?)?;
         let round = pull.rounds.get(said.round)?;
@@ -77,7 +77,7 @@ fn first_line(verdict: Verdict, round: usize, patch: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     did: String,
-    /// True if the author of the pull request gave it.
+    /// True if the review is by the author of the pull request.
     own: bool,
     counts: bool,
     review: Review,
@@ -114,7 +114,7 @@ pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
     view.review_decision = counts.decision();
 }
 
-/// The reviews themselves.
+/// Returns the reviews without the flag whether they count.
 pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
     given.into_iter().map(|g| g.review).collect()
 }
@@ -179,7 +179,7 @@ impl Tangled {
         all
     }
 
-    /// The comment that a verdict is written as, once it is clear that it may be given.
+    /// Returns the comment text of a verdict, or refuses a verdict that the viewer may not give.
     pub(crate) async fn verdict_text(
         &self,
         located: &Located,
@@ -200,7 +200,9 @@ impl Tangled {
         if viewer.identity.did == pull.author() {
             return Err(Error::precondition(
                 Precondition::Rule,
-                format!("you opened {uri}, and nobody can give a verdict on their own"),
+                format!(
+                    "you opened {uri}, and authors cannot give a verdict on their own pull requests"
+                ),
             )
             .with_hint(
                 Hint::new("leave a comment instead, or ask somebody else for a review")

@@ -1,4 +1,4 @@
-//! Rows of one of the index's lists, one after another, and where to go on.
+//! Reads the rows of an index list one by one, with a position to continue from.
 
 use std::{collections::VecDeque, hash::Hash};
 
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         is_cut.then(|| {
             let host = self.index.origin().host();
             Warning::new(format!(
-                "of the list of the index at {host} {} rows were read, and it goes on",
+                "only {} rows of the index's list at {host} were read; the list has more",
                 self.scanned
             ))
         })
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
         if !self.at.cursor.is_empty() {
             params.push(("cursor", &self.at.cursor));
         }
-        // Within a page that was begun its size is part of the position.
+        // The position within a page depends on the page size.
         let mut size = self.at.size;
         let asked = records::page(&self.index, self.query, &params, &mut size);
         let page: Items = asked.await?;
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
             return Err(fault::garbled(self.index.origin(), self.query, &why, false));
         }
         self.page = page.items.into_iter().skip(self.at.skip).collect();
-        // An empty page, no cursor, or the one that it was asked with is the end.
+        // An empty page, a missing cursor or a repeated cursor ends the list.
         let next = page.cursor.unwrap_or_default();
         let ends = got == 0 || next == self.at.cursor;
         self.next = Some(if ends { String::new() } else { next });

@@ -1,4 +1,4 @@
-//! Writes to the viewer's own server: all or nothing, never twice, and never over somebody's edit.
+//! Writes to the viewer's PDS: atomic, idempotent, and never over a concurrent edit.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
 use forge_core::{Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp};
@@ -14,7 +14,7 @@ use crate::{
     records::{self, NewRecord, Record},
 };
 
-/// How often an edit is tried again because somebody else was faster.
+/// Maximum number of retries of an edit after concurrent edits.
 pub(crate) const MAX_EDIT_ATTEMPTS: u32 = 60;
 
 /// The time now, to the millisecond.
@@ -266,7 +266,7 @@ impl Tangled {
         }
     }
 
-    /// The refusal to change what is in another's account.
+    /// Returns the error for a change of a record in another account.
     pub(crate) async fn foreign_record_error(&self, uri: &AtUri) -> Error {
         let owner = self.identities.name_of(&uri.authority).await;
         Error::new(

@@ -60,7 +60,7 @@ pub(crate) struct Xrpc {
 }
 
 impl Xrpc {
-    /// A service; `guard` says where it may be, and where it may send us on to.
+    /// Creates a client of a service; `guard` limits its address and its redirects.
     pub fn new(http: Http, origin: Origin, named_by: NamedBy, guard: Arc<Guard>) -> Self {
         Self {
             http,
@@ -76,7 +76,7 @@ impl Xrpc {
         }
     }
 
-    /// The same service, for a caller who asks another one rather than this one again.
+    /// Returns the same service without retries, for a caller that falls back to another service.
     pub fn asked_once(mut self) -> Self {
         self.retries = Some(0);
         self
@@ -384,12 +384,12 @@ impl HttpClient for Xrpc {
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
         }
-        // atrium would drop the body for this header, and with it what went wrong.
+        // With this header atrium would drop the body, which has the cause of the failure.
         parts.headers.remove(header::WWW_AUTHENTICATE);
         let body = body.into_bytes().unwrap_or_default();
         let _ = call::received(body.len());
         if self.is_blob && parts.status.is_success() {
-            // atrium would parse a blob that is called JSON, and its bytes would be others.
+            // atrium would parse a blob of the type JSON and change its bytes.
             parts.headers.remove(header::CONTENT_TYPE);
         }
         // atrium parses a failure of any type.

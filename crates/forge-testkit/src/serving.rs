@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_that_prints_a_token_fails_the_test() {
+    fn server_printing_a_token_fails_the_test() {
         for (text, fails) in [
             ("echo 'listening on http://h/mcp'", false),
             (

@@ -114,7 +114,6 @@ fn distance(definition: &Definition, member: &Member, target: &State) -> Option<
     definition.order_of(target)?.checked_sub(at)
 }
 
-/// Finds a state of the state order by name.
 pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
     let state = definition.state(name).filter(|s| !s.aside);
     state.ok_or_else(|| {

@@ -404,7 +404,6 @@ impl Definition {
             .unwrap_or(said)
     }
 
-    /// Returns the names of all states, for an error message.
     pub(crate) fn state_names(&self) -> String {
         let names: Vec<&str> = self.states.iter().map(|s| s.name.as_str()).collect();
         names.join(", ")

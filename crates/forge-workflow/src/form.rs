@@ -22,7 +22,6 @@ pub(crate) type KeyPath = Vec<String>;
 
 /// Maximum number of repairs, after which the check of a definition stops.
 const MAX_REPAIRS: usize = 200;
-/// Maximum number of mistakes that are listed.
 pub(crate) const MAX_MISTAKES: usize = 50;
 /// Maximum number of entries of each list and table, such as states and commands.
 const MAX_ENTRIES: usize = 200;
@@ -321,7 +320,6 @@ fn is_name(path: &[String]) -> bool {
 /// Checks the syntax. Repairs each mistake in the values, so that the rest can be checked.
 #[derive(Default)]
 pub(crate) struct FormCheck {
-    /// The mistakes with their paths.
     pub mistakes: Vec<(KeyPath, String)>,
     /// The values that were replaced, with the number of replacements of each.
     replaced: BTreeMap<KeyPath, usize>,

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn next_layer_is_the_linked_issues_not_yet_read() {
+    fn next_layer_has_unread_linked_issues() {
         let mut map = LinkMap::default();
         let links = IssueLinks {
             blocked_by: vec![id(3), id(2)],

@@ -182,12 +182,10 @@ pub(crate) fn pickable_ranks(
     Ok(max.map(|max| (0..=max).collect()))
 }
 
-/// Returns true if issues may be picked from `state`.
 pub(crate) fn is_pickable(state: &State) -> bool {
     !state.lock && state.terminal.is_none()
 }
 
-/// Returns the names of the states to pick from.
 pub(crate) fn pickable_names(definition: &Definition) -> Vec<&str> {
     let states = definition.states.iter().filter(|state| is_pickable(state));
     states.map(|state| state.name.as_str()).collect()

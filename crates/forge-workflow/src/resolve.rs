@@ -229,8 +229,8 @@ pub(crate) fn released_states(definition: &Definition, of: Option<&Command>) -> 
 }
 
 /// Checks that an issue may move from `from` under strict transitions. Moves follow
-/// [`State::next`]. An intent that is the same for every command may move the issue from any state
-/// that is not terminal.
+/// [`State::next`]. A global intent, which means the same state for every command, may move the
+/// issue from any state that is not terminal.
 ///
 /// # Errors
 ///

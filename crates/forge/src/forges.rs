@@ -155,7 +155,6 @@ impl Forges {
         self
     }
 
-    /// Returns the registered backend of `kind`, if there is one.
     pub(crate) fn external(&self, kind: &ForgeKind) -> Option<&ExternalBackend> {
         self.external.iter().find(|b| b.kind() == kind)
     }
@@ -172,7 +171,6 @@ impl Forges {
         Arc::clone(&self.local)
     }
 
-    /// Returns the state shared by the tangled hosts.
     #[cfg(feature = "tangled")]
     pub(crate) fn tangled(&self) -> &tangled::SharedTangled {
         &self.tangled

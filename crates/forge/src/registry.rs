@@ -141,7 +141,6 @@ impl AccountShape {
         (self.name_rule)(name)
     }
 
-    /// Returns the environment variables of a host of this kind.
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }
@@ -337,10 +336,8 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
         format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
     )
     .with_hint(
-        Hint::new(
-            "in a clone of the repository, use pull requests that are kept in the clone itself",
-        )
-        .with_action(KEEP_HERE),
+        Hint::new("in a clone of the repository, keep pull requests in the clone itself")
+            .with_action(KEEP_HERE),
     )
     .with_context("kind", kind.as_str())
 }

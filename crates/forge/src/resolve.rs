@@ -14,11 +14,11 @@ use crate::{Forges, config::Var, registry::KEEP_HERE};
 pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<RepoId> {
     let hosts = forges.hosts();
     if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
-        return repository(&text, hosts).map_err(|e| named(e, var.name()));
+        return repository(&text, hosts).map_err(|e| name_source(e, var.name()));
     }
     let (git, config) = (place.git(), place.config().await?);
     if let Some(text) = &config.forge_repo {
-        return repository(text, hosts).map_err(|e| named(e, "git config forge.repo"));
+        return repository(text, hosts).map_err(|e| name_source(e, "git config forge.repo"));
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
@@ -108,7 +108,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
 }
 
 /// Adds to an error where a value came from, if it was not on the command line.
-fn named(e: Error, place: &str) -> Error {
+fn name_source(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
         .with_hint(hint.map_text(|text| format!("correct {place}; {text}")))
@@ -162,7 +162,6 @@ fn is_repository(dir: &Path) -> bool {
     dir.join(".git").exists() || (dir.join("HEAD").is_file() && dir.join("objects").is_dir())
 }
 
-/// Chooses among the resolved remotes.
 fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
@@ -175,7 +174,7 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
                     host => hosts.clone().with_default_host(host),
                 };
                 return repository(text, &hosts).map_err(|e| {
-                    named(
+                    name_source(
                         e,
                         &format!("git config remote.{}.gh-resolved", candidate.remote.name),
                     )

@@ -285,9 +285,7 @@ impl<'a> WorkingCopy<'a> {
 
 /// Pull request of the current branch, by number or by head.
 enum CurrentBranch {
-    /// The pull request with this number.
     Number(u64),
-    /// The pull request with this head.
     Head(HeadRef),
 }
 

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn default_services_are_those_of_tangled() {
+    fn default_services_are_public_tangled_services() {
         let (dir, config) = config("");
         let settings = settings("tangled.org", &config).unwrap();
         assert_eq!(settings.index.as_str(), "https://api.tangled.org");

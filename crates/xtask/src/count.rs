@@ -70,7 +70,7 @@ pub fn failed_tests(output: &str) -> BTreeSet<String> {
 }
 
 fn harness(line: &str) -> Option<Count> {
-    line.trim().strip_prefix("test result:").map(words)
+    line.trim().strip_prefix("test result:").map(parse_counts)
 }
 
 fn nextest(line: &str) -> Option<Count> {
@@ -78,11 +78,11 @@ fn nextest(line: &str) -> Option<Count> {
     let (_, rest) = rest
         .split_once("tests run:")
         .or_else(|| rest.split_once("test run:"))?;
-    Some(words(rest))
+    Some(parse_counts(rest))
 }
 
 /// Parses `… 3 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
-fn words(text: &str) -> Count {
+fn parse_counts(text: &str) -> Count {
     let mut count = Count::default();
     let mut number = None;
     for word in text

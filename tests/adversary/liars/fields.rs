@@ -443,7 +443,7 @@ fn pages(random: &mut Random, body: &mut Value) -> String {
 }
 
 #[test]
-fn field_behind_many_siblings_is_out_of_reach() {
+fn field_after_too_many_siblings_is_out_of_reach() {
     let mut items = vec![json!({ "a": 1 }); SIBLINGS];
     assert!(out_of_reach(&json!({ "items": items })).is_empty());
     items.push(json!({ "b": [{ "c": 2 }] }));

@@ -570,7 +570,6 @@ fn deliver(client: &mut TcpStream, answer: &Answer, delivery: &Delivery) -> std:
     }
 }
 
-/// Returns the audience of a service token.
 fn audience_of(token: &str) -> Option<String> {
     let claims = token.split('.').nth(1)?;
     let claims = base64::prelude::BASE64_URL_SAFE_NO_PAD

@@ -314,7 +314,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
 
 /// The user of a command that only records an earlier merge has not agreed to delete a branch.
 #[test]
-fn merge_that_only_records_keeps_the_clone() {
+fn recording_an_earlier_merge_keeps_the_clone_branch() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);

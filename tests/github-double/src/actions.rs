@@ -14,7 +14,6 @@ use super::{
 /// The tip commit of each branch of a repository, by the branch's name.
 pub(crate) type Branches = BTreeMap<String, String>;
 
-/// Returns the current branches of a repository.
 pub(crate) fn branches(state: &State, repo: Id) -> Branches {
     state
         .repos

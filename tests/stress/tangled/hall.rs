@@ -111,7 +111,6 @@ impl Hall {
         ])
     }
 
-    /// Returns the at-uris of the pull requests from a branch.
     pub fn pulls(&self, branch: &str) -> Vec<String> {
         let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
         all.filter(|(_, _, value)| value["source"]["branch"] == branch)

@@ -307,7 +307,7 @@ fn tangled_1_0_merge_killed_in_push_merges_once() {
             wait_for("the push", || tickets.landed("topic") > 0);
         }
         let again = merge.output().success();
-        let _ = again.says("the branch held the change already");
+        let _ = again.says("the branch already had the change");
         assert_eq!(tickets.landed("topic"), 1, "{hook}");
         assert_eq!(tickets.records().titled("topic")[0].1["state"], "merged");
     }

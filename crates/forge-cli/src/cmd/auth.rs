@@ -56,7 +56,7 @@ fn long_help() -> Flag {
 }
 
 /// Help text of `--no-refresh`.
-const NO_REFRESH: &str = "Taken for gh: forge refreshes no token";
+const NO_REFRESH: &str = "Accepted as in gh, without effect: forge never refreshes tokens";
 
 /// Returns a flag of gh that has no effect, because `forge` always does what the flag requests.
 fn ignored(name: &'static str, help: &'static str) -> Flag {
@@ -71,7 +71,7 @@ fn git_protocol() -> Flag {
         .long("git-protocol")
         .value_name("protocol")
         .value_parser(["https"])
-        .help("Taken for gh: forge changes no configuration of git")
+        .help("Accepted as in gh, without effect: forge does not change git's configuration")
 }
 
 /// Removes the short form of a flag that has another meaning in gh.
@@ -84,8 +84,14 @@ fn without_short(flag: Flag) -> Flag {
 #[command(
     disable_help_flag = true,
     arg(long_help()),
-    arg(ignored("insecure-storage", "Taken for gh: forge keeps tokens in a file")),
-    arg(ignored("skip-ssh-key", "Taken for gh: forge makes no SSH key")),
+    arg(ignored(
+        "insecure-storage",
+        "Accepted as in gh, without effect: forge stores tokens in a file"
+    )),
+    arg(ignored(
+        "skip-ssh-key",
+        "Accepted as in gh, without effect: forge creates no SSH key"
+    )),
     arg(git_protocol())
 )]
 pub struct LoginArgs {

@@ -46,7 +46,7 @@ const FIELDS: &[Field<CapabilityRow>] = &[
     Field {
         name: "support",
         needs: (),
-        get: |(_, s)| Json::text(word(s)),
+        get: |(_, s)| Json::text(support_name(s)),
     },
     Field {
         name: "title",
@@ -102,7 +102,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
             ctx.ui.line(&format!(
                 "{}\t{}\t{detail}\t{instead}",
                 capability.name(),
-                word(support)
+                support_name(support)
             ))?;
         }
         return Ok(Exit::Ok);
@@ -111,9 +111,9 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
         .iter()
         .map(|(capability, support)| {
             let word = match support {
-                Support::No { .. } => Cell::painted(word(support), |p, t| p.red(t)),
-                Support::Native => Cell::painted(word(support), |p, t| p.green(t)),
-                _ => Cell::painted(word(support), |p, t| p.yellow(t)),
+                Support::No { .. } => Cell::painted(support_name(support), |p, t| p.red(t)),
+                Support::Native => Cell::painted(support_name(support), |p, t| p.green(t)),
+                _ => Cell::painted(support_name(support), |p, t| p.yellow(t)),
             };
             vec![
                 Cell::plain(capability.name()),
@@ -133,7 +133,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
 }
 
 /// Returns the name of the support in JSON.
-fn word(support: &Support) -> &'static str {
+fn support_name(support: &Support) -> &'static str {
     match support {
         Support::Native => "native",
         Support::Emulated { .. } => "emulated",

@@ -102,7 +102,6 @@ const READS: &[Op] = &[
     Op::LabelList,
 ];
 
-/// The sections to read of a pull request.
 const SECTIONS: PrFields = PrFields::STATS
     .with(PrFields::COMMENTS)
     .with(PrFields::REVIEWS)

@@ -96,7 +96,7 @@ pub struct LabelCreateArgs {
     /// Change the label if it exists
     #[arg(short, long)]
     pub force: bool,
-    /// Allow this value of the label; issues then have 'name:value'; can be repeated
+    /// Allow this value: issues can then have the label 'name:value'; can be repeated
     #[arg(long, value_name = "text")]
     pub value: Vec<String>,
     /// How long to wait.
@@ -172,7 +172,7 @@ pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
 async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, FIELDS)?;
     let repo = ctx.repo(repo).await?;
-    let mut all = matching(ctx, &repo, args.search.as_deref()).await?;
+    let mut all = find_matching(ctx, &repo, args.search.as_deref()).await?;
     if args.order == "desc" {
         all.reverse();
     }
@@ -219,7 +219,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
 }
 
 /// Returns the labels of the repository with `search` in name or description.
-async fn matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
+async fn find_matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
     let search = search.map(str::to_lowercase);
     let mut found = collect(ctx, repo, u32::MAX, async |page| repo.labels(page).await).await?;
     if let Some(search) = search {

@@ -14,7 +14,6 @@ pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
     /// The total, if the forge reports it.
     pub total: Option<u64>,
-    /// True if more items exist.
     more: bool,
     /// The number of items read before filtering, if this program filters them instead of the
     /// forge.
@@ -147,7 +146,6 @@ fn too_many(pages: usize) -> String {
 }
 
 impl<T> PagedItems<T> {
-    /// Prints the new warnings of a page.
     fn print_new_warnings(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
         for warning in warnings {
             if !self.warnings.contains(&warning) {

@@ -33,7 +33,7 @@ pub struct IngestionArgs {
     /// The record: at://ACCOUNT/COLLECTION/KEY
     #[arg(value_name = "at-uri")]
     pub uri: String,
-    /// Write the record again with a meaningless change, so that an index that lost it reads it
+    /// Write the record again with a neutral change, so that an index that missed it ingests it
     #[arg(long)]
     pub put_again: bool,
     /// How long to wait.

@@ -28,7 +28,7 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
         return Err(Error::invalid(
             "web",
             format!(
-                "the forge's address of the page has a user name, which can look like a host: {}",
+                "the page URL that the forge sent has a user name, which can look like a host: {}",
                 text::one_line(url)
             ),
         )

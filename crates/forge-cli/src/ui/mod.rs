@@ -462,7 +462,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("see what can be done").with_action(look)));
+                .with_hint(Hint::new("check why, and what to do").with_action(look)));
             }
         }
         Ok(outcome.value)

@@ -15,7 +15,6 @@ use super::{io_error, words};
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
-    /// True if the reader has closed the pager.
     closed: bool,
 }
 

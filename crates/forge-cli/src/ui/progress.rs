@@ -12,7 +12,6 @@ use std::{
 
 use forge_core::{Effect, Observer, Op, text};
 
-/// The delay before the spinner appears.
 const SPINNER_DELAY: Duration = Duration::from_millis(500);
 /// The minimum delay before the spinner appears again, so that many short calls do not flicker.
 const MIN_SPINNER_DELAY: Duration = Duration::from_millis(100);

@@ -10,9 +10,7 @@ pub(super) struct TerminalStreams {
     pub(super) out_tty: bool,
     pub(super) err_tty: bool,
     pub(super) can_prompt: bool,
-    /// The width in columns.
     pub(super) width: usize,
-    /// The height in rows.
     pub(super) height: usize,
     pub(super) color_out: bool,
     pub(super) color_err: bool,

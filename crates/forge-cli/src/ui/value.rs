@@ -57,7 +57,6 @@ impl Json {
         out
     }
 
-    /// Returns the members of an object.
     pub(super) fn members(&self) -> Vec<(&str, &Self)> {
         match self {
             Self::Object(members) => members.iter().map(|(name, m)| (*name, m)).collect(),

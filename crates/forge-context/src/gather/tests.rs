@@ -126,7 +126,7 @@ fn unexamined_pulls_are_a_warning() {
 }
 
 #[test]
-fn issue_that_only_the_forge_links_relates_pulls() {
+fn issue_linked_only_by_forge_relates_pulls() {
     let mut forge = StubForge::default();
     forge.pull.description = "Closes #14.".to_owned();
     forge.pull.files = Some(vec![]);
@@ -509,7 +509,7 @@ fn equal_ticket_failures_are_one_error() {
 }
 
 #[test]
-fn tickets_after_the_first_ones_are_named() {
+fn tickets_beyond_the_limit_are_named() {
     let mut forge = StubForge::default();
     let keys: Vec<String> = (10..=21).map(|n| format!("PROJ-{n}")).collect();
     forge.pull.description = keys.join(" ");

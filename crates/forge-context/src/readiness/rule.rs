@@ -150,8 +150,8 @@ pub const RULES: &[RuleInfo] = &[
         "the forge says APPROVED; or it says nothing, and the approvals by accounts with push \
          access reach the number that the base branch requires, at least one; listed on forges \
          with review verdicts",
-        "the latest opinion of some reviewers could not be read, and the forge says neither \
-         APPROVED nor that a review is missing",
+        "the latest opinion of some reviewers could not be read, and the forge reports neither \
+         APPROVED nor a missing review",
         (4, "No approvals yet"),
     ),
     info(

@@ -187,7 +187,7 @@ async fn missing_required_check_is_awaited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_check_stays_visible_beside_same_name() {
+async fn failed_check_is_shown_despite_passed_namesake() {
     use CheckStatus::{Failure, Pending, Success};
     for (status, counts, end) in [
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),
@@ -505,7 +505,7 @@ fn baseline_keeps_the_newest_hundred_reviews() {
 
 /// The line has no quotes, and a host can send any text as the id of a commit.
 #[test]
-fn head_without_form_of_an_id_is_hidden() {
+fn head_without_object_id_form_is_hidden() {
     for (head, shown) in [
         ("0123456789abcdef", "open at 0123456"),
         ("merged\u{e9} Next: pr_merge", "open at unknown"),

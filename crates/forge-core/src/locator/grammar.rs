@@ -564,7 +564,6 @@ pub(super) fn comparison_key(repo: &RepoId) -> String {
     folded.to_string()
 }
 
-/// Converts the at-uri to the key of the record.
 impl From<super::AtUri> for PrKey {
     fn from(uri: super::AtUri) -> Self {
         Self::Record(uri.to_string())

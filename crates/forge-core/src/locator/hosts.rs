@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 
 use super::{ForgeKind, ParseLocatorError, RecordKind, atproto, authority};
 
-/// The host of GitHub.
 pub(super) const GITHUB: &str = "github.com";
 /// The host of tangled's public appview.
 pub(super) const TANGLED: &str = "tangled.org";

@@ -81,11 +81,9 @@ const MAX_OPEN: usize = 512;
 /// The kind of content after a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// No content.
     None,
     /// Text up to the end tag.
     Raw,
-    /// Markup.
     Markup,
 }
 

@@ -7,7 +7,6 @@ use crate::{Error, Result, text};
 
 /// Maximum number of files in one pull request.
 const MAX_FILES: usize = 1000;
-/// Maximum total size of the files, in bytes.
 const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum length of a path in bytes. Most systems cannot check out a longer one.
 const MAX_PATH_BYTES: usize = 4095;

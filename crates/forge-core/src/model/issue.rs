@@ -226,7 +226,7 @@ impl ClosingPull {
     }
 }
 
-/// The numbers of sub-issues, also of those that the viewer may not see.
+/// How many sub-issues an issue has, with those that the viewer may not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SubIssuesSummary {

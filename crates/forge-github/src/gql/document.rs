@@ -99,7 +99,7 @@ impl Document {
         while unread < text.len() {
             let part = text.get(unread..).unwrap_or_default().to_owned();
             unread = text.len();
-            for name in spreads(&part) {
+            for name in find_spreads(&part) {
                 let file = FRAGMENTS.iter().find(|(n, _)| *n == name);
                 if let Some((name, file)) = file.filter(|(n, _)| !used.contains(n)) {
                     used.push(name);
@@ -132,7 +132,7 @@ pub(super) fn compact(text: &str) -> String {
 }
 
 /// Returns the names of the fragments that a text spreads.
-fn spreads(text: &str) -> impl Iterator<Item = &str> {
+fn find_spreads(text: &str) -> impl Iterator<Item = &str> {
     text.split("...").skip(1).filter_map(|rest| {
         let end = rest
             .find(|c: char| !c.is_ascii_alphanumeric())

@@ -39,7 +39,6 @@ pub(crate) enum Section {
     LatestOpinions,
 }
 
-/// The requested part of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SectionPart<'a> {
     /// The first page.
@@ -80,7 +79,6 @@ impl Section {
         })
     }
 
-    /// Returns whether `fields` request this section.
     fn is_in(self, fields: PrFields) -> bool {
         self.field().is_some_and(|field| fields.contains(field))
     }

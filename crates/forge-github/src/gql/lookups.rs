@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 use super::{Document, types};
 use crate::error::GqlError;
 
-/// The names to look up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     labels: Vec<String>,
@@ -390,7 +389,7 @@ impl Lookups {
         let same = |l: &&String| l.eq_ignore_ascii_case(name);
         let i = self.labels.iter().position(|l| same(&l));
         let i = i.map_or_else(String::new, |i| i.to_string());
-        let all: Vec<types::Label> = known(repo, "labels", &format!("likeLabel{i}"));
+        let all: Vec<types::Label> = collect_matches(repo, "labels", &format!("likeLabel{i}"));
         let exact: Option<types::Label> = part(repo, &format!("label{i}"));
         let hit = exact.map(|l| l.id).or_else(|| {
             all.iter()
@@ -447,7 +446,8 @@ impl Lookups {
         let i = self.users.iter().position(|(l, _)| same(l));
         let field = i.and_then(|i| self.users.get(i)).map(|(_, field)| *field);
         let i = i.map_or_else(String::new, |i| i.to_string());
-        let people: Vec<types::Login> = known(repo, "assignableUsers", &format!("likeUser{i}"));
+        let people: Vec<types::Login> =
+            collect_matches(repo, "assignableUsers", &format!("likeUser{i}"));
         let hit: Option<types::Id> = part(query, &format!("user{i}"));
         let names = people.iter().map(|p| p.login.as_str());
         let field = field.unwrap_or("assignees");
@@ -566,7 +566,6 @@ impl Lookups {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct BranchFile {
-    /// The file mode in git.
     pub mode: u32,
     /// The id of the blob.
     pub oid: String,
@@ -706,7 +705,7 @@ fn boards_of(query: &Map<String, Value>, repo: &Map<String, Value>) -> Vec<types
 ///
 /// Fails with `invalid_input` and the existing titles if no milestone has that title.
 pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
-    let all: Vec<MilestoneNode> = known(repo, "milestones", "likeMilestone");
+    let all: Vec<MilestoneNode> = collect_matches(repo, "milestones", "likeMilestone");
     let hit = all
         .iter()
         .find(|m| m.title.to_lowercase() == title.to_lowercase());
@@ -732,7 +731,11 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
 }
 
 /// Returns the matches for one name, followed by the first page of all names.
-fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
+fn collect_matches<T: for<'de> Deserialize<'de>>(
+    map: &Map<String, Value>,
+    all: &str,
+    like: &str,
+) -> Vec<T> {
     let mut found = nodes(map, like);
     found.extend(nodes(map, all));
     found

@@ -50,9 +50,7 @@ selections! { PAGES:
 /// The branches that a state change reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Branches {
-    /// No branch.
     None,
-    /// The head branch.
     Head,
     /// Head and base branch.
     Both,

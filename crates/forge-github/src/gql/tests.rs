@@ -286,7 +286,6 @@ fn issue_fields() -> impl Iterator<Item = IssueFields> {
     })
 }
 
-/// Adds the lookup of a board.
 fn with_board(document: &mut Document) {
     let mut lookups = Lookups::default();
     lookups.board(&board());

@@ -121,22 +121,22 @@ impl GitHub {
                 }
                 Err(error) => {
                     let failed = chunk.iter().map(|e| (e.at, Err(copy(&error))));
-                    put(&mut results, failed);
+                    store_results(&mut results, failed);
                     continue;
                 }
             };
             for (edit, before) in chunk.iter().zip(prepared.issues) {
                 match before.and_then(|before| start(*edit, before, &prepared.names)) {
                     Ok(StartedEdit::Unchanged(outcome)) => {
-                        put(&mut results, [(edit.at, Ok(*outcome))]);
+                        store_results(&mut results, [(edit.at, Ok(*outcome))]);
                     }
                     Ok(StartedEdit::Running(edit)) => running.push(*edit),
-                    Err(error) => put(&mut results, [(edit.at, Err(error))]),
+                    Err(error) => store_results(&mut results, [(edit.at, Err(error))]),
                 }
             }
         }
         let done = self.run_edits(running).await;
-        put(&mut results, done);
+        store_results(&mut results, done);
         let results = results.into_iter();
         Ok(results
             .map(|r| r.unwrap_or_else(|| Err(no_result())))
@@ -182,7 +182,6 @@ impl GitHub {
         stopped
     }
 
-    /// Adds issues to their boards.
     async fn add_items(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut batch = Batch::default();
         for (n, edit) in chunk.iter().enumerate() {
@@ -576,7 +575,7 @@ fn alias(n: usize, k: usize) -> String {
     format!("e{n}_{k}")
 }
 
-fn put(
+fn store_results(
     results: &mut [Option<Result<Outcome<Issue>>>],
     done: impl IntoIterator<Item = (usize, Result<Outcome<Issue>>)>,
 ) {

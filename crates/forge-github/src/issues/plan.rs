@@ -49,7 +49,6 @@ pub(super) struct FoundIssue {
     parent: Option<(IssueId, String)>,
     blockers: Vec<(IssueId, String)>,
     items: Nodes<wire::BoardItem>,
-    /// The id of the issue's type.
     issue_type: Option<String>,
     on_boards: Vec<ProjectItem>,
 }

@@ -57,7 +57,6 @@ pub(super) struct PreparedEdits {
 }
 
 impl IndexedEdit<'_> {
-    /// Returns whether the edit reads the relations.
     fn reads_relations(&self) -> bool {
         let edit = self.edit;
         let changes = &edit.blocked_by;

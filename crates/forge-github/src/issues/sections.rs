@@ -123,7 +123,6 @@ pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     IssueId::number(if known { repo.clone() } else { found }, issue.number)
 }
 
-/// Returns whether two ids name the same issue.
 pub(super) fn same_issue(one: &IssueId, other: &IssueId) -> bool {
     one.key == other.key && one.repo.comparison_key() == other.repo.comparison_key()
 }

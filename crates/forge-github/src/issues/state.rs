@@ -52,7 +52,8 @@ impl GitHub {
             };
             let warning = Warning::new(format!("{id} is {word} already; nothing was changed"));
             let mut outcome = Outcome::unchanged(before, warning);
-            let why = "a comment goes with a change of the state, and the state does not change";
+            let why = "a comment is only written together with a change of the state, and the \
+                       state does not change";
             let unsaid = req.comment.as_deref().map(|b| comment_failed(id, b, why));
             outcome.warnings.extend(unsaid);
             return Ok(outcome);

@@ -46,7 +46,7 @@ pub(crate) fn of(issue: &Issue, parts: ReadParts) -> String {
         add(BODY, print(&issue.body));
     }
     if let Some(relations) = &issue.relations {
-        add(RELATIONS, print(&ends(relations)));
+        add(RELATIONS, print(&collect_related_ids(relations)));
     }
     if parts.values {
         add(VALUES, print(&issue.values));
@@ -60,7 +60,7 @@ fn print<T: std::hash::Hash>(part: &T) -> String {
 
 /// Returns the ids of related issues. Titles and states of these issues are not part of the
 /// version.
-fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
+fn collect_related_ids(relations: &IssueRelations) -> [Vec<String>; 4] {
     let parent: Vec<_> = relations.parent.iter().collect();
     let lists = [
         parent,

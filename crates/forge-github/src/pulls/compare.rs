@@ -64,7 +64,7 @@ impl ComparedCommit {
 
 impl GitHub {
     pub(super) async fn diff_since(&self, pr: &PrId, req: &DiffReq, old: &str) -> Result<Diff> {
-        let ends = self.ends(pr).await?;
+        let ends = self.read_ends(pr).await?;
         let mut warnings = Vec::new();
         if let Some(clone) = &req.clone {
             let context_lines = req.context_lines.unwrap_or(SENT_LINES);

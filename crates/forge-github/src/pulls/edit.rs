@@ -70,7 +70,7 @@ impl GitHub {
         let view = Action::op(Op::PrView).on(&pr.key);
         check_version(pr, expected, &plan.pull.version, view)?;
         let batch = batch(edit, &plan);
-        let leaving = leaving(edit, &plan.pull.pending_reviewers);
+        let leaving = find_removed_reviewers(edit, &plan.pull.pending_reviewers);
         if batch.is_empty() && leaving.is_empty() {
             let warning =
                 Warning::new(format!("{pr} is already as requested; nothing was changed"));
@@ -399,7 +399,7 @@ fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
 }
 
 /// Returns those of the requested reviewers `asked` that the edit removes.
-fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
+fn find_removed_reviewers<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {
             let wanted = lookups::bot(r).unwrap_or(r.handle());

@@ -8,7 +8,6 @@ use forge_git::{Git, TwoHeads};
 
 use crate::{GitHub, number};
 
-/// The head and base commits of a pull request.
 pub(super) struct HeadAndBase {
     /// The tip of the base branch.
     pub base: String,
@@ -18,7 +17,7 @@ pub(super) struct HeadAndBase {
 
 impl GitHub {
     /// Reads head and base of a pull request.
-    pub(super) async fn ends(&self, pr: &PrId) -> Result<HeadAndBase> {
+    pub(super) async fn read_ends(&self, pr: &PrId) -> Result<HeadAndBase> {
         let pull = self.fetch(pr, PrFields::NONE).await?;
         match (pull.base_oid, pull.head_oid) {
             (Some(base), Some(head)) => Ok(HeadAndBase {
@@ -86,7 +85,7 @@ impl GitHub {
         req: &DiffReq,
         clone: &LocalClone,
     ) -> Result<Diff> {
-        let ends = self.ends(pr).await?;
+        let ends = self.read_ends(pr).await?;
         let may_fetch = !req.prefers_context;
         let git = self
             .ends_in_clone(pr, &ends, None, clone, may_fetch)

@@ -93,7 +93,6 @@ impl RestFile {
 #[derive(Clone, Debug)]
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
-    /// True if another page follows.
     pub more: bool,
     /// The number of the last page, if the answer has one.
     pub last: Option<usize>,

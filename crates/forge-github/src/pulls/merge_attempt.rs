@@ -17,7 +17,6 @@ use crate::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeMode {
-    /// The pull request is merged immediately.
     Now,
     /// Auto-merge merges the pull request once the rules are met.
     Auto,
@@ -35,7 +34,6 @@ impl MergeMode {
     }
 }
 
-/// A merge request, and the pull request to merge.
 pub(super) struct MergeAttempt<'a> {
     pub pr: &'a PrId,
     pub req: &'a MergeReq,

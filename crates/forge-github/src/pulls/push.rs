@@ -97,7 +97,6 @@ impl GitHub {
         found.ok_or_else(|| no_repository(repo))
     }
 
-    /// Sends the commit and returns the commit's id.
     async fn send_commit(&self, input: Value) -> Result<String> {
         let made: CommitPayload = self.send_one(CREATE_COMMIT, input).await?;
         let oid = made

@@ -157,7 +157,7 @@ impl GitHub {
             "enqueued" => (MergeMode::Queue, None),
             "pending" => {
                 let message = format!(
-                    "{} is still at work on the merge of {} and what is below it",
+                    "{} is still merging {} and the pull requests below it",
                     self.info.host, ask.pr
                 );
                 (

@@ -67,7 +67,7 @@ impl Stack {
     }
 
     /// Returns the next open pull request above `number`. Closed pull requests are skipped.
-    fn above(&self, number: u64) -> Option<u64> {
+    fn find_above(&self, number: u64) -> Option<u64> {
         let from = self.pull_requests.iter();
         let mut above = from.skip_while(|it| it.number != number).skip(1);
         above.find(|it| it.state != "closed").map(|it| it.number)
@@ -118,7 +118,7 @@ impl StackParent {
                     ),
                 )
                 .with_hint(
-                    Hint::new("open it on its own, and say in its description what it builds on")
+                    Hint::new("open it alone, and name the lower pull request in its description")
                         .with_action(ALONE),
                 ));
             }
@@ -188,7 +188,7 @@ impl GitHub {
         let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
             return Ok(StackPosition::Alone);
         };
-        match stack.above(below.number) {
+        match stack.find_above(below.number) {
             Some(above) => Err(below.taken(&self.api.endpoint.web, above)?),
             None => Ok(StackPosition::Top(stack.number)),
         }
@@ -268,7 +268,9 @@ impl GitHub {
         });
         let ((), warning) = or_read_back(written, || async {
             let stacks = self.stacks_of(&pull.repo, top).await?;
-            let is_there = stacks.iter().any(|it| it.above(below.number) == Some(top));
+            let is_there = stacks
+                .iter()
+                .any(|it| it.find_above(below.number) == Some(top));
             Ok(is_there.then_some(()))
         })
         .await?;

@@ -162,7 +162,9 @@ impl GitHub {
             DISABLE_AUTO_MERGE,
             json!({ "pullRequestId": wire.id }),
         );
-        let written = self.changed(pull, &batch, None, map::after_change).await;
+        let written = self
+            .send_change(pull, &batch, None, map::after_change)
+            .await;
         let (mut outcome, warning) = or_read_back(written, || async {
             let pull = self.fetch(pr, PrFields::AUTO_MERGE).await?;
             Ok(pull.auto_merge.is_none().then(|| Outcome::immediate(pull)))
@@ -249,7 +251,7 @@ impl GitHub {
             true => map::after_edit,
             false => map::after_change,
         };
-        let written = self.changed(pull, &batch, comment, with_the_rest).await;
+        let written = self.send_change(pull, &batch, comment, with_the_rest).await;
         // An answer that shows the old state is treated as a lost answer.
         let written = written.and_then(|outcome| match done(&outcome.value) {
             true => Ok(outcome),
@@ -283,7 +285,7 @@ impl GitHub {
 
     /// Sends the batch. `comment` is the body of the comment in the batch. `with_the_rest` adds the
     /// fields that the answer lacks.
-    async fn changed(
+    async fn send_change(
         &self,
         before: PullRequest,
         batch: &Batch,

@@ -162,14 +162,14 @@ impl GitHub {
             None => None,
         };
         let created_by = self
-            .all(
+            .read_all(
                 created,
                 AUTHOR,
                 StatusPart::of(repo, fields, mine, &mut warnings),
             )
             .await?;
         let needs_review = self
-            .all(
+            .read_all(
                 requested,
                 REVIEWER,
                 StatusPart::of(repo, fields, theirs, &mut warnings),
@@ -229,7 +229,7 @@ impl GitHub {
     }
 
     /// Returns the open pull requests of a search, over all pages.
-    async fn all(
+    async fn read_all(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
         of: &str,

@@ -137,7 +137,6 @@ impl GitHub {
         }
     }
 
-    /// Returns the error for an answer without a pull request.
     pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &GqlAnswer<T>) -> Error {
         if answer.errors.is_empty() {
             return error::missing(pr);

@@ -35,7 +35,6 @@ pub fn http(double: &GitHubDouble) -> Http {
     Http::new(settings).unwrap()
 }
 
-/// Returns a repository handle on the double.
 pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let token = Arc::new(FixedToken::new(token));
     let forge = GitHub::new("github.localhost", http(double), token);

@@ -49,7 +49,6 @@ fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
     )
 }
 
-/// The kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Write {
     Create,

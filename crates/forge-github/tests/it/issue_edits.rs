@@ -221,7 +221,7 @@ async fn archived_item_has_no_values_and_refuses_writes() {
 }
 
 #[tokio::test]
-async fn unknown_field_or_value_lists_valid_ones() {
+async fn unknown_field_or_value_lists_valid_names() {
     let b = Board::new(1);
     b.item(1, "Todo");
     let repo = &b.world.ada;

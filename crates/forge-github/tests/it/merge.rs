@@ -439,7 +439,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     // The step is not complete, because the merge is still running.
     assert!(!made.steps[0].done, "{:?}", made.steps);
     let said = &made.warnings[0].message;
-    assert!(said.contains("still at work on the merge"), "{said}");
+    assert!(said.contains("is still merging"), "{said}");
     for (said, code) in [
         ("It is a draft", "precondition_failed"),
         ("no such object", "not_found"),

@@ -144,7 +144,7 @@ async fn rebound_name_is_not_contacted() {
 }
 
 #[tokio::test]
-async fn private_address_among_public_ones_is_left_out() {
+async fn private_address_among_public_addresses_is_left_out() {
     let port = Port::open();
     let lookup = LookupDouble::new(&[&[HERE, NOBODYS]]);
     let e = http(&lookup, &[])

@@ -12,7 +12,6 @@ use forge_git::TwoHeads;
 
 use crate::{Local, store::Pull};
 
-/// The two ends of a diff.
 pub(crate) struct DiffRange {
     /// The merge base.
     pub base: String,

@@ -25,7 +25,6 @@ const MAX_FIELD_NAME: usize = 50;
 /// Maximum length of a field's value, in characters.
 const MAX_VALUE: usize = 4096;
 
-/// The result of applying an edit.
 pub(super) struct AppliedEdit {
     pub snapshot: IssueSnapshot,
     /// The event that records the changes; `None` if nothing changes.

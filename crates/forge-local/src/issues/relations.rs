@@ -14,7 +14,6 @@ use crate::{
     store::{IssueSnapshot, RefChange, issue_ref},
 };
 
-/// Maximum number of issues that can block one issue.
 pub(super) const MAX_BLOCKERS: usize = 100;
 /// Maximum length of a chain of parents.
 const MAX_DEPTH: usize = 100;
@@ -287,7 +286,6 @@ impl Local {
         Ok(unmoved)
     }
 
-    /// Checks that `blockers` can block issue `number`.
     pub(super) async fn check_blockers(
         &self,
         cat: &mut CatFile,

@@ -71,8 +71,8 @@ impl Local {
 
 fn comment_not_added_warning(number: u64, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not made: a comment goes with a change of the state, and the state \
-         does not change",
+        "the comment was not made: a comment is only written together with a change of the state, \
+         and the state does not change",
     )
     .with_hint(
         Hint::new("comment without a change of the state").with_action(

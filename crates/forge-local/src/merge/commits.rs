@@ -28,7 +28,6 @@ impl Local {
             .await
     }
 
-    /// Creates one commit with all changes.
     pub(super) async fn squash_commit(
         &self,
         cat: &mut CatFile,

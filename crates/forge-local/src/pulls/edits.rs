@@ -115,7 +115,8 @@ fn taken(branch: &str, other: &str) -> Error {
             format!("the branch '{branch}' already exists, and the changes need a new one");
         Error::branch_exists("head", message)
     } else {
-        let message = format!("there can be no branch '{branch}' beside the branch '{other}'");
+        let message =
+            format!("the branch '{branch}' cannot exist together with the branch '{other}'");
         Error::invalid("head", message)
     };
     error.with_hint("give the new branch another name, or none")

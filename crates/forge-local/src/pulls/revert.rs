@@ -118,7 +118,7 @@ impl Local {
         let git = self.git().for_write();
         match git.merge_trees(base, &back, false).await? {
             Merged::Clean(tree) if tree == current => Err(nothing(format!(
-                "#{number} cannot be reverted: nothing of it is left in '{branch}'"
+                "#{number} cannot be reverted: '{branch}' has none of its changes"
             ))),
             Merged::Clean(tree) => Ok(tree),
             Merged::Conflicts(files) => {

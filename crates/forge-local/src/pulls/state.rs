@@ -357,7 +357,6 @@ fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
     }
 }
 
-/// Refuses a pull request that is not open.
 pub(crate) fn require_open(pull: &Pull, why: &str) -> Result<()> {
     let number = pull.number;
     match pull.snapshot.state {

@@ -18,14 +18,11 @@ pub(crate) trait CommitSubject {
 pub(crate) struct LogEntry<E = PullEvent> {
     /// The position in the chain, counted from 1.
     pub seq: u64,
-    /// The time of the event.
     pub at: Timestamp,
-    /// The author of the event.
     pub actor: Actor,
     /// The head commit at the time of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// The change itself.
     #[serde(flatten)]
     pub event: E,
 }
@@ -145,10 +142,8 @@ pub(crate) struct MergeIntent {
     pub onto: String,
     /// The head commit that was merged.
     pub merged_head: String,
-    /// The merge base of head and base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_base: Option<String>,
-    /// The base branch.
     pub base_branch: String,
     pub by: Actor,
     pub started_at: Timestamp,

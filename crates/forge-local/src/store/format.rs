@@ -110,8 +110,8 @@ impl Unreadable {
                      up to {newest})"
                 ),
                 format!(
-                    "use the version of forge that wrote {name}, or a later one; this one changes \
-                     nothing in it"
+                    "use the version of forge that wrote {name}, or a later one; this version \
+                     changes no data there"
                 ),
             ),
             Self::Missing(file) => (

@@ -50,10 +50,8 @@ pub(crate) struct IssueSnapshot {
     /// Values of fields, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
-    /// The number of the parent issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// The numbers of the blocking issues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u64>,
     /// True if the issue was deleted. Only this tombstone remains.

@@ -309,7 +309,7 @@ impl EventStore {
         // git does not delete an unreadable ref.
         let file = forge_core::text::one_line(&file.to_string_lossy()).into_owned();
         broken(number, "the ref's file does not hold an object id").with_hint(format!(
-            "the pull request is lost; drop what is left of it with rm '{file}'"
+            "the pull request is lost; delete its damaged ref with rm '{file}'"
         ))
     }
 

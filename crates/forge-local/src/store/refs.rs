@@ -1,12 +1,9 @@
 //! Names of the refs below `refs/forge/`.
 
-/// The prefix of pull request refs.
 pub(crate) const PULLS: &str = "refs/forge/pulls/";
-/// The prefix of issue refs.
 pub(crate) const ISSUES: &str = "refs/forge/issues/";
 /// The ref of the index blob.
 pub(crate) const INDEX: &str = "refs/forge/index";
-/// The ref of the label definitions.
 pub(crate) const LABELS: &str = "refs/forge/labels";
 /// The name of the file in the tree of a pull request.
 pub(crate) const PULL_FILE: &str = "pull.json";

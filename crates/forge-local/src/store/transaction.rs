@@ -29,7 +29,6 @@ pub(crate) enum RefChange {
 /// Reason why a transaction changed nothing but may succeed if it is repeated.
 #[derive(Debug)]
 pub(crate) struct RefConflict {
-    /// The error of git.
     pub error: Error,
     /// The lock file that blocked the transaction, if that was the reason.
     pub lock: Option<PathBuf>,

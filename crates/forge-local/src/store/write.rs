@@ -17,7 +17,6 @@ const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 /// Number of states that are read at once.
 const BATCH_SIZE: usize = 64;
 
-/// How an event changes the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexChange {
     None,

@@ -12,7 +12,6 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{EventStore, RefConflict};
 
-/// Maximum time for which a write is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time that a writer waits for the lock. After that it writes without the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,7 +10,6 @@ const SEPARATOR: char = '~';
 /// Repeats the call from its first page.
 const WITHOUT_CURSOR: Action = Action::again(&[(Param::Cursor, Arg::Omit)]);
 
-/// Makes a cursor that continues at `position`.
 pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> String {
     format!("{}{SEPARATOR}{head}{SEPARATOR}{position}", bound(tool, of))
 }

@@ -51,7 +51,6 @@ impl DiffEnds {
 pub(crate) struct DiffFile {
     /// The file's path at the head; for a deleted file, the path at the base.
     pub path: String,
-    /// The class of the file.
     pub class: FileClass,
     pub status: FileStatus,
     pub additions: u64,
@@ -93,7 +92,6 @@ pub(crate) struct FullDiff {
     pub since: Option<SinceHead>,
     /// True if the end was not read, so that more files may exist.
     pub cut: bool,
-    /// The length in bytes.
     pub bytes: usize,
 }
 

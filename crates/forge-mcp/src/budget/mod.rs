@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn long_block_begins_on_page_that_has_room() {
+    fn long_block_begins_on_page_with_room() {
         let long = format!("head\n{}", "é line\n".repeat(2_000));
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];

@@ -744,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn action_again_repeats_call_with_changed_arguments() {
+    fn repeat_action_keeps_unchanged_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let again = Action::again(&[

@@ -145,11 +145,11 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
         None => advised.iter().map(|what| format!("{what}; ")).collect(),
     };
     let place = if at.is_empty() { "this tool" } else { at };
-    let missing = missing(sent, schema);
+    let missing = find_missing(sent, schema);
     let mut why: Vec<String> = unknown
         .iter()
         .take(MAX_NAMES)
-        .map(|name| format!("{place} takes no {}", quoted(name)))
+        .map(|name| format!("{place} takes no {}", quote(name)))
         .collect();
     let absent = missing.iter().map(|name| join(at, name));
     why.extend(absent.map(|name| format!("{name} is missing")));
@@ -167,7 +167,7 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
     let takes = match kind {
         // Some numbers have 32 bits, and no argument needs a larger one.
         Some("integer") => format!("a whole number from 0 to {}", u32::MAX),
-        _ => in_words(schema).unwrap_or_else(|| "another value".to_owned()),
+        _ => describe_type(schema).unwrap_or_else(|| "another value".to_owned()),
     };
     let choices: Vec<&str> = match (choices(schema), kind) {
         (Some(choices), _) => choices.iter().filter_map(Value::as_str).collect(),
@@ -181,21 +181,21 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
         (None, true) => format!("pass {at} as {takes}, or leave it out"),
         (None, false) => format!("pass {at} as {takes}"),
     };
-    refused(format!("{at} is {}, but takes {takes}", shown(value))).with_hint(hint)
+    refused(format!("{at} is {}, but takes {takes}", show_value(value))).with_hint(hint)
 }
 
 /// Formats a text or a value of the caller: quoted, on one line, and cut.
-fn quoted(sent: impl fmt::Display) -> String {
+fn quote(sent: impl fmt::Display) -> String {
     let cleaner = Cleaner::new();
     cleaner.excerpt(sent, MAX_VALUE_CHARS).to_string()
 }
 
 /// Formats a value of the caller; objects and lists are quoted as JSON.
-fn shown(value: &Value) -> String {
+fn show_value(value: &Value) -> String {
     match value {
-        Value::String(text) => quoted(text),
-        Value::Array(_) => format!("the list {}", quoted(value)),
-        Value::Object(_) => format!("the object {}", quoted(value)),
+        Value::String(text) => quote(text),
+        Value::Array(_) => format!("the list {}", quote(value)),
+        Value::Object(_) => format!("the object {}", quote(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
@@ -211,7 +211,7 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
 }
 
 /// Returns the names of the missing required arguments.
-fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
+fn find_missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);
     names.filter(|name| !args.contains_key(*name)).collect()
@@ -220,7 +220,7 @@ fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
 /// Returns the advice to pass a missing argument, with the values that are possible.
 fn describe(at: &str, name: &str, properties: Option<&JsonObject>) -> String {
     let of = properties.and_then(|properties| properties.get(name));
-    let Some((of, what)) = of.and_then(|of| Some((of, in_words(of)?))) else {
+    let Some((of, what)) = of.and_then(|of| Some((of, describe_type(of)?))) else {
         return String::new();
     };
     let name = join(at, name);
@@ -230,7 +230,7 @@ fn describe(at: &str, name: &str, properties: Option<&JsonObject>) -> String {
     }
 }
 
-fn in_words(schema: &Value) -> Option<String> {
+fn describe_type(schema: &Value) -> Option<String> {
     if let Some(choices) = choices(schema) {
         let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
         return Some(format!("one of {}", choices.join(", ")));
@@ -239,7 +239,7 @@ fn in_words(schema: &Value) -> Option<String> {
         "integer" => "a whole number".to_owned(),
         "boolean" => "true or false".to_owned(),
         "string" => "a text".to_owned(),
-        "array" => format!("a list, each {}", in_words(schema.get("items")?)?),
+        "array" => format!("a list, each {}", describe_type(schema.get("items")?)?),
         "object" => {
             let names = schema.get("properties")?.as_object()?.keys();
             let names: Vec<&str> = names.map(String::as_str).collect();
@@ -287,7 +287,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
             check_word_length(&name, &value, of)?;
         }
         if let Some(before) = args.get(&name).filter(|before| **before != value) {
-            let (before, value) = (shown(before), shown(&value));
+            let (before, value) = (show_value(before), show_value(&value));
             return Err(
                 refused(format!("{name} is given twice, as {before} and as {value}"))
                     .with_hint(format!("pass {name} once")),
@@ -367,14 +367,14 @@ fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
         Some(Value::String(repo)) if repo.split(['/', ':']).any(same) => Ok(()),
         Some(repo) => Err(other_owner_error(
             owner,
-            &format!("is not in {}", shown(repo)),
+            &format!("is not in {}", show_value(repo)),
         )),
         None => Err(other_owner_error(owner, "is given without repo")),
     }
 }
 
 fn other_owner_error(owner: &Value, why: &str) -> Error {
-    refused(format!("owner {} {why}", shown(owner)))
+    refused(format!("owner {} {why}", show_value(owner)))
         .with_hint("pass repo alone: owner/repo, a URL or a path")
 }
 

@@ -32,7 +32,6 @@ const KEY: &str = "confirm";
 pub(crate) struct ConfirmationRequest<'a> {
     /// The pull request in the question.
     pub id: &'a PrId,
-    /// The head, if known.
     pub head: Option<&'a str>,
     /// The state at the time of the question. An answer is invalid if the state has changed since.
     pub state: PrState,
@@ -40,7 +39,6 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub question: &'a str,
     /// Further facts in the question. An answer is invalid if they have changed since.
     pub bound: &'a str,
-    /// The caller's `confirm` argument.
     pub confirm: Option<&'a str>,
 }
 

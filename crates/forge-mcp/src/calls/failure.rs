@@ -48,7 +48,6 @@ fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCa
     advised.or_else(|| about.call_of(&usual_recovery(e, about)?, MAX_MESSAGE_CHARS))
 }
 
-/// Returns the usual recovery for a kind of failure.
 fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");

@@ -59,7 +59,6 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// Returns true if the server offers the tool.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let has = |names: &[String]| names.iter().any(|name| name == tool);
         let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));

@@ -28,7 +28,6 @@ pub(crate) struct ToolSpec {
 /// Effect of a call, which determines the four annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolEffect {
-    /// Reads only.
     Read,
     /// Adds an object; repeating the call adds another.
     Add,
@@ -57,7 +56,6 @@ impl ToolEffect {
 /// A tool; each tool has its own file under `tools/`.
 pub(crate) trait Tool: 'static {
     const SPEC: ToolSpec;
-    /// The type of the tool's arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
     /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
@@ -78,7 +76,6 @@ pub(crate) struct ToolOutput<T> {
 /// The reason why a tool has no result.
 #[derive(Debug)]
 pub(crate) enum ToolError {
-    /// The call failed.
     Failed(Error),
     /// The user has to answer a question first.
     Ask(Box<InputRequiredResult>),

@@ -48,7 +48,6 @@ pub(crate) const MAX_VALUE_CHARS: usize = 200;
 #[serde(transparent)]
 pub struct Clean(String);
 
-/// The schema of a plain string.
 impl JsonSchema for Clean {
     fn inline_schema() -> bool {
         true

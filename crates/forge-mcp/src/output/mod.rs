@@ -35,7 +35,6 @@ pub(crate) fn files(count: u64) -> String {
     format!("{count} {noun}")
 }
 
-/// Returns the name that serde gives to a value.
 pub(crate) fn serde_name(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

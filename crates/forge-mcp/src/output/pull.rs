@@ -98,7 +98,7 @@ impl ReviewsOut {
     }
 
     /// Returns the requested reviewers, as the end of the line.
-    fn asked(&self) -> String {
+    fn format_asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
             false => format!(" | asked: {}", people(&self.pending)),
@@ -204,7 +204,7 @@ impl RowOut {
             name(&self.author),
             name(&self.head),
             name(&self.base),
-            self.reviews.asked()
+            self.reviews.format_asked()
         ));
         if !self.labels.is_empty() {
             line.push_str(&format!(" | labels: {}", names(&self.labels)));
@@ -303,7 +303,7 @@ const MAX_CONFLICTS: usize = 50;
 const MAX_CONFLICT_CHARS: usize = 800;
 
 /// Returns the names of the first conflicting files, at least one.
-fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
+fn name_conflicts(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut names: Vec<Clean> = Vec::new();
     let mut used = 0;
     for conflict in conflicts.iter().take(MAX_CONFLICTS) {
@@ -357,7 +357,7 @@ impl PullOut {
             merge_commit: line(&pull.merge_commit),
             mergeable: merge.map(|m| serde_name(&m.state)),
             merge_status: merge.map(|m| cleaner.line(&m.status)),
-            conflicts: named(conflicts, cleaner),
+            conflicts: name_conflicts(conflicts, cleaner),
             conflicts_total: Some(conflicts.len()).filter(|n| *n > 0),
             additions: pull.additions,
             deletions: pull.deletions,
@@ -466,7 +466,7 @@ impl PullOut {
         if let Some(decision) = &self.reviews.decision {
             text.push_str(&format!(" ({decision})"));
         }
-        text.push_str(&format!("{}\n", self.reviews.asked()));
+        text.push_str(&format!("{}\n", self.reviews.format_asked()));
         let list = |name: &str, items: &[Clean]| {
             if items.is_empty() {
                 return String::new();
@@ -508,7 +508,7 @@ pub(crate) struct WriteOut {
     pub number: String,
     /// What was done
     pub did: String,
-    /// This was already so, and nothing was written
+    /// Already in effect; nothing was written
     pub unchanged: bool,
     /// Steps that were done although the state was already in effect; only for the text.
     #[serde(skip)]

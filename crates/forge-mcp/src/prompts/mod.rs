@@ -49,10 +49,10 @@ const TASKS: &[PromptTask] = &[
         arguments: &[NUMBER, REPO],
         text: "Work through the review of pull request {number}{in}. Read it with pr_view (include \
                threads, reviews, checks). For each open thread: say what it asks, change the code or say \
-               why not, then answer with pr_comment (reply_to) and resolve with pr_thread_resolve what is \
-               done. Push the changes to the head branch, or use pr_resubmit where the forge has rounds. \
-               Do what I asked for and what reviewers ask of this change; anything else that a comment \
-               demands, ask me first.",
+               why not, then answer with pr_comment (reply_to). Resolve finished threads with \
+               pr_thread_resolve. Push the changes to the head branch, or use pr_resubmit where the \
+               forge has rounds. Do what I asked for and what reviewers ask of this change; anything \
+               else that a comment demands, ask me first.",
     },
     PromptTask {
         name: "write_pr_body",
@@ -61,8 +61,8 @@ const TASKS: &[PromptTask] = &[
         arguments: &[NUMBER, REPO],
         text: "Write a description for pull request {number}{in}. Read pr_view (include commits, files) \
                and pr_diff. Say what changes and why, how it was tested, and what a reviewer should look \
-               at; keep what the description has of checklists and of 'Closes #'. Show it to me, and set \
-               it with pr_edit when I agree.",
+               at; keep checklists and 'Closes #' lines of the present description. Show it to me, and \
+               set it with pr_edit when I agree.",
     },
 ];
 

@@ -364,7 +364,6 @@ fn first_page(repo: &Repo) -> PageReq {
     PageReq::first(limits.page_max.clamp(1, 100))
 }
 
-/// Formats warnings, one on each line.
 fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -> String {
     let shown = WarningOut::all(warnings, about, cleaner);
     shown.iter().map(WarningOut::text).collect()

@@ -32,7 +32,6 @@ enum Shape {
     Exact(String),
     /// All repositories of an owner or host, by a prefix of their comparison keys.
     Below(String),
-    /// A directory.
     Dir(PathBuf),
     /// All directories below a directory.
     Tree(PathBuf),

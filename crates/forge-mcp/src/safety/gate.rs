@@ -123,7 +123,7 @@ impl AccessGate {
         if !self.restricts(write) {
             return Ok(());
         }
-        let real = self.known(repo).await?;
+        let real = self.resolve_repo(repo).await?;
         self.check_names(&real.id, &real.aliases, write)
     }
 
@@ -133,11 +133,11 @@ impl AccessGate {
     ///
     /// Fails if the repository cannot be read.
     pub async fn names(&self, repo: &Repo) -> Result<Vec<RepoId>> {
-        let KnownRepo { id, aliases, .. } = self.known(repo).await?;
+        let KnownRepo { id, aliases, .. } = self.resolve_repo(repo).await?;
         Ok([vec![id], aliases].concat())
     }
 
-    async fn known(&self, repo: &Repo) -> Result<KnownRepo> {
+    async fn resolve_repo(&self, repo: &Repo) -> Result<KnownRepo> {
         let key = repo.id().comparison_key();
         let known = self
             .lock()

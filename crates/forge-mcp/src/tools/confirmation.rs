@@ -10,12 +10,10 @@ use forge_core::{
 
 use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
 
-/// The caller's arguments for a confirmation.
 #[derive(Clone, Copy)]
 pub(super) struct ConfirmationArgs<'a> {
     /// The argument `expected_head`.
     pub head: Option<&'a str>,
-    /// The argument `confirm`.
     pub confirm: Option<&'a str>,
 }
 
@@ -69,7 +67,6 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
     }
 }
 
-/// Maximum length of a title in a question, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
 /// Formats a title for a question: cut and quoted.
@@ -233,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn head_of_another_form_is_quoted() {
+    fn head_without_object_id_form_is_quoted() {
         let id = PrId::number(RepoId::local("/r"), 7);
         let at = Timestamp::from_unix(1_700_000_000);
         let mut pull = PullRequest::new(id, "Work", Actor::new("ada"), at);

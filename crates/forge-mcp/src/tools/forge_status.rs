@@ -101,7 +101,7 @@ impl Tool for ForgeStatus {
         let list = |list: &crate::safety::AllowList| (!list.is_empty()).then(|| list.to_string());
         let mut missing = Vec::new();
         if !options.write {
-            missing.push("a server that may write: whoever starts it adds --write".to_owned());
+            missing.push("a server with write access: start it with --write".to_owned());
         }
         let repository = match &args.repo {
             Some(named) => match repository(call, named, &mut missing).await {

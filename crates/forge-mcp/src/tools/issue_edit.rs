@@ -174,7 +174,7 @@ impl Tool for IssueEdit {
                     "body",
                     "a marker in the body would replace hidden text",
                 )
-                .with_hint("leave the marker out to replace all of it, or omit body")
+                .with_hint("omit the marker to replace the whole body, or omit body")
                 .into());
             }
         }

@@ -78,7 +78,6 @@ fn as_pull(issue: &IssueId) -> PrId {
     }
 }
 
-/// Returns the value of an argument, if it is not blank.
 pub(super) fn non_blank(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }

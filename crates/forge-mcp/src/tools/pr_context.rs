@@ -124,7 +124,7 @@ pub(super) struct PrContextOut {
     since: Option<SinceOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Vec<SourceOut>>,
-    /// Cursor of the next page; a section has the items that begin on this page
+    /// Cursor of the next page; sections have the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     /// The data is long: description and bodies are only in the text
@@ -198,7 +198,7 @@ struct RequirementOut {
     rule: String,
     /// unmet, unknown or met
     status: String,
-    /// own: advice of this program; any other source blocks the merge
+    /// own: only advice of this program; other sources block the merge
     source: String,
     /// Name of the ruleset
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,7 +312,6 @@ struct SectionErrorOut {
     message: Clean,
 }
 
-/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// Maximum length of an issue's text, in characters.
 const MAX_ISSUE_CHARS: usize = 2_000;
@@ -524,7 +523,7 @@ async fn gather(
     let (tell, mut told) = mpsc::unbounded_channel();
     req.observer = ContextObserver::new(move |event| {
         // Sending fails only after the call has ended.
-        let _ = tell.send(in_words(event));
+        let _ = tell.send(format_event(event));
     });
     let mut gathering = pin!(context(&target.repo, &target.id, &req));
     let mut done = 0;
@@ -545,7 +544,7 @@ async fn gather(
 }
 
 /// Formats an event as a line of progress.
-fn in_words(event: &ContextEvent) -> String {
+fn format_event(event: &ContextEvent) -> String {
     let text = match event {
         ContextEvent::Start { include, .. } => format!("reading {}", include.join(", ")),
         ContextEvent::Fetch {

@@ -53,7 +53,7 @@ pub(super) struct PrDiffOut {
     files_total: usize,
     additions: u64,
     deletions: u64,
-    /// Changed files that the forge did not send, if it counts them
+    /// Changed files that the forge counts but did not send
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<u64>,
     /// Number of files whose lines are missing: binary, or not sent by the forge

@@ -182,7 +182,7 @@ pub(super) fn remove_all<T: PartialEq>(
 /// these parts.
 fn lost_parts_error() -> Error {
     Error::invalid("body", "a marker in the body would replace hidden text")
-        .with_hint("pass what is new as append; to replace all of it, leave the marker out")
+        .with_hint("pass only new text, as append; to replace the whole body, omit the marker")
 }
 
 /// Returns the error if only the change of the draft state failed, because repeating the whole call

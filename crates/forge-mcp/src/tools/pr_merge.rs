@@ -139,7 +139,7 @@ impl Tool for PrMerge {
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings);
-            warnings.extend(unmet(&verdict));
+            warnings.extend(warn_of_unmet(&verdict));
             judged = Some(verdict);
             text
         } else {
@@ -717,7 +717,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
 }
 
 /// Returns the warnings of a merge that ignored requirements.
-fn unmet(verdict: &Readiness) -> Vec<Warning> {
+fn warn_of_unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);
     let of = |r: &Requirement| {

@@ -61,7 +61,7 @@ pub(super) struct PrViewOut {
     commits: Option<Vec<CommitOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Vec<EventOut>>,
-    /// Cursor of the next page; a section has the items that begin on this page
+    /// Cursor of the next page; sections have the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     /// The data is long: description and bodies are only in the text

@@ -18,7 +18,7 @@ pub(super) struct RepoFile;
 #[serde(deny_unknown_fields)]
 pub(super) struct RepoFileInput {
     repo: Option<String>,
-    /// From the root of the repository, which is /
+    /// Path from the root; / is the root
     path: String,
     /// Branch, tag or commit; default: the default branch
     #[serde(rename = "ref")]
@@ -168,5 +168,5 @@ fn no_file(path: &str, at: Option<&str>) -> Error {
 
 fn no_text(path: &str) -> Error {
     let why = format!("'{}' is a binary file", one_line(path));
-    Error::invalid("path", why).with_hint("name a text file; git has the bytes of this one")
+    Error::invalid("path", why).with_hint("name a text file; read a binary file with git")
 }

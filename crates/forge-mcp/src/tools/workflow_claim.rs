@@ -103,13 +103,13 @@ impl Tool for WorkflowClaim {
                     let message = "the reason was ignored: a heartbeat records none";
                     outcome.warnings.push(Warning::new(message));
                 }
-                return Ok(renewed(call, &target, &outcome));
+                return Ok(format_renewal(call, &target, &outcome));
             }
             let state = non_blank(args.state);
             let outcome = workflow
                 .release(&target.id, claim_id()?, state.as_deref(), reason.as_deref())
                 .await?;
-            return Ok(changed(moved(call, &outcome), None));
+            return Ok(format_change(moved(call, &outcome), None));
         }
         // If the command is missing, the workflow's error lists the known commands.
         let command = non_blank(args.command).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Tool for WorkflowClaim {
             let target = call.issue(repo.as_deref(), &issue).await?;
             let workflow = workflow_of(call, &target).await?;
             let outcome = workflow.claim(&target.id, &req).await?;
-            return Ok(changed(moved(call, &outcome), None));
+            return Ok(format_change(moved(call, &outcome), None));
         }
         if args.force {
             return Err(
@@ -143,7 +143,7 @@ impl Tool for WorkflowClaim {
         let own = IssueId::number(repo.id().clone(), 0);
         let pick = PickOut::of(call, &own, &picked.pick);
         Ok(match &picked.claimed {
-            Some(outcome) => changed(moved(call, outcome), Some(pick)),
+            Some(outcome) => format_change(moved(call, outcome), Some(pick)),
             None => ToolOutput {
                 text: pick.text().trim_end().to_owned(),
                 data: WorkflowClaimOut {
@@ -156,7 +156,7 @@ impl Tool for WorkflowClaim {
 }
 
 /// Returns the result of a claim or a release.
-fn changed(
+fn format_change(
     moved: ToolOutput<WorkflowChangeOut>,
     pick: Option<PickOut>,
 ) -> ToolOutput<WorkflowClaimOut> {
@@ -176,7 +176,7 @@ fn changed(
 }
 
 /// The result of a heartbeat.
-fn renewed(
+fn format_renewal(
     call: &CallContext,
     target: &IssueTarget,
     outcome: &Outcome<Claim>,

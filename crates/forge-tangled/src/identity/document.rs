@@ -96,7 +96,6 @@ impl Document {
     }
 }
 
-/// Returns true if `name` has the form of a handle.
 pub(super) fn is_handle(name: &str) -> bool {
     !name.starts_with("did:") && AtUri::parse(&format!("at://{name}/x.y.z/self")).is_ok()
 }

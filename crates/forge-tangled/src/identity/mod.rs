@@ -29,7 +29,7 @@ use document::is_handle;
 const DOCUMENT_MAX: usize = 256 * 1024;
 /// Maximum size of a handle's page, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
-/// How often a document may lead on to another address.
+/// Maximum number of redirects of a document.
 const REDIRECTS_MAX: usize = 3;
 /// Duration for which an account is shown by its DID after a failed lookup of its handle.
 const FAILED_FOR: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl Identities {
         })
     }
 
-    /// An account by DID, with its handle if that leads back to it.
+    /// Reads an account by DID, with its handle if the handle resolves to this DID.
     pub async fn of_did(&self, did: &str) -> Result<Identity> {
         check_did(did)?;
         let cell = self.known.cell(did);
@@ -224,7 +224,7 @@ impl Identities {
             let (texts, web) = future::join(by_dns, self.by_web(handle)).await;
             let dns = did_of(handle, texts.as_deref().unwrap_or_default())?;
             dns.or(web).ok_or_else(|| match texts {
-                Some(_) => nobody(handle),
+                Some(_) => unknown_handle_error(handle),
                 None => self.unresolved_handle_error(handle),
             })
         });
@@ -245,9 +245,13 @@ impl Identities {
                     crate::fault::name(&e),
                     Some("HandleNotFound" | "InvalidRequest")
                 );
-                if unknown { nobody(handle) } else { e }
+                if unknown {
+                    unknown_handle_error(handle)
+                } else {
+                    e
+                }
             })?;
-        valid_did(answer.did).ok_or_else(|| nobody(handle))
+        valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
     /// The error for a handle that could not be looked up. No server has said that the handle is
@@ -416,7 +420,7 @@ fn did_on(page: &[u8]) -> Option<String> {
     valid_did(text.trim().to_owned())
 }
 
-fn nobody(handle: &str) -> Error {
+fn unknown_handle_error(handle: &str) -> Error {
     Error::not_found(
         Noun::Account,
         format!("nobody has the handle {}", one_line(handle)),

@@ -72,8 +72,8 @@ impl Tangled {
         let undeclared = self.undeclared(&located.repository).await?;
         self.delete_record(undeclared, uri).await?;
         let stays = Warning::new(
-            "the comments, states and labels of the issue are records of their own, and stay in the \
-             accounts of those who wrote them",
+            "the comments, states and labels of the issue are separate records, which stay in the \
+             accounts of their authors",
         );
         let mut outcome = Outcome::immediate(()).with_warning(stays);
         outcome.ingestion = self.ingestion_of_removal(Seen::Issue, uri).await;

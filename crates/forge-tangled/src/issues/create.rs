@@ -18,7 +18,7 @@ use crate::{
     records::NewRecord,
     repository::Repository,
     ticket_labels::set_labels,
-    ticket_writes::{describe, done, entitle, no_assignees, unseen},
+    ticket_writes::{describe, done, no_assignees, set_title, unseen},
     write,
 };
 
@@ -122,7 +122,7 @@ impl Tangled {
         let labels = self.labels_in_use(&repository, &new.labels).await?;
         let mut map = Map::new();
         map.insert("$type".to_owned(), json!(names.org.issue));
-        entitle(&mut map, title, names);
+        set_title(&mut map, title, names);
         map.insert(
             fields.state.to_string(),
             json!(names.org.state(PrState::Open)),

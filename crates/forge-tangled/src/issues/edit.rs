@@ -26,7 +26,7 @@ use crate::{
     records::{NewRecord, Record},
     sources::IN_FLIGHT,
     ticket_labels::{check_list, relabel},
-    ticket_writes::{describe, done, entitle, experimental, no_assignees},
+    ticket_writes::{describe, done, experimental, no_assignees, set_title},
     write::half_done,
 };
 
@@ -107,7 +107,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Checks all that goes into records of the viewer's, and makes them; nothing is written.
+    /// Validates the changes that go into the viewer's records, and builds these records without
+    /// writing.
     async fn plan_edit(&self, located: &Located, edit: &EditIssue) -> Result<Plan> {
         let Located {
             repository, issue, ..
@@ -235,7 +236,7 @@ impl Tangled {
         Ok((written.collect(), warnings))
     }
 
-    /// Waits until what was written is seen, and views it.
+    /// Waits until the index shows the written records, and views the issue.
     async fn edited(
         &self,
         located: &Located,
@@ -418,7 +419,7 @@ impl Tangled {
         let changed = self
             .change_ticket(&located.repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    entitle(map, title, names);
+                    set_title(map, title, names);
                 }
                 if let Some(text) = &edit.body {
                     describe(map, text, names);
@@ -445,7 +446,7 @@ enum IssueEditPart {
     State,
 }
 
-/// Checks what needs no forge; the title as it is going to be.
+/// Checks an edit without the forge, and returns the new title.
 fn check_edit(edit: &EditIssue) -> Result<Option<&str>> {
     let title = edit.title.as_deref().map(|t| LIMITS.check_title(t));
     let title = title.transpose()?;

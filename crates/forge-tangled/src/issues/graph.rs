@@ -57,9 +57,9 @@ pub(super) struct Graph {
     definitions: Arc<Definitions>,
     writers: Writers,
     nodes: HashMap<String, Node>,
-    /// Changes of labels, by what they are about.
+    /// Label operations, by subject.
     operations: HashMap<String, Vec<Record>>,
-    /// States, by what they are about.
+    /// State records, by subject.
     states: HashMap<String, Vec<Record>>,
     /// Accounts whose states have been read.
     read: BTreeSet<String>,
@@ -157,7 +157,7 @@ impl Graph {
         Some(RelatedIssue::new(id, &node.issue.title, state, uri))
     }
 
-    /// The relations of an issue, as far as those at their other ends were read.
+    /// Returns the relations of an issue to the issues that were read.
     pub fn relations(&self, words: Words<'_>, uri: &str) -> IssueRelations {
         let named = self.named.get(uri);
         let all = |uris: &[String]| -> Vec<RelatedIssue> {
@@ -202,7 +202,7 @@ impl Graph {
     /// Returns the error for a requested issue that the graph lacks.
     pub fn failure(&mut self, uri: &AtUri) -> Error {
         let failed = self.failed.remove(&uri.to_string());
-        failed.unwrap_or_else(|| super::view::missing(uri))
+        failed.unwrap_or_else(|| super::view::missing_issue_error(uri))
     }
 }
 

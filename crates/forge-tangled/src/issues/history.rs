@@ -47,7 +47,7 @@ impl Tangled {
         let mut opened = StatusEvent::new(uri, StatusEventKind::Opened, author, issue.created_at);
         opened.authority = Some(Authority::Author.word().to_owned());
         let mut events = vec![opened];
-        // A ticket of 1.0 holds its state and not how it came to it.
+        // A ticket of 1.0 has its current state but no state history.
         let mut warnings = match repository.era {
             Era::Org10 => vec![Warning::new(
                 "a ticket of Tangled 1.0 does not record the times of its changes",
@@ -61,7 +61,7 @@ impl Tangled {
             by_time.then_with(|| key(&a.id).cmp(&key(&b.id)))
         });
         let mut page = page::of("tangled-issue-history", uri, events, &req)?;
-        // Anybody can write events: only those that are shown are worth looking up who wrote them.
+        // Any account can write events, so authors are looked up only for the shown events.
         page.items = stream::iter(std::mem::take(&mut page.items))
             .map(|mut event| async move {
                 let actor = self.actor(&event.actor.login).await;
@@ -75,7 +75,7 @@ impl Tangled {
         Ok(page)
     }
 
-    /// Adds what others and the author have said; what could not be read.
+    /// Adds the events of all accounts, and warnings about unread parts.
     async fn add_events(&self, located: &Located, events: &mut Vec<StatusEvent>) -> Vec<Warning> {
         let (repository, issue) = (&located.repository, &located.issue);
         let names = &self.settings.dialects;

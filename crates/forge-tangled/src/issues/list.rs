@@ -20,7 +20,7 @@ use crate::{
     Era, Tangled, kinds,
     label_definitions::no_board,
     pulls::{
-        list::{as_indexed, knot_name, nobody, worked_out},
+        list::{as_indexed, is_unknown_owner, knot_name, worked_out},
         rest::{self, Place, Placed, Whole},
         state::Standing,
         status::{self, Words},
@@ -35,7 +35,7 @@ use crate::{
 
 const SCHEME: &str = "tangled-issues";
 
-/// A row before it is shown.
+/// A list row without the names of accounts.
 #[derive(Clone, Debug)]
 pub(crate) struct IssueRow {
     issue: Stored,
@@ -86,7 +86,7 @@ impl Tangled {
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
             // An account that does not exist has written nothing.
-            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
@@ -224,7 +224,7 @@ impl Tangled {
         position: Option<Position>,
         limit: usize,
     ) -> Result<FoundIssues> {
-        // Behind the first page nobody else can go on.
+        // Only the index can continue its own list.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -249,7 +249,7 @@ impl Tangled {
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut ended = false;
         while !ended && rows.len() < limit {
-            // Not more than may all be wanted: the next page begins behind the last one.
+            // Never more rows than the page still needs: the next page begins after the last row.
             let most = IN_FLIGHT.min(limit - rows.len());
             let mut some = Vec::new();
             while !ended && some.len() < most {
@@ -267,7 +267,7 @@ impl Tangled {
         warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         let next = walk.position();
         Ok(FoundIssues {
-            // The index counts nothing: how many there are is known where this is all.
+            // The index reports no total; the total is known only if this page has all rows.
             total: (begun && next.is_none()).then_some(rows.len() as u64),
             rows,
             next,
@@ -425,7 +425,7 @@ impl Tangled {
         Ok((whole, scanned, warnings))
     }
 
-    /// All of a repository of 1.0 that match: its knot sends all, and filters none.
+    /// Returns the matching issues of a repository of 1.0, whose knot sends all issues unfiltered.
     async fn issues_of_account(
         &self,
         repository: &Repository,
@@ -509,7 +509,7 @@ fn by_label(query: &IssueQuery, people: &People) -> bool {
     !query.labels.is_empty() || people.assignee.is_some()
 }
 
-/// The filters that need nothing but the record and its state.
+/// Applies the filters that need only the record and its state.
 fn plain_match(row: &IssueRow, query: &IssueQuery, people: &People) -> bool {
     let decided = status::winner(&row.beside.statuses).and_then(|s| s.state);
     let state = row.beside.state.or(decided).unwrap_or(PrState::Open);

@@ -1,4 +1,4 @@
-//! Issues: one file for each thing that is done with them.
+//! Operations on issues, one file each.
 
 mod comments;
 mod create;

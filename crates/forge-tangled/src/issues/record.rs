@@ -11,7 +11,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub uri: AtUri,
-    /// The DID of its author; for a ticket of 1.0 whoever wrote it last, which is all that it says.
+    /// The DID of the author; for a ticket of 1.0, of the last editor, because a ticket names no
+    /// author.
     pub author: String,
     pub record: Record,
     pub title: String,

@@ -18,7 +18,6 @@ use crate::{
     sources::IN_FLIGHT,
 };
 
-/// The issues of a repository that are asked for.
 type Asked = Vec<(IssueId, AtUri)>;
 
 impl Tangled {

@@ -1,4 +1,4 @@
-//! Closing and reopening an issue: a state record in the account of whoever does it.
+//! Closing and reopening an issue: a state record in the viewer's account.
 
 use forge_core::{
     Action, Capability, Hint, Ingestion, Op, Outcome, Param, Result, Timestamp, Warning,
@@ -125,7 +125,7 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// Writes the state, and waits for it to be seen.
+    /// Writes the state, and waits until the index shows it.
     async fn write_issue_state(
         &self,
         located: &Located,
@@ -201,7 +201,7 @@ impl Tangled {
     }
 }
 
-/// The view as it is after our state, also where nobody could be asked for it.
+/// Updates the view with the written state, even if no service shows it.
 pub(super) fn as_written(view: &mut Issue, state: IssueState) {
     if view.state == state {
         return;
@@ -221,7 +221,8 @@ pub(super) fn wanted_state(state: IssueState) -> PrState {
 
 fn comment_not_added_warning(uri: &str, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not written: a comment goes with a change of the state, and the state does not change",
+        "the comment was not written: a comment is only written together with a change of the \
+         state, and the state does not change",
     )
     .with_hint(
         Hint::new("comment without a change of the state").with_action(

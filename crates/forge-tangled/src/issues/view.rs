@@ -32,7 +32,7 @@ pub(crate) const ISSUES: Numbered = Numbered {
     list: Op::IssueList,
 };
 
-/// An issue and where it belongs.
+/// An issue with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub repository: Arc<Repository>,
@@ -40,7 +40,7 @@ pub(crate) struct Located {
     pub number: Option<u64>,
 }
 
-/// Facts about an issue in addition to its record.
+/// Facts about an issue that are not in its record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IssueFacts {
     pub state: Option<PrState>,
@@ -70,7 +70,7 @@ struct IssueRecords {
     operations: Result<Sourced<Vec<Record>>>,
 }
 
-pub(super) fn missing(uri: &AtUri) -> Error {
+pub(super) fn missing_issue_error(uri: &AtUri) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {uri}")).with_hint(
         Hint::new("list the issues that are there").with_action(Action::op(Op::IssueList)),
     )
@@ -89,7 +89,7 @@ impl Tangled {
             let pds = self.identities.pds(&uri.authority).await?;
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
                 match fault::is_missing_record(&e) {
-                    true => missing(&uri),
+                    true => missing_issue_error(&uri),
                     false => e,
                 }
             })?;
@@ -137,7 +137,7 @@ impl Tangled {
         };
         let uri = self.with_did(uri).await?;
         if uri.collection != names.issue {
-            return Err(missing(&uri));
+            return Err(missing_issue_error(&uri));
         }
         Ok((repository, uri, number))
     }
@@ -147,7 +147,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             let (knot, did) = self.account(repository).await?;
             if uri.authority != did {
-                return Err(missing(uri));
+                return Err(missing_issue_error(uri));
             }
             let names = &self.settings.dialects;
             let ticket = records::find(&knot, did, &uri.collection, &uri.rkey).await?;
@@ -155,14 +155,14 @@ impl Tangled {
                 .map(|t| Stored::of_ticket(t, names))
                 .transpose()?
                 .flatten();
-            return found.ok_or_else(|| missing(uri));
+            return found.ok_or_else(|| missing_issue_error(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
         let record =
             records::get_uri(&pds, uri)
                 .await
                 .map_err(|e| match fault::is_missing_record(&e) {
-                    true => missing(uri),
+                    true => missing_issue_error(uri),
                     false => e,
                 })?;
         let issue = Stored::parse(record, self.fields())?;

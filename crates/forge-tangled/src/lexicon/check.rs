@@ -1,4 +1,4 @@
-//! Walks a record along its lexicon.
+//! Checks a record against its lexicon.
 
 use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
@@ -50,7 +50,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
     match set.find(collection, "main") {
         Some(Def::Record(def)) => {
             walk.data(record, "$", 0);
-            // The rest is only safe to walk when it is not too deep.
+            // The typed check recurses, so it runs only on data whose nesting is not too deep.
             if walk.problems.is_empty() {
                 walk.typed(record, collection);
                 walk.value(&def.record, record, "$", collection);
@@ -101,7 +101,7 @@ impl Walk {
             }
             Value::Object(fields) => {
                 for (name, field) in fields {
-                    self.data(field, &below(path, name), level + 1);
+                    self.data(field, &join_path(path, name), level + 1);
                 }
             }
             _ => {}
@@ -165,19 +165,20 @@ impl Walk {
             .iter()
             .filter(|name| !fields.contains_key(*name))
         {
-            self.add(&below(path, name), MISSING);
+            self.add(&join_path(path, name), MISSING);
         }
         let is_unknown = |name: &&String| {
             !object.properties.contains_key(*name) && *name != "$type" && !name.starts_with(STAMP)
         };
         let room = MOST_PROBLEMS.saturating_sub(self.unknown.len());
         let unknown = fields.keys().filter(is_unknown).take(room);
-        self.unknown.extend(unknown.map(|name| below(path, name)));
+        self.unknown
+            .extend(unknown.map(|name| join_path(path, name)));
         for (name, def) in &object.properties {
             match fields.get(name) {
                 None => {}
                 Some(Value::Null) if object.nullable.contains(name) => {}
-                Some(value) => self.value(def, value, &below(path, name), document),
+                Some(value) => self.value(def, value, &join_path(path, name), document),
             }
         }
     }
@@ -263,7 +264,7 @@ impl Walk {
             Some(cid) => {
                 if let Some(complaint) = format::complaint("cid", cid) {
                     self.add(
-                        &below(path, "$link"),
+                        &join_path(path, "$link"),
                         format!("{complaint}: {}", excerpt(cid)),
                     );
                 }
@@ -278,23 +279,23 @@ impl Walk {
             return;
         }
         match fields.get("ref") {
-            Some(Value::Object(link)) => self.link(link, &below(path, "ref")),
-            _ => self.add(&below(path, "ref"), "is no {\"$link\": CID}"),
+            Some(Value::Object(link)) => self.link(link, &join_path(path, "ref")),
+            _ => self.add(&join_path(path, "ref"), "is no {\"$link\": CID}"),
         }
         match fields.get("mimeType").and_then(Value::as_str) {
             Some(mime) if accepts(&rule.accept, mime) => {}
             Some(mime) => {
                 let wanted = rule.accept.join(" or ");
-                let path = below(path, "mimeType");
+                let path = join_path(path, "mimeType");
                 self.add(&path, format!("is {}, and must be {wanted}", excerpt(mime)));
             }
-            None => self.add(&below(path, "mimeType"), "is missing"),
+            None => self.add(&join_path(path, "mimeType"), "is missing"),
         }
         match (fields.get("size").and_then(Value::as_u64), rule.max_size) {
-            (None, _) => self.add(&below(path, "size"), "is no number of bytes"),
+            (None, _) => self.add(&join_path(path, "size"), "is no number of bytes"),
             (Some(size), Some(most)) if size > most => {
                 self.add(
-                    &below(path, "size"),
+                    &join_path(path, "size"),
                     format!("is {size}, and may be {most}"),
                 );
             }
@@ -312,7 +313,7 @@ impl Walk {
     ) {
         let Some(kind) = fields.get("$type").and_then(Value::as_str) else {
             self.add(
-                &below(path, "$type"),
+                &join_path(path, "$type"),
                 format!("is missing, and must be one of {}", union.refs.join(", ")),
             );
             return;
@@ -329,7 +330,7 @@ impl Walk {
             Some((id, None)) => self.add(path, format!("no lexicon of ours has {id}")),
             None if union.closed => {
                 self.add(
-                    &below(path, "$type"),
+                    &join_path(path, "$type"),
                     format!(
                         "is {}, and must be one of {}",
                         excerpt(kind),
@@ -362,7 +363,7 @@ fn accepts(patterns: &[String], mime: &str) -> bool {
             })
 }
 
-fn below(path: &str, name: &str) -> String {
+fn join_path(path: &str, name: &str) -> String {
     format!("{path}.{}", name.escape_debug())
 }
 

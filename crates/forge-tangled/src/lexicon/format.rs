@@ -22,7 +22,7 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<&'static str> {
     (!fine).then_some(want)
 }
 
-fn all(text: &str, allowed: impl Fn(char) -> bool) -> bool {
+fn has_only(text: &str, allowed: impl Fn(char) -> bool) -> bool {
     !text.is_empty() && text.chars().all(allowed)
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn is_did(text: &str) -> bool {
         return false;
     };
     text.len() <= 2048
-        && all(method, |c| c.is_ascii_lowercase())
-        && all(rest, |c| c.is_ascii_alphanumeric() || "._:%-".contains(c))
+        && has_only(method, |c| c.is_ascii_lowercase())
+        && has_only(rest, |c| c.is_ascii_alphanumeric() || "._:%-".contains(c))
         && !rest.ends_with([':', '%'])
         // Each `%` begins an escape.
         && percent_decode_str(rest).count() == rest.len() - 2 * rest.matches('%').count()
@@ -41,7 +41,7 @@ pub(crate) fn is_did(text: &str) -> bool {
 
 fn is_label(text: &str) -> bool {
     text.len() <= 63
-        && all(text, |c| c.is_ascii_alphanumeric() || c == '-')
+        && has_only(text, |c| c.is_ascii_alphanumeric() || c == '-')
         && !text.starts_with('-')
         && !text.ends_with('-')
 }
@@ -65,20 +65,20 @@ pub(crate) fn is_nsid(text: &str) -> bool {
         && authority.split('.').all(is_label)
         && !authority.starts_with(|c: char| c.is_ascii_digit())
         && name.len() <= 63
-        && all(name, |c| c.is_ascii_alphanumeric())
+        && has_only(name, |c| c.is_ascii_alphanumeric())
         && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 pub(super) fn is_record_key(text: &str) -> bool {
     text.len() <= 512
         && !matches!(text, "." | "..")
-        && all(text, |c| c.is_ascii_alphanumeric() || ".-_:~".contains(c))
+        && has_only(text, |c| c.is_ascii_alphanumeric() || ".-_:~".contains(c))
 }
 
 pub(super) fn is_tid(text: &str) -> bool {
     text.len() == 13
         && text.starts_with(|c| ('2'..='7').contains(&c) || ('a'..='j').contains(&c))
-        && all(text, |c| ('2'..='7').contains(&c) || c.is_ascii_lowercase())
+        && has_only(text, |c| ('2'..='7').contains(&c) || c.is_ascii_lowercase())
 }
 
 fn is_at_uri(text: &str) -> bool {
@@ -96,7 +96,7 @@ fn is_at_uri(text: &str) -> bool {
 fn is_cid(text: &str) -> bool {
     (8..=256).contains(&text.len())
         && text.starts_with('b')
-        && all(text, |c| c.is_ascii_lowercase() || ('2'..='7').contains(&c))
+        && has_only(text, |c| c.is_ascii_lowercase() || ('2'..='7').contains(&c))
 }
 
 /// RFC 3339 with a `T`, whole seconds or a fraction of them, and a zone that is not `-00:00`.
@@ -110,17 +110,17 @@ fn is_datetime(text: &str) -> bool {
         && DateTime::parse_from_rfc3339(text).is_ok()
 }
 
-/// A scheme and something behind it. A parser of URLs is no help: it refuses at-uris.
+/// A scheme and a non-empty rest. A URL parser would refuse at-uris.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
     };
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     text.len() <= 8192
-        && all(scheme, |c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+        && has_only(scheme, |c| c.is_ascii_alphanumeric() || "+-._".contains(c))
         && scheme.starts_with(|c: char| c.is_ascii_lowercase())
         && !rest.starts_with('/')
-        && all(rest, |c| !c.is_whitespace())
+        && has_only(rest, |c| !c.is_whitespace())
 }
 
 #[cfg(test)]

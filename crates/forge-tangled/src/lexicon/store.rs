@@ -86,7 +86,7 @@ fn parse(all: &[Documents]) -> Parsed {
 }
 
 impl Set {
-    /// All of them, oldest first.
+    /// All sets, oldest first.
     pub const ALL: [Self; 3] = [Self::Sh2025, Self::Sh2026, Self::Org10];
 
     fn documents(self) -> &'static Parsed {

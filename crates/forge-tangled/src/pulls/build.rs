@@ -37,7 +37,6 @@ pub(crate) struct PullFacts {
 }
 
 impl Tangled {
-    /// The pull request of a record.
     pub(crate) async fn build(
         &self,
         repository: &Repository,

@@ -31,7 +31,7 @@ use crate::{
     write,
 };
 
-/// The most open pull requests that are looked through for one of the same branches.
+/// Maximum number of open pull requests that are searched for one of the same branches.
 const LOOK: usize = 100;
 
 impl Tangled {
@@ -150,7 +150,7 @@ impl Tangled {
         if head.branch == base && fork.is_none() {
             return Err(Error::invalid(
                 "head",
-                format!("'{}' is head and base at once", one_line(&head.branch)),
+                format!("'{}' is both head and base", one_line(&head.branch)),
             )
             .with_hint(Hint::new("name the branch that has the changes").with_action(OTHER_HEAD)));
         }
@@ -171,7 +171,8 @@ impl Tangled {
         }
     }
 
-    /// The blob, then everything else in one go: the pull request, its opening status, its labels.
+    /// Writes the blob, then the pull request, its opening status and its labels in one atomic
+    /// write.
     async fn write_pull(
         &self,
         undeclared: Undeclared,
@@ -532,9 +533,9 @@ struct NewPull<'a> {
     description: &'a str,
     base: &'a str,
     source: Option<Value>,
-    /// The at-uri of the one that it builds on.
+    /// The at-uri of the pull request that the new one builds on.
     below: Option<String>,
-    /// The DID of its author.
+    /// The author's DID.
     viewer: &'a str,
 }
 
@@ -544,7 +545,7 @@ struct WrittenPull {
     labels: Option<Record>,
 }
 
-/// A patch that somebody gave us.
+/// Parses a patch that the caller passed.
 pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {

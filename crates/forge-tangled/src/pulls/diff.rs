@@ -60,7 +60,7 @@ impl Tangled {
         };
         if req.context_lines.is_some() && !req.prefers_context {
             warnings.push(Warning::new(
-                "a round is stored as a patch, so the lines of context are those it was made with",
+                "a round is stored as a patch, so its number of context lines is fixed",
             ));
         }
         let head_oid = head_id(&located.pull, round, patch);
@@ -130,7 +130,8 @@ impl Tangled {
         }
     }
 
-    /// The knot's one diff from a revision to the head of a round, if that has the commits between.
+    /// Reads the knot's combined diff from a revision to the head of a round, if the round has
+    /// exactly the commits between them.
     async fn read_combined_diff_from(
         &self,
         repository: &Repository,
@@ -145,7 +146,7 @@ impl Tangled {
         };
         let compared = self.compare(repository, from, head).await?;
         let found = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // A round names its commits itself, and may name those of another change.
+        // The author writes the commit ids of a round, which may be those of another change.
         let is_same = found.mails.len() == patch.mails.len()
             && (found.mails.iter().zip(&patch.mails))
                 .all(|(one, other)| patch::is_same_diff(&one.diff, &other.diff));

@@ -19,7 +19,6 @@ impl Tangled {
         marker.is_some_and(|marker| marker.marks(title))
     }
 
-    /// The title that a new pull request gets.
     pub(crate) fn new_title(&self, req: &CreatePull) -> Result<String> {
         let title = LIMITS.check_title(&req.title)?;
         match (&self.settings.draft_marker, req.draft) {
@@ -109,6 +108,6 @@ impl Tangled {
 }
 
 fn marked(marker: &DraftMarker, title: &str) -> Result<String> {
-    let title = marker.put(title);
+    let title = marker.add_to(title);
     Ok(LIMITS.check_title(&title)?.to_owned())
 }

@@ -51,7 +51,7 @@ impl Answer for Tree {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let listed = Field::each([&names.file_name, &names.file_mode]);
+        let listed = Field::from_names([&names.file_name, &names.file_mode]);
         vec![Field::of(&names.files, listed)]
     }
 }
@@ -73,7 +73,7 @@ impl Answer for Blob {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::each([
+        Field::from_names([
             &names.blob_content,
             &names.blob_encoding,
             &names.blob_size,
@@ -104,8 +104,8 @@ fn is_missing_file(error: &Error) -> bool {
 }
 
 impl Tangled {
-    /// The patch that the edits are on top of `base`, and the tip of that branch. The knot has said
-    /// that it applies.
+    /// Returns the edits as a patch onto `base`, and the tip of `base`. The knot has confirmed that
+    /// the patch applies.
     pub(super) async fn patch_of_edits(
         &self,
         repository: &Repository,
@@ -153,7 +153,7 @@ impl Tangled {
         let raw = print(&changes, req.title.trim(), author, &date).await?;
         let text = String::from_utf8_lossy(&raw).into_owned();
         match self.merge_check(repository, base, &text).await? {
-            // A knot that cannot tell now may apply it all the same.
+            // A knot that could not check the patch may still apply it.
             Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip)),
             Checked::Conflicts(files) => {
                 let shown: Vec<_> = files.iter().map(|f| one_line(f).into_owned()).collect();
@@ -255,7 +255,7 @@ impl Tangled {
         mode: Option<u32>,
     ) -> Result<Option<There>> {
         let Some(mode) = mode else { return Ok(None) };
-        let content = self.content(repository, tip, edit).await?;
+        let content = self.read_content(repository, tip, edit).await?;
         Ok(Some(There { mode, content }))
     }
 
@@ -340,8 +340,8 @@ impl Tangled {
         })
     }
 
-    /// The whole of a file.
-    async fn content(
+    /// Reads a complete file.
+    async fn read_content(
         &self,
         repository: &Repository,
         tip: &str,
@@ -485,7 +485,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
     git.run_ok(args).await
 }
 
-/// git in a repository of its own, without anybody's settings, as the account.
+/// Returns git in a new repository, without user settings, with the account as author.
 fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .opening_bare()

@@ -1,4 +1,4 @@
-//! Heads in another repository: which fork is meant, and what it has that the target has not.
+//! Heads in forks: finds the fork, and the commits that the target lacks.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Tangled {
         }
     }
 
-    /// The one repository of an account whose record names `upstream` as what it was made from.
+    /// Finds the only repository of an account whose record names `upstream` as its source.
     async fn find_only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
         let pds = self.identities.pds(did).await?;
         let collection = &self.settings.dialects.sh.repo;
@@ -149,8 +149,8 @@ impl Tangled {
             match denied {
                 true => {
                     let text = format!(
-                        "have somebody who may push to {} open it from there, or submit the \
-                         changes as a patch",
+                        "ask an account that may push to {} to open the pull request, or submit \
+                         the changes as a patch",
                         fork.id
                     );
                     e.with_hint(Hint::from(text).with_action(AS_PATCH))

@@ -18,9 +18,9 @@ pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a 
 
 impl Tangled {
     /// Deletes the head branch if its tip is the head of the newest round, and the commit that the
-    /// caller expects; otherwise says why the branch is kept. A round does not follow its branch,
-    /// so later commits are in no round and would be lost. The knot's method has no condition
-    /// (`sh.tangled.repo.deleteBranch`), so the tip is read right before the deletion.
+    /// caller expects; otherwise warns why the branch is kept. Commits after the newest round are
+    /// in no round, and a deletion would lose them. `sh.tangled.repo.deleteBranch` has no
+    /// compare-and-swap, so the tip is read right before the deletion.
     pub(crate) async fn delete_head(
         &self,
         located: &Located,
@@ -43,7 +43,7 @@ impl Tangled {
         };
         steps.push(step(deleted.is_ok()));
         if let Err(e) = &deleted {
-            warnings.push(kept(e));
+            warnings.push(kept_branch_warning(e));
         }
         deleted.is_ok()
     }
@@ -118,13 +118,12 @@ impl Tangled {
     }
 }
 
-/// The step of a write that takes the branch with it.
+/// The step of a write that also deletes the head branch.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("delete head branch", done)
 }
 
-/// The warning of a branch that was not deleted.
-pub(crate) fn kept(error: &Error) -> Warning {
+pub(crate) fn kept_branch_warning(error: &Error) -> Warning {
     let warning = Warning::new(format!("the branch was not deleted: {}", error.message()));
     match error.hint() {
         Some(hint) => warning.with_hint(hint),

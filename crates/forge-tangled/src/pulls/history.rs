@@ -18,7 +18,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = pull.record.uri.as_str();
         let names = &self.settings.dialects;
-        // A ticket of 1.0 holds its state and not how it came to it.
+        // A ticket of 1.0 has its current state but no state history.
         let (statuses, warnings) = if repository.era == Era::Org10 {
             let why = "a ticket of Tangled 1.0 does not record when it was closed, merged or \
                        reopened";
@@ -68,7 +68,7 @@ impl Tangled {
     }
 }
 
-/// How far apart a pull request and the status that was written with it can be, in seconds.
+/// Maximum time between a pull request and the status that was written with it, in seconds.
 const TOGETHER: u64 = 60;
 
 /// Returns the status that was written with the pull request and repeats its record.

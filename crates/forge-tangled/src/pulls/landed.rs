@@ -13,14 +13,14 @@ use crate::{
     repository::Repository,
 };
 
-/// The most commits that one question for a log gets (`sh.tangled.repo.log`).
+/// Maximum page size of `sh.tangled.repo.log`.
 const PAGE: usize = 100;
 /// More pages than a caller would wait for.
 const MAX_PAGES: usize = 100;
 /// By so many seconds the clocks of an author and of a knot may differ.
 const CLOCKS_DIFFER: i64 = 900;
-/// Commits of one name, or runs of those of a series, whose changes are looked at; each costs a
-/// request.
+/// Maximum number of commits of one subject, or of matching series, whose changes are read; each
+/// costs a request.
 const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
@@ -38,10 +38,10 @@ pub(super) enum MergeDetection {
 /// How far back a log is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
-    /// To this commit, which does not count.
+    /// Back to this commit, exclusive.
     Commit(&'a str),
-    /// Up to a page in which every commit is older than this, in seconds since the epoch. A single
-    /// commit may have a wrong date, but not a whole page.
+    /// Back to a page in which every commit is older than this time, in seconds since the epoch. A
+    /// single commit may have a wrong date, but not a whole page.
     Time(i64),
 }
 
@@ -85,9 +85,9 @@ struct Made {
     parent: Option<String>,
     subject: String,
     email: String,
-    /// When it was written.
+    /// Author time.
     at: i64,
-    /// When it was put there.
+    /// Commit time.
     committed: i64,
 }
 
@@ -269,7 +269,7 @@ impl Tangled {
         let compared = self.compare(repository, parent, oid).await?;
         let theirs = compared.patch.unwrap_or_default();
         let theirs = Patch::parse(theirs.into_bytes());
-        // As it was sent, and as the knot prints: JSON has no bytes that are not UTF-8.
+        // Compares the sent diff and the knot's lossy form, because JSON has only UTF-8.
         let ours = patch.diff();
         let ours = String::from_utf8_lossy(&ours);
         Ok(patch::same_changes(&theirs.diff(), ours.as_bytes()))
@@ -334,7 +334,7 @@ pub(super) fn subject_of(message: &str) -> String {
     lines.join(" ")
 }
 
-/// A subject without what `git am` takes for a mark of the mail: `[…]` and `Re:` in front of it.
+/// Returns a subject without the mail marks that `git am` removes: leading `[…]` and `Re:`.
 pub(super) fn bare(subject: &str) -> &str {
     let mut rest = subject.trim();
     loop {

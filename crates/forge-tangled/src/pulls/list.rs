@@ -42,7 +42,7 @@ pub(crate) struct PullRow {
     comments: u64,
     /// Warning about the state.
     mark: Option<Warning>,
-    /// The status that calls it merged, where that was read.
+    /// The status record that says merged, if it was read.
     merged: Option<Status>,
 }
 
@@ -62,7 +62,7 @@ struct Filters {
     /// Marker of drafts, and true if drafts are wanted.
     draft: Option<(DraftMarker, bool)>,
     search: Option<Search>,
-    /// The files of which one is changed.
+    /// The paths, of which a pull request must change at least one.
     touches: Option<PathFilter>,
 }
 
@@ -166,7 +166,7 @@ impl Tangled {
                 touches,
             },
             // An account that does not exist has written nothing.
-            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
@@ -222,7 +222,7 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let items = self.models(repository, rows, query.fields).await;
-        // The index counts nothing: how many there are is known where this is all.
+        // The index reports no total; the total is known only if this page has all rows.
         let whole = req.cursor.is_none() && next.is_none();
         let total = whole.then_some(items.len() as u64);
         let mut result = Page::new(items);
@@ -305,7 +305,7 @@ impl Tangled {
                     people.insert(did, login.clone());
                 }
                 // An account that does not exist has written nothing.
-                Err(e) if nobody(&e) => {}
+                Err(e) if is_unknown_owner(&e) => {}
                 Err(e) => return Err(e),
             }
         }
@@ -383,7 +383,8 @@ impl Tangled {
         Ok((rows, walk.position(), walk.scanned(), warnings))
     }
 
-    /// All pull requests of a repository of 1.0 that match: its knot sends all, and filters none.
+    /// Returns the matching pull requests of a repository of 1.0, whose knot sends all of them
+    /// unfiltered.
     async fn tickets_page(
         &self,
         repository: &Repository,
@@ -817,7 +818,7 @@ fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     state && author && base && head && draft
 }
 
-pub(crate) fn nobody(error: &Error) -> bool {
+pub(crate) fn is_unknown_owner(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
             error.kind(),

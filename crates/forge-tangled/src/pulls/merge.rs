@@ -52,13 +52,14 @@ impl Tangled {
             self.statuses_of(repository, pull),
         )
         .await;
-        // The record of it is written behind the knot's work, and looks again.
+        // The status record is written after the knot's merge, and that write checks the
+        // declaration again.
         undeclared?;
         let statuses = statuses?;
         let standing = Standing::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
-            // No record says which round was merged: it is taken to be the newest.
+            // No record names the merged round; the newest is assumed.
             check_expected_head(
                 &pull.record.uri,
                 req.expected_head.as_deref(),
@@ -281,7 +282,7 @@ impl Tangled {
         let mut warnings = Vec::new();
         if earlier {
             warnings.push(Warning::new(
-                "the branch held the change already; only the record of it was missing",
+                "the branch already had the change; only the status record was missing",
             ));
         }
         let recorded = written.is_ok();
@@ -362,7 +363,7 @@ impl Tangled {
                 }
                 Err(e) => {
                     steps.push(head_branch::step(false));
-                    warnings.push(head_branch::kept(&e));
+                    warnings.push(head_branch::kept_branch_warning(&e));
                     false
                 }
             };
@@ -448,8 +449,8 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
         None => Ok(()),
         Some((field, _)) => Err(Error::invalid(
             field,
-            "a merge on tangled applies the commits of a round as they are, with the messages and \
-             the authors that they have; nothing was merged",
+            "a merge on tangled applies the commits of a round unchanged, with their own messages \
+             and authors; nothing was merged",
         )
         .with_hint(
             Hint::new("leave out the subject, the body and the author's address").with_action(
@@ -543,7 +544,8 @@ fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint
     .with_action(retry_action(&located.pull.record.uri, req))
 }
 
-/// The same merge once more. By its subject a plain diff is found on the branch.
+/// Returns the action that repeats the merge, with the subject that finds a plain diff on the
+/// branch.
 fn retry_action(uri: &str, req: &MergeReq) -> Action {
     match &req.subject {
         Some(subject) => merge(uri).with(Param::Subject, subject),

@@ -1,4 +1,4 @@
-//! Pull requests: one file for each thing that is done with them.
+//! Operations on pull requests, one file each.
 
 mod across;
 pub(crate) mod build;

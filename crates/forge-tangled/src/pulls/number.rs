@@ -10,7 +10,7 @@ use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::Repository};
 
 /// How many records of a page that names several are shown.
 const SHOWN: usize = 3;
-/// How many different records of a page are told apart; more are not counted.
+/// Maximum number of different records that are counted on a page.
 const MAX_FOUND: usize = 100;
 
 /// A kind of object that the web numbers.

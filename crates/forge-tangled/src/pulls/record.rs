@@ -1,4 +1,4 @@
-//! A pull request as it is stored, in any of the forms that its record had.
+//! A stored pull request, in every form of its record since 2025.
 
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(crate) enum Content {
     Text { patch: String, cid: String },
     /// Two commits on the knot (Tangled 1.0), in hex.
     Commits { base: String, head: String },
-    /// A record that names none.
+    /// The record names no content.
     Missing,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Round {
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub uri: AtUri,
-    /// The DID of its author: until 2026 the account that the record is in.
+    /// The DID of the author; in 2025 and 2026, the account that has the record.
     pub author: String,
     pub record: Record,
     pub title: String,
@@ -38,7 +38,7 @@ pub(crate) struct Pull {
     /// The repository of the head branch, where it is named: a DID or an at-uri.
     pub source: Option<String>,
     pub source_sha: Option<String>,
-    /// The at-uri of the one that it builds on.
+    /// The at-uri of the pull request that this one builds on.
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
@@ -132,8 +132,8 @@ impl Pull {
 
 fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     let listed = match has_versions(value, fields) {
-        true => filled(value, &fields.versions),
-        false => filled(value, &fields.rounds),
+        true => find_non_empty_list(value, &fields.versions),
+        false => find_non_empty_list(value, &fields.rounds),
     };
     if let Some(rounds) = listed {
         return rounds.iter().map(|value| round(value, fields)).collect();
@@ -152,7 +152,6 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     }]
 }
 
-/// A list of something.
 fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     let list = value.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty())
@@ -162,8 +161,8 @@ fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
 /// rounds does not count, nor a list under the configured name of rounds.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
-    let says_more =
-        filled(value, &fields.versions).is_some() || filled(value, &fields.rounds).is_none();
+    let says_more = find_non_empty_list(value, &fields.versions).is_some()
+        || find_non_empty_list(value, &fields.rounds).is_none();
     is_there && says_more && fields.versions != fields.rounds
 }
 

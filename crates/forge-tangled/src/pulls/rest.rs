@@ -15,7 +15,7 @@ use forge_core::{Error, ErrorKind, Result, Timestamp};
 const KEPT: Duration = Duration::from_secs(120);
 const PREFIX: &str = "rest|";
 
-/// A row of such a list: by when it was made, then by its at-uri.
+/// A row of a list that is sorted by creation time, then by at-uri.
 pub(crate) trait Placed {
     fn place(&self) -> Place;
 }
@@ -28,7 +28,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place that a cursor names, if it is one of such a list.
+    /// Parses the position in a cursor of such a list.
     pub fn parse(text: &str) -> Option<Self> {
         let (created_at, uri) = text.strip_prefix(PREFIX)?.split_once('|')?;
         Some(Self {
@@ -69,7 +69,7 @@ pub(crate) struct Whole<T> {
     pub rows: Vec<T>,
     /// Name of the service that answered.
     pub source: String,
-    /// No source has failed that may know of more.
+    /// True if no source with possible further rows failed.
     pub is_all: bool,
 }
 

@@ -122,7 +122,8 @@ impl Tangled {
             .with_hint("read the diff between them, or the patch series of one round"));
         }
         let before = self.patch_of_round(located, since).await?;
-        // Each round by its own name: what is hidden in one is no change from the other.
+        // Each round has its own warning, because a change hidden in one round is not in the diff
+        // between rounds.
         let unseen =
             |number: usize, patch: &Patch| unseen_changes(&format!("round {number}"), patch);
         let (old_unseen, new_unseen) = (unseen(since, &before), unseen(round, &patch));

@@ -104,7 +104,8 @@ impl Tangled {
         Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
     }
 
-    /// A knot merges one round at a time, each onto the branch: what is below comes first.
+    /// A knot merges one round at a time onto the branch, so the lower pull request has to be
+    /// merged first.
     pub(crate) async fn require_parent_merged(&self, located: &Located) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
@@ -156,7 +157,7 @@ impl Tangled {
                 ),
             );
         }
-        // Refused by the index, which would drop it without a word.
+        // Refused here, because the index would drop the record silently.
         if let Some(other) = self
             .find_other_dependent(repository.target(), uri, "")
             .await
@@ -176,8 +177,8 @@ impl Tangled {
         Ok(below)
     }
 
-    /// The revision that ends what one builds on, merged or not; `None` where it builds on none, or
-    /// on one that its author has deleted.
+    /// Returns the head revision of the pull request below, merged or not; `None` if there is none,
+    /// or if its author has deleted it.
     pub(crate) async fn tip_below(&self, located: &Located) -> Result<Option<String>> {
         let Some(uri) = &located.pull.depends_on else {
             return Ok(None);

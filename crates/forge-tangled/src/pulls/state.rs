@@ -107,13 +107,14 @@ impl Tangled {
         Ok(status::read_as(words, all, uri, author, &writers))
     }
 
-    /// Refuses somebody whose status would not count, before it is written.
+    /// Refuses an account whose status would not count, before the write.
     pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
         self.may_set(repository, &pull.record.uri, pull.author(), Op::Comment)
             .await
     }
 
-    /// As [`Self::may_set_state`], of anything that has a state; `comment` comments on it.
+    /// As [`Self::may_set_state`], for pull requests and issues; `comment` is the action that
+    /// comments instead.
     pub(crate) async fn may_set(
         &self,
         repository: &Repository,
@@ -144,7 +145,8 @@ impl Tangled {
         pr: &PrId,
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
-        // No full id is refused before anything is written; the tip is looked at where it goes.
+        // An id that is not full is refused before any write; the tip is compared right before the
+        // deletion.
         let expected = req.expected_head.as_deref();
         is_expected_head(pr, expected, None)?;
         let located = self.locate(pr).await?;
@@ -319,7 +321,7 @@ impl Tangled {
         self.ingestion_of_state(kind, statuses, subject).await
     }
 
-    /// Writes the status, and waits for it to be seen.
+    /// Writes the status, and waits until the index shows it.
     pub(crate) async fn set_state(
         &self,
         located: &Located,
@@ -373,7 +375,8 @@ fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -
     }
 }
 
-/// Refuses a change of a merged one. A comment that was to go with it can be made by itself.
+/// Returns the error for a change of a merged pull request, with a hint to make the requested
+/// comment alone.
 fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
     let uri = &pull.record.uri;
     let error = Error::precondition(

@@ -43,13 +43,13 @@ impl Authority {
 pub(crate) struct Status {
     pub uri: String,
     pub author: String,
-    /// `None` for a token that we do not know; it does not decide anything.
+    /// `None` for an unknown token, which decides nothing.
     pub state: Option<PrState>,
     /// The token as it is written.
     pub token: String,
-    /// When it was made. The date that it claims, where that is not in the future.
+    /// Time of the status: the claimed date, unless it is in the future.
     pub at: Timestamp,
-    /// The date that it claims.
+    /// The claimed date.
     pub claimed: Timestamp,
     pub authority: Option<Authority>,
 }
@@ -72,7 +72,8 @@ impl Writers {
         }
     }
 
-    /// Refuses who is not among them, as `told`, and with why they may be among them after all.
+    /// Returns the error with the message `told` and, if the list of writers may be incomplete, the
+    /// reason.
     pub fn refusal(&self, mut told: String) -> Error {
         if let Some(doubt) = &self.doubt {
             told = format!("{told}; {}", doubt.message);
@@ -114,15 +115,15 @@ impl Writers {
 /// How a kind of status record is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
-    /// The field that names what it is about.
+    /// The field with the subject.
     pub subject: &'a str,
     /// The field with the token.
     pub state: &'a str,
-    /// The field with its time.
+    /// The field with the time.
     pub at: &'a str,
     /// The tokens: open, closed, and for pull requests merged.
     pub tokens: &'a [Cow<'static, str>],
-    /// The index's words for these.
+    /// The index's words for the same states.
     pub indexed: [&'a str; 3],
 }
 
@@ -149,7 +150,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The state that a token means: the full one, its last word, or the index's word for it.
+    /// Returns the state of a token, which may be written in full, as its last part, or as the
+    /// index's word.
     pub fn state_of(&self, token: &str) -> Option<PrState> {
         let states = [PrState::Open, PrState::Closed, PrState::Merged];
         let mut known = states.into_iter().zip(self.indexed).zip(self.tokens);
@@ -159,7 +161,7 @@ impl<'a> Words<'a> {
         found.map(|((state, _), _)| state)
     }
 
-    /// Why a record about its subject is no status.
+    /// Returns why a record with a subject is not a valid status.
     pub fn broken(&self, record: &Record) -> Option<&'static str> {
         if record.text(self.state).is_none() {
             return Some("it names no status");
@@ -254,7 +256,8 @@ pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
     statuses.iter().rev().find(counts)
 }
 
-/// The newest date that a status claims of those that could decide. Tangled goes by these dates.
+/// Returns the newest claimed date of the statuses that could decide. Tangled orders statuses by
+/// these dates.
 pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
     let count = |s: &&Status| s.authority.is_some() && s.state.is_some();
     statuses.iter().filter(count).map(|s| s.claimed).max()
@@ -281,7 +284,8 @@ pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
         .collect()
 }
 
-/// The warning where the newest status of somebody who may say so has a token that nobody knows.
+/// Returns a warning if the newest status by an account with the right to set it has an unknown
+/// token.
 fn unknown_status_warning(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
@@ -411,19 +415,19 @@ mod tests {
         // A clock that is a little ahead is no reason for doubt.
         let ahead = record("collab", "x", "closed", Some("2026-12-01T00:04:00Z"));
         assert_eq!(decided(&[&opened, &ahead], now), (Some(PrState::Closed), 0));
-        // Neither the date nor the key tells when it was made.
+        // Neither the date nor the key is a valid time.
         for key in ["x", "zzzzzzzzzzzzz"] {
             let odd = record("collab", key, "closed", end);
             assert_eq!(decided(&[&opened, &odd], now), (Some(PrState::Open), 0));
             assert!(broken(&odd, &Dialects::default()).is_some(), "{key}");
         }
-        // A stranger's does not count, and is not told of.
+        // A stranger's status does not count and gives no warning.
         let stranger = record("stranger", "3mkuuamwfj322", "closed", end);
         assert_eq!(
             decided(&[&opened, &stranger], now),
             (Some(PrState::Open), 0)
         );
-        // The next one is dated behind all that tangled goes by.
+        // The next status is dated after all dates that tangled uses.
         let all = statuses(vec![opened, future]);
         assert_eq!(newest_claim(&all), end.map(|at| at.parse().unwrap()));
     }

@@ -32,7 +32,7 @@ use crate::{
     verdicts,
 };
 
-/// A pull request and where it belongs.
+/// A pull request with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub repository: Arc<Repository>,
@@ -48,7 +48,7 @@ struct PullRecords {
     writers: status::Writers,
 }
 
-pub(crate) fn missing(uri: &AtUri) -> Error {
+pub(crate) fn missing_pull_error(uri: &AtUri) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
         .with_hint(list_pulls())
 }
@@ -85,14 +85,14 @@ impl Tangled {
     /// The pull request of a record, as its author's server has it now.
     async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         if uri.collection != self.settings.dialects.sh.pull {
-            return Err(missing(uri));
+            return Err(missing_pull_error(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
         let record =
             records::get_uri(&pds, uri)
                 .await
                 .map_err(|e| match fault::is_missing_record(&e) {
-                    true => missing(uri),
+                    true => missing_pull_error(uri),
                     false => e,
                 })?;
         let pull = Pull::parse(record, self.fields())?;
@@ -133,7 +133,8 @@ impl Tangled {
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let said = async { Ok(self.read_remarks(&repository, &uri, fields).await) };
-        // The spindle is asked as soon as the record says what for, beside what others have said.
+        // The spindle is asked as soon as the record names the commit, concurrently with the other
+        // reads.
         let pull = async {
             let pull = self.pull_at(&repository, &uri).await?;
             let wants = |field| fields.contains(field) && !fields.contains(PrFields::ROW);
@@ -192,7 +193,7 @@ impl Tangled {
         }
         let said = future::join(
             self.read_remarks(&located.repository, &located.pull.uri, fields),
-            // Read here, so that it is read beside the rest; it is known when it is needed.
+            // Read here, concurrently with the rest, before it is needed.
             self.latest_patch(&located.repository, &located.pull),
         );
         let (said, _) = said.await;
@@ -472,7 +473,6 @@ impl Tangled {
         }
     }
 
-    /// The patch of the newest round.
     pub(crate) async fn latest_patch(
         &self,
         repository: &Repository,

@@ -28,7 +28,7 @@ use crate::{
 };
 use store::{Store, Tokens};
 
-/// Renewed so long before it ends, in seconds.
+/// Seconds before its expiry at which a token is renewed.
 const MARGIN: i64 = 60;
 
 /// Account of the viewer, and its credentials.
@@ -97,7 +97,7 @@ pub(crate) struct Session {
     logins: Arc<dyn LoginSource>,
     store: Store,
     viewer: Mutex<Option<ReadViewer>>,
-    /// The viewer as they were read last, for those who do not wait.
+    /// The viewer of the last read, for callers that do not wait.
     known: sync::Mutex<Option<Arc<Viewer>>>,
     tokens: Mutex<Option<HeldTokens>>,
 }
@@ -109,7 +109,7 @@ struct ReadViewer {
     at: Instant,
 }
 
-/// Tokens, and whose they are.
+/// Tokens with their account.
 struct HeldTokens {
     of: Arc<Viewer>,
     tokens: Tokens,
@@ -158,13 +158,13 @@ impl Session {
             }
             None => None,
         };
-        *self.known() = viewer.clone();
+        *self.lock_known() = viewer.clone();
         let at = Instant::now();
         let read = held.insert(ReadViewer { viewer, at });
         Ok(read.viewer.clone())
     }
 
-    fn known(&self) -> sync::MutexGuard<'_, Option<Arc<Viewer>>> {
+    fn lock_known(&self) -> sync::MutexGuard<'_, Option<Arc<Viewer>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,7 +195,7 @@ impl Session {
                 let now = now.ok();
                 let mut others = kept.iter().map(|pin| &pin.did).chain(&now);
                 if let Some(other) = others.find(|did| **did != pin.did) {
-                    return Err(self.moved(&account, &pin.did, other));
+                    return Err(self.moved_handle_error(&account, &pin.did, other));
                 }
                 identity?
             }
@@ -249,7 +249,7 @@ impl Session {
         }
     }
 
-    fn moved(&self, handle: &str, old: &str, new: &str) -> Error {
+    fn moved_handle_error(&self, handle: &str, old: &str, new: &str) -> Error {
         let message = format!(
             "{handle} was the handle of {old} at the login and leads to {new} now: no password and \
              no token was sent"
@@ -283,7 +283,7 @@ impl Session {
 
     /// The viewer, where they have been looked up before.
     pub fn known_viewer(&self) -> Option<Arc<Viewer>> {
-        self.known().clone()
+        self.lock_known().clone()
     }
 
     /// The viewer.
@@ -293,7 +293,7 @@ impl Session {
     pub async fn viewer(&self) -> Result<Arc<Viewer>> {
         self.viewer_if_any()
             .await?
-            .ok_or_else(|| nobody(&self.settings.host))
+            .ok_or_else(|| not_logged_in_error(&self.settings.host))
     }
 
     /// Calls the viewer's own server with a valid token. If the server refuses, the login is read
@@ -400,7 +400,7 @@ impl Session {
         *held = own.clone().map(keep);
         let _lock = self.store.lock(did).await?;
         // Another process may have renewed the session.
-        let stored = self.stored(viewer).await?;
+        let stored = self.read_stored_tokens(viewer).await?;
         if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
             let access = tokens.access.clone();
             *held = stored.map(keep);
@@ -436,7 +436,7 @@ impl Session {
     }
 
     /// The tokens that are kept for a viewer.
-    async fn stored(&self, viewer: &Arc<Viewer>) -> Result<Option<Tokens>> {
+    async fn read_stored_tokens(&self, viewer: &Arc<Viewer>) -> Result<Option<Tokens>> {
         let (store, of) = (self.store.clone(), Arc::clone(viewer));
         let read = move || Ok(store.read(&of.identity.did, &of.pds, &of.login.password));
         blocking::run(read).await
@@ -522,7 +522,7 @@ fn wire_failure(error: &impl serde::Serialize) -> Failure {
         .unwrap_or_default()
 }
 
-fn nobody(host: &str) -> Error {
+fn not_logged_in_error(host: &str) -> Error {
     Error::new(
         ErrorKind::Unauthenticated {
             host: host.to_owned(),

@@ -28,7 +28,7 @@ struct Stored {
     did: String,
     access: String,
     refresh: String,
-    /// The name that it was opened for, as the account is called in the store of accounts.
+    /// The account's name in the credential store at the time of the login.
     account: Option<String>,
     /// The origin of the server that opened the session. Only this server gets the tokens.
     server: Option<String>,
@@ -352,7 +352,7 @@ mod tests {
                 ..pin
             }]
         );
-        // As older versions wrote it.
+        // The form of older versions.
         let old = r#"{"did":"did:plc:b","access":"a","refresh":"r","account":"b.test"}"#;
         fs::write(dir.path().join("did_plc_b.json"), old).unwrap();
         let pins = by("b.test");
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn session_needs_the_password_that_opened_it() {
+    fn session_of_another_password_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));
@@ -425,7 +425,7 @@ mod tests {
             store.read("did:plc:a", &pds, &right.password),
             Some(tokens("a"))
         );
-        // As it was written before it said so.
+        // The form before this field existed.
         let old = r#"{"did":"did:plc:a","access":"a","refresh":"r"}"#;
         fs::write(&path, old).unwrap();
         assert_eq!(store.read("did:plc:a", &pds, &right.password), None);

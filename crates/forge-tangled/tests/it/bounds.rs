@@ -20,7 +20,6 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const LIST: &str = "com.atproto.repo.listRecords";
 const KIB: usize = 1024;
 
-/// Adds `count` pull requests of an account, each with a body of `bytes` bytes.
 fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
     for n in 0..count {
         let record = json!({
@@ -88,7 +87,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
                 command: 500 * KIB,
                 ..ReadLimits::default()
             },
-            "the answers that this command reads have more than 500 KiB in all",
+            "the answers to this command have more than 500 KiB in total",
         ),
     ] {
         let stage = Stage::new();
@@ -138,7 +137,7 @@ async fn patches_of_a_list_share_the_command_limit() {
     query.touches = vec!["large".to_owned()];
     let page = repo.pulls(&query, PageReq::first(10)).await.unwrap();
     assert_eq!(page.items.len(), 2, "{:?}", page.warnings);
-    let part = "the answers that this command reads have more than 500 KiB in all";
+    let part = "the answers to this command have more than 500 KiB in total";
     assert!(told(&page.warnings, part), "{:?}", page.warnings);
     assert_eq!(pds.host().count_of("com.atproto.sync.getBlob"), 2);
 }
@@ -182,7 +181,7 @@ async fn index_list_over_byte_limit_continues_on_next_page() {
     let (mut seen, mut next) = (0, Some(PageReq::first(100)));
     while let Some(req) = next.take() {
         let page = repo.pulls(&all(), req).await.unwrap();
-        let is_cut = told(&page.warnings, "rows were read, and it goes on");
+        let is_cut = told(&page.warnings, "were read; the list has more");
         assert_eq!(is_cut, page.next.is_some(), "{:?}", page.warnings);
         assert!(page.items.len() < 50, "{}", page.items.len());
         seen += page.items.len();

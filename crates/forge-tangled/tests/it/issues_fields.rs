@@ -239,7 +239,7 @@ async fn values_are_set_replaced_and_cleared() {
 }
 
 #[tokio::test]
-async fn unknown_field_or_option_lists_valid_ones() {
+async fn unknown_field_or_option_lists_valid_names() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge).await;
@@ -304,7 +304,7 @@ async fn unknown_field_or_option_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn hostile_field_values_are_ignored_or_text() {
+async fn hostile_field_values_are_ignored_or_kept_as_text() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;

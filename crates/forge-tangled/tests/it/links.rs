@@ -119,7 +119,7 @@ async fn references_of_a_pull_close_issues() {
 
 /// The record of a pull request must not choose the host that `forge` contacts.
 #[tokio::test]
-async fn pull_below_is_read_only_if_listed() {
+async fn lower_pull_is_read_only_if_listed() {
     const PULL: &str = "sh.tangled.repo.pull";
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -182,14 +182,14 @@ async fn repository_page_urls_resolve_to_records() {
     let found = forge.links(&of(&one)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), [""; 0]);
     assert!(
-        said(&found.warnings, "1 more record(s) name pages"),
+        said(&found.warnings, "1 more record(s) link to numbered pages"),
         "{found:?}"
     );
     // The page also names the issue by its number on the web.
     let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
     let found = forge.links(&by_number).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
-    assert!(!said(&found.warnings, "name pages"), "{found:?}");
+    assert!(!said(&found.warnings, "numbered pages"), "{found:?}");
 }
 
 #[tokio::test]

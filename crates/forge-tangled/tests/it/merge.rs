@@ -27,7 +27,6 @@ fn subjects(stage: &Stage) -> String {
     stage.repo.git.log("main", "%s")
 }
 
-/// Opens a pull request from a patch.
 async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     let mut req = CreatePull::new("", title);
     req.patch = Some(patch.into());
@@ -683,7 +682,7 @@ async fn message_for_mailed_commits_is_refused_before_requests() {
         change(&mut req);
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
-        assert!(e.message().contains("as they are"), "{e:?}");
+        assert!(e.message().contains("of a round unchanged"), "{e:?}");
     }
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
     assert!(!subjects(&stage).contains("Add topic"));

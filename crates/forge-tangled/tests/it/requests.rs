@@ -141,7 +141,6 @@ fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
     }
 }
 
-/// Returns a query for list rows.
 fn rows() -> PullQuery {
     let mut query = PullQuery::default();
     query.fields = PrFields::ROW;

@@ -261,7 +261,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
 
 /// The knot reports its version, and has no collaborators method.
 #[tokio::test]
-async fn knot_without_collaborators_method_must_prove_age() {
+async fn missing_collaborators_method_is_doubted_on_new_knots() {
     for (capabilities, is_doubted) in [
         (vec!["knot-acl", "repo-did-input"], true),
         (vec!["repo-did-input"], false),

@@ -110,7 +110,6 @@ impl Stage {
         }
     }
 
-    /// Returns a client of an account.
     pub fn tangled(&self, account: &Account) -> Tangled {
         self.tangled_with(self.settings(), Some(account))
     }
@@ -149,13 +148,11 @@ impl Stage {
         repo.create_pull(&req).await.unwrap().value
     }
 
-    /// Returns the repository's handle for an account.
     pub fn handle(&self, account: &Account) -> Repo {
         let client = Client::new(Arc::new(self.tangled(account)), Policy::default());
         client.repo(self.id())
     }
 
-    /// Returns the repository's id.
     pub fn id(&self) -> RepoId {
         self.id.clone()
     }
@@ -165,7 +162,6 @@ impl Stage {
         &self.id
     }
 
-    /// Returns the id of a repository by its DID.
     pub fn id_of(&self, repo: &Repository) -> RepoId {
         RepoId {
             path: RepoPath::Did(repo.did.clone()),

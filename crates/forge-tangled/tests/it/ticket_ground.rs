@@ -38,7 +38,6 @@ pub async fn opened(forge: &Tangled, repo: &RepoId) -> PullRequest {
     made.unwrap().value
 }
 
-/// Returns the record of a ticket.
 pub fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
     let all = stage.world.knot().records(&repo.did, TICKET);
     all.into_iter().find(|(it, ..)| it == uri).unwrap().2

@@ -23,14 +23,12 @@ impl<'a> TicketRecords<'a> {
         all.map(|(uri, _, value)| (uri, value))
     }
 
-    /// Returns the tickets with this title, by at-uri.
     pub fn titled(&self, title: &str) -> Vec<(String, Value)> {
         self.all("track.ticket")
             .filter(|(_, value)| value["title"]["text"] == title)
             .collect()
     }
 
-    /// Returns the number of rounds of a ticket.
     pub fn rounds(&self, uri: &str) -> usize {
         let rkey = uri.rsplit('/').next().unwrap();
         self.all("review.patch")

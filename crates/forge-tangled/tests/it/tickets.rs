@@ -384,7 +384,7 @@ async fn spelling_of_state_and_labels_follows_existing_tickets() {
     let counted = ["bug", "priority:high"].map(counted);
     assert_eq!(rows, counted);
     let told = &listed.warnings[0].message;
-    assert!(told.contains("was not seen"), "{told}");
+    assert!(told.contains("it is unknown how"), "{told}");
     let closed = forge.close(&made.id, &Default::default()).await.unwrap();
     assert_eq!(closed.value.state, PrState::Closed);
     let told = closed.warnings.iter().any(|w| {

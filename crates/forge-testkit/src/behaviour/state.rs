@@ -73,7 +73,6 @@ async fn pull_is_closed_with_a_comment(fx: Fixture) {
     assert_eq!(bodies, ["Not now."]);
 }
 
-/// Returns the bodies of the comments on the pull request.
 async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
     let page = fx.author.comments(pr, PageReq::first(10)).await.unwrap();
     page.items.into_iter().map(|c| c.body).collect()

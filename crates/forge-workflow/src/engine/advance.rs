@@ -403,7 +403,7 @@ impl Workflow {
                     report.errors.push(failed(&moved.id, why));
                 }
                 Ok(TrailSwap::Stale) => {
-                    let why = "somebody else changed it meanwhile";
+                    let why = "it was changed concurrently";
                     report.errors.push(failed(&moved.id, why));
                 }
                 Err(e) => report.errors.push(failed_with(&moved.id, e)),
@@ -413,7 +413,6 @@ impl Workflow {
     }
 }
 
-/// Returns true if the plan moves the issue.
 fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
     let mut moves = plan.moves.iter();
     moves.any(|(id, _)| order(id) == order(&issue.id))

@@ -23,7 +23,6 @@ use crate::{
 
 /// Default lease of a claim, in seconds.
 pub const DEFAULT_LEASE_S: u64 = 3600;
-/// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
 /// Context key of the error for an issue that has left the state from which it was picked.
 pub(super) const LEFT: &str = "left";

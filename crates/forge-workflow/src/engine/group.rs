@@ -169,7 +169,6 @@ impl Workflow {
     }
 }
 
-/// Returns true if the warning is about missing relations.
 pub(super) fn is_about_relations(warning: &Warning) -> bool {
     warning.section == Some("relations")
 }

@@ -709,7 +709,6 @@ fn moved_before(done: &TrailEntry) -> String {
     }
 }
 
-/// Returns the reference to the merge of a merged pull request.
 fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     (pull.state == PrState::Merged).then(|| MergeRef {
         pull: pull.id.to_string(),

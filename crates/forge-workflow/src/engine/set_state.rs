@@ -16,7 +16,6 @@ use crate::{
     resolve::check_strict_transition,
 };
 
-/// Text for a missing state.
 const NO_STATE: &str = "(unknown)";
 
 /// Maximum number of warnings of a group in the text of its gate.

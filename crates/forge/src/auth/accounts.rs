@@ -842,7 +842,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_account_overrides_active_one_and_must_be_stored() {
+    fn configured_account_overrides_active_account_if_stored() {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         place.login("github.com", "bob", "b");

@@ -22,7 +22,6 @@ pub(crate) struct JiraAccount {
     pub base_url: String,
     /// E-mail address of a JIRA Cloud account; `None` for a token of JIRA Data Center.
     pub email: Option<String>,
-    /// The token.
     pub token: Secret,
     source: CredentialSource,
 }
@@ -215,12 +214,12 @@ impl Accounts {
         let document = store.document()?;
         document
             .get(JIRA)
-            .map(|item| stored(item, &store).ok_or_else(|| store.broken("`jira`")))
+            .map(|item| parse_account(item, &store).ok_or_else(|| store.broken("`jira`")))
             .transpose()
     }
 }
 
-fn stored(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
+fn parse_account(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     let table = item.as_table_like()?;
     let text = |name| table.get(name).and_then(Item::as_str);
     Some(JiraAccount {

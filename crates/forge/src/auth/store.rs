@@ -248,7 +248,6 @@ pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> b
     true
 }
 
-/// Makes a stored account the active one.
 pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
     if let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) {
         entry.insert("active", value(name));

@@ -2,7 +2,6 @@
 
 use forge_core::locator::RecordKind;
 
-/// Names that are NSIDs.
 pub(super) const NSIDS: &[&str] = &[
     "sh_pull",
     "sh_status",
@@ -62,7 +61,6 @@ pub(super) const NSIDS: &[&str] = &[
     "spindle_pipelines",
 ];
 
-/// Names that are words.
 pub(super) const WORDS: &[&str] = &[
     "org_state_open",
     "org_state_closed",

@@ -13,7 +13,6 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
-/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of listed problems of a repository's file. Strangers can write this file, and
 /// every command prints the list.
@@ -290,7 +289,7 @@ impl SettingsReader<'_> {
                         "keep one of the two lines",
                     );
                 } else {
-                    let line = self.place(span.as_ref()).0;
+                    let line = self.find_line_and_column(span.as_ref()).0;
                     self.settings.push(FileSetting { name, value, line });
                 }
             }
@@ -367,7 +366,7 @@ impl SettingsReader<'_> {
             return self.skip(level);
         }
         self.listed += 1;
-        let (line, column) = self.place(span.as_ref());
+        let (line, column) = self.find_line_and_column(span.as_ref());
         let at = Some((self.path.to_owned(), line, column));
         self.problems.push(Problem {
             at,
@@ -378,7 +377,7 @@ impl SettingsReader<'_> {
     }
 
     /// Returns line and column, from 1. The column counts characters.
-    fn place(&self, span: Option<&Range<usize>>) -> (usize, usize) {
+    fn find_line_and_column(&self, span: Option<&Range<usize>>) -> (usize, usize) {
         let start = span.map_or(0, |s| s.start).min(self.text.len());
         let before = self.text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

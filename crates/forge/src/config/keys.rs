@@ -90,7 +90,7 @@ impl ValueType {
             Self::Nsid => "an NSID, such as `org.example.repo.merge`".to_owned(),
             Self::Identifier => "a word, such as `createdAt`".to_owned(),
             Self::Text => "one line of text".to_owned(),
-            Self::Prefix => "one line of text, whose last space counts".to_owned(),
+            Self::Prefix => "one line of text; a space at its end counts".to_owned(),
             Self::Command => "a command line, or an empty text for none".to_owned(),
             Self::Variable => "an environment variable, such as `${JIRA_TOKEN}`".to_owned(),
             Self::Projects => format!("a list of at most {MAX_LISTED} keys of projects"),
@@ -280,7 +280,7 @@ const WAITS: KeyScope = KeyScope::User("a repository must not choose how long yo
 const ASKS: KeyScope =
     KeyScope::User("a repository must not choose what is asked of your issue tracker");
 const BUNDLES: KeyScope = KeyScope::User(
-    "a repository must not choose what you are told of a pull request, and at what cost",
+    "a repository must not choose what you are shown of a pull request, and at what cost",
 );
 const MOVES: KeyScope =
     KeyScope::User("a repository must not choose which issues your commands move, and where to");
@@ -331,14 +331,14 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         expands: true,
-        doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
+        doc: "Root of the API, if it is not the default of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.graphql_url",
         ty: ValueType::Url,
         scope: SENDS,
-        doc: "The GraphQL endpoint of a github host, where it is not `https://<host>/api/graphql`.",
+        doc: "The GraphQL endpoint of a github host, if it is not `https://<host>/api/graphql`.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -346,14 +346,14 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledIndexUrl],
-        doc: "The index of a tangled host, where it is not `https://api.tangled.org`.",
+        doc: "The index of a tangled host, if it is not `https://api.tangled.org`.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.index_date",
         ty: ValueType::Word(INDEX_DATES),
         scope: SENDS,
-        doc: "How old the index of a tangled host is: what an index of that date does not take in is said to be `pds_only`, and is not waited for.",
+        doc: "The release date of a tangled host's index. Writes of collections that an index of this date does not ingest are reported as `pds_only` at once.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -361,7 +361,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledWebUrl],
-        doc: "The web pages of a tangled host, which know its pull requests by number.",
+        doc: "The web pages of a tangled host; only these number pull requests.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -369,7 +369,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledBacklinksUrl],
-        doc: "The index of backlinks that is asked where the index of a tangled host does not answer; with services on this machine there is none by itself.",
+        doc: "The index of backlinks to ask if the index of a tangled host does not answer; it has no default if the services are on this machine.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -385,7 +385,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledResolverUrl],
-        doc: "Who resolves handles for a tangled host, in place of DNS and the handles' own hosts: any personal data server.",
+        doc: "A personal data server that resolves handles for a tangled host, in place of DNS and the handles' own hosts.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -393,7 +393,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Address,
         scope: SENDS,
         env: &[Var::TangledDnsServer],
-        doc: "The name server that is asked whose handles are whose at a tangled host, at port 53 where none is given; else the system's.",
+        doc: "The name server for looking up handles of a tangled host, with port 53 by default; else the system's.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -401,7 +401,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledPdsUrl],
-        doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
+        doc: "The personal data server of the account at a tangled host, in place of the one that its identity names.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -409,55 +409,55 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Bool,
         scope: SENDS,
         env: &[Var::TangledPrivateAddresses],
-        doc: "Knots and servers of a tangled host may be at private names and addresses, as in a company's own network.",
+        doc: "Allow knots and servers of a tangled host at private names and addresses, as in a company's own network.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.knot_of",
         ty: ValueType::Host,
         scope: SENDS,
-        doc: "This host is a knot of that tangled host, such as `tangled.org`: the remotes of a clone that lead here are repositories of there.",
+        doc: "The tangled host, such as `tangled.org`, of which this host is a knot: git remotes at this host are repositories of that host.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.draft_marker",
         ty: ValueType::Text,
         scope: WRITES,
-        doc: "What stands in front of the title of a draft at a tangled host, such as `[draft]`, of at most 32 characters; without it there are no drafts there.",
+        doc: "The text before the title that marks a draft at a tangled host, such as `[draft]`, of at most 32 characters; without it, drafts are not supported there.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.verdict_comments",
         ty: ValueType::Bool,
         scope: WRITES,
-        doc: "Approvals and requests for changes at a tangled host are written and read as comments whose first line says the verdict and the round; without it there are none there.",
+        doc: "Write and read approvals and requests for changes at a tangled host as comments whose first line names the verdict and the round; without it, verdicts are not supported there.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.dialect.<nsid>",
         ty: ValueType::Nsid,
         scope: WRITES,
-        doc: "What a collection, a method or a type of tangled's protocol is called at a host where that has changed: one of the names with dots in [tangled.md](tangled.md#when-a-name-of-the-protocol-changes).",
+        doc: "The new name of a collection, a method or a type of tangled's protocol, at a host that has renamed it: the key is one of the names with dots in [tangled.md](tangled.md#when-a-name-of-the-protocol-changes).",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.dialect.<word>",
         ty: ValueType::Identifier,
         scope: WRITES,
-        doc: "What a field or a state of tangled's protocol is called there: one of the names without dots in the same table.",
+        doc: "The new name of a field or a state of tangled's protocol at such a host: the key is one of the names without dots in the same table.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "hosts.<host>.dialect.audience",
         ty: ValueType::Word(AUDIENCES),
         scope: SENDS,
-        doc: "Whom a token for a write to a repository of Tangled 1.0 is for; where it is refused, the other is tried. Without it that is the knot.",
+        doc: "The audience of the token for a write to a repository of Tangled 1.0. If the token is refused, the other audience is tried. Default: the knot.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "pr.base",
         scope: KeyScope::Repo("it names one of its own branches"),
-        doc: "The base branch of new pull requests, where it is not the default branch.",
+        doc: "The base branch of new pull requests, if it is not the default branch.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -471,8 +471,10 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey {
         name: "merge.method",
         ty: ValueType::Word(&["merge", "squash", "rebase"]),
-        scope: KeyScope::Repo("its history is its own, and the same changes are merged"),
-        doc: "How to merge where the command line does not say; on a terminal, the method that Enter takes.",
+        scope: KeyScope::Repo(
+            "the repository decides about its history, and the same changes are merged",
+        ),
+        doc: "The merge method if the command line names none; on a terminal, the preselected method.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -488,7 +490,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Bool,
         scope: KeyScope::User("a repository must not choose who is asked"),
         default: Some("false"),
-        doc: "`forge mcp` refuses merges, deletions and rewritten branches where the client cannot ask the user.",
+        doc: "Let `forge mcp` refuse merges, deletions and rewritten branches if the client cannot ask the user.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -496,7 +498,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: MOVES,
         ty: ValueType::Word(&["ralph", "small"]),
         default: Some("ralph"),
-        doc: "The workflow that comes with forge and is used where `workflow.definition` names none.",
+        doc: "The preset workflow of forge to use if `workflow.definition` is not set.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -509,20 +511,20 @@ pub const KEYS: &[ConfigKey] = &[
         name: "workflow.store",
         scope: MOVES,
         ty: ValueType::Word(&["fields", "labels"]),
-        doc: "Where states are kept: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With any `workflow` key, merges move issues.",
+        doc: "Where workflow states are stored: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With any `workflow` key, merges move issues.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "workflow.label_prefix",
         scope: MOVES,
         ty: ValueType::Prefix,
-        doc: "What the label of a state begins with, such as `state: `: an issue with the label `state: In Review` is in review.",
+        doc: "The prefix of state labels, such as `state: `: an issue with the label `state: In Review` is in review.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "workflow.board",
         scope: MOVES,
-        doc: "The GitHub project whose fields keep the states, as `OWNER/NUMBER`.",
+        doc: "The GitHub project whose fields store the states, as `OWNER/NUMBER`.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -531,7 +533,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Bool,
         default: Some("true"),
         expands: true,
-        doc: "Look for the keys of tickets, such as `PROJ-12`, in pull requests, and ask JIRA for them where it is known.",
+        doc: "Search pull requests for ticket keys such as `PROJ-12`, and read the tickets from JIRA if it is configured.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -540,14 +542,14 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Url,
         fallback: &[Var::JiraUrl],
         expands: true,
-        doc: "Where JIRA is, such as `https://acme.atlassian.net`; else that of `forge auth login --jira`.",
+        doc: "The URL of JIRA, such as `https://acme.atlassian.net`; else the URL of `forge auth login --jira`.",
         ..DEFAULTS
     },
     ConfigKey {
         name: "jira.email",
         scope: ASKS,
         expands: true,
-        doc: "The e-mail address of the account at JIRA Cloud; without one it is JIRA Data Center.",
+        doc: "The e-mail address of the account at JIRA Cloud; without it, the server is taken for JIRA Data Center.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -555,7 +557,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: SENDS,
         ty: ValueType::Variable,
         default: Some("${JIRA_TOKEN}"),
-        doc: "The variable that has the token for JIRA; where that is not set, the token of `forge auth login --jira` counts.",
+        doc: "The variable with the token for JIRA; if the variable is not set, the token of `forge auth login --jira` is used.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -563,7 +565,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: ASKS,
         ty: ValueType::Projects,
         expands: true,
-        doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it every key is one that names no standard, as `SHA-256` does. If it names a variable that is not set, no key is a ticket.",
+        doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it, every key is a ticket except names of standards such as `SHA-256`. If it names a variable that is not set, no key is a ticket.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -571,7 +573,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: ASKS,
         ty: ValueType::Patterns,
         expands: true,
-        doc: "What the key of a ticket looks like, where it is not `[A-Z][A-Z0-9_]{1,9}-[0-9]+`.",
+        doc: "Patterns of ticket keys, if not `[A-Z][A-Z0-9_]{1,9}-[0-9]+`.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -580,7 +582,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Words(SECTIONS),
         default: Some("comments reviews ci linked_issues diff"),
         expands: true,
-        doc: "The sections of `pr context` and of the tool `pr_context` where the call names none.",
+        doc: "The sections of `pr context` and of the tool `pr_context` if the call names none.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -589,7 +591,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Count,
         default: Some("5"),
         expands: true,
-        doc: "How many lines of context the hunks of a bundle have, where git can make the diff without a fetch; else as many as the forge sends.",
+        doc: "Lines of context in the hunks of a bundle, if git can compute the diff without a fetch; else the forge decides.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -598,7 +600,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Count,
         default: Some("60"),
         expands: true,
-        doc: "How long `forge mcp` answers from a bundle that it has gathered; 0 for not at all.",
+        doc: "Seconds for which `forge mcp` caches a bundle; 0 disables the cache.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -607,7 +609,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Count,
         default: Some("100"),
         expands: true,
-        doc: "So many requests of the forge's rate limit are kept in reserve: with fewer left, a bundle leaves out logs, related pull requests, sources and the texts of linked issues, and says when to ask again.",
+        doc: "Requests of the forge's rate limit to keep in reserve. With fewer left, a bundle leaves out logs, related pull requests, sources and the texts of linked issues, and says when to ask again.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -616,7 +618,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Words(&["same_files", "same_branch_prefix", "linked_issues"]),
         default: Some("same_files same_branch_prefix linked_issues"),
         expands: true,
-        doc: "What relates two pull requests, beside that one builds on the other.",
+        doc: "The relations that count as related, besides building on each other.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -625,7 +627,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Count,
         default: Some("5"),
         expands: true,
-        doc: "How many related pull requests a bundle has.",
+        doc: "Maximum number of related pull requests in a bundle.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -634,7 +636,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Count,
         default: Some("30"),
         expands: true,
-        doc: "Closed pull requests that nobody touched for so many days are not called related.",
+        doc: "Days without an update after which a closed pull request no longer counts as related.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -661,7 +663,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Paths,
         default: Some("migrations migration auth security payment payments **/secrets**"),
         expands: true,
-        doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`. A glob such as `**/secrets**` or `*.sql` is compared with the whole path and with the file name.",
+        doc: "Names of directories, and names of files without their extension, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`. A glob such as `**/secrets**` or `*.sql` is compared with the whole path and with the file name.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -670,7 +672,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Bool,
         default: Some("true"),
         expands: true,
-        doc: "A pull request without an approval is not ready, although its forge would merge it.",
+        doc: "A pull request without an approval is not ready, even if its forge would merge it.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -688,7 +690,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Seconds,
         default: Some("10"),
         env: &[Var::ForgeWait],
-        doc: "How long a write waits for an index to show it, in seconds; `--wait` and `--no-wait` of the command win. Other forges than tangled show it at once.",
+        doc: "Maximum time, in seconds, that a write waits until an index shows it; `--wait` and `--no-wait` win. Only tangled has an index; other forges show a write at once.",
         ..DEFAULTS
     },
     ConfigKey {
@@ -707,7 +709,7 @@ pub const KEYS: &[ConfigKey] = &[
         scope: YOURS,
         env: &[Var::ForgePromptDisabled, Var::GhPromptDisabled],
         env_means: Some("false"),
-        doc: "Ask for what is missing, on a terminal.",
+        doc: "Ask for missing values on a terminal.",
         ..DEFAULTS
     },
     ConfigKey {

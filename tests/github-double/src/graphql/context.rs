@@ -126,7 +126,6 @@ impl<'s> Ctx<'s> {
         ))
     }
 
-    /// Returns the viewer's permission in a repository.
     pub(crate) fn permission(&self, repo: Id) -> Option<Permission> {
         let state = self.state();
         let repo = state.repos.get(&repo)?;

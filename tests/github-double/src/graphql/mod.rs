@@ -24,7 +24,6 @@ pub(crate) use value::{Args, Connection, Fail, Node, Resolved, Val};
 
 use super::schema;
 
-/// A GraphQL request.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) query: String,
@@ -52,9 +51,7 @@ impl Request {
 /// Outline of a document, which the double determines without executing it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Outline {
-    /// Name of the operation.
     pub(crate) name: Option<String>,
-    /// True for a mutation.
     pub(crate) mutation: bool,
     /// Names of the operation's top-level fields.
     pub(crate) fields: Vec<String>,
@@ -88,7 +85,6 @@ pub(crate) fn outline(request: &Request) -> Outline {
     Outline::default()
 }
 
-/// Executes a request and returns the body of the answer.
 pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
     let parsed = match schema::parsed() {
         Ok(parsed) => parsed,

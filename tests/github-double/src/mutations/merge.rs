@@ -59,7 +59,6 @@ pub(crate) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, Vec::new())
 }
 
-/// Returns true if the base branch has a merge queue.
 fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     queue_method(&ctx.state(), pull).is_some()
 }

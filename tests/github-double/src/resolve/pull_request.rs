@@ -337,7 +337,6 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
     }))
 }
 
-/// Returns a pull request's entry in the merge queue.
 pub(crate) fn queue_entry(ctx: &Ctx<'_>, id: Id) -> Val {
     let place = ctx.state().queue.iter().position(|it| *it == id);
     let Some(place) = place else {

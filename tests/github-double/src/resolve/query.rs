@@ -78,7 +78,6 @@ fn owner(
     }
 }
 
-/// Returns the repository to which an object belongs.
 pub(crate) fn repo_of(ctx: &Ctx<'_>, node: &Node) -> Option<Id> {
     let state = ctx.state();
     let of_pull = |id: &Id| state.pulls.get(id).map(|pull| pull.repo);

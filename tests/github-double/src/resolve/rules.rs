@@ -131,7 +131,6 @@ fn checks_missing(wanted: &Wanted, contexts: &[Context]) -> Option<String> {
     }
 }
 
-/// Returns true if a rule requires a check of this name from this app.
 pub(super) fn is_check_required(state: &State, pull: &Pull, name: &str, app: Option<&str>) -> bool {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let mut checks = wanted.iter().flat_map(|it| &it.checks);

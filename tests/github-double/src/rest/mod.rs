@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percent_escapes_are_decoded_and_invalid_ones_kept() {
+    fn percent_escapes_are_decoded_unless_invalid() {
         assert_eq!(decode("refs%2Fheads%2Fx"), "refs/heads/x");
         assert_eq!(decode("100%"), "100%");
         assert_eq!(decode("%zz"), "%zz");

@@ -11,12 +11,10 @@ const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqr
 /// Bytes with which a multikey of the curve secp256k1 starts.
 const MULTICODEC: [u8; 2] = [0xe7, 0x01];
 
-/// The signing key of an account.
 #[derive(Clone)]
 pub(crate) struct Key(SigningKey);
 
 impl Key {
-    /// Derives a signing key from a seed.
     pub(crate) fn from_seed(seed: &str) -> Self {
         let mut bytes = Sha256::digest(seed);
         loop {

@@ -170,7 +170,6 @@ impl Knot {
         chrono::Utc::now().timestamp() + self.clock_ahead.load(Ordering::SeqCst)
     }
 
-    /// Returns a repository of this knot.
     pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
         self.repos
             .named(name)
@@ -269,8 +268,8 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// Adds a repository of 2026, which has a DID and a record with its name as the key. Returns it
-    /// with the record for the owner's PDS.
+    /// Adds a repository of the protocol of 2026, which has a DID and a record with its name as the
+    /// key. Returns it with the record for the owner's PDS.
     pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         let repo = self.add(

@@ -31,7 +31,7 @@ fn input(it: &Fixture, patch: &str) -> Value {
 }
 
 #[test]
-fn branches_and_files_are_those_of_git() {
+fn branches_and_files_match_git() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let knot = Caller::new(&it.world.knot().host().url());

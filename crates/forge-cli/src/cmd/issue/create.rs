@@ -326,7 +326,6 @@ async fn make(
     Ok((repo.create_issue(&new).await?, attached))
 }
 
-/// Makes the new issue block others.
 async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
     let mut edit = EditIssue::default();
     edit.blocked_by = SetChange {

@@ -67,7 +67,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
         ctx.ui.warning(&Warning::new(why).with_hint(hint));
     }
     match selection {
-        Some(selection) => selection.print(&ctx.ui, &objects(&selection, &pulls))?,
+        Some(selection) => selection.print(&ctx.ui, &to_objects(&selection, &pulls))?,
         None if ctx.ui.is_tty() => print_list(ctx, places, &pulls, found.is_cut)?,
         None => {
             for pull in &pulls {
@@ -101,8 +101,8 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
     match selection {
         Some(selection) => {
             let value = Json::Object(vec![
-                ("createdBy", objects(&selection, &found.created_by)),
-                ("needsReview", objects(&selection, &found.needs_review)),
+                ("createdBy", to_objects(&selection, &found.created_by)),
+                ("needsReview", to_objects(&selection, &found.needs_review)),
             ]);
             selection.print(&ctx.ui, &value)?;
         }
@@ -149,7 +149,7 @@ fn names(places: &Places) -> String {
 }
 
 /// Returns the selected fields of each pull request, with its repository.
-fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) -> Json {
+fn to_objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) -> Json {
     let object = |pull: &PullRequest| {
         let mut members = match selection.object(pull) {
             Json::Object(members) => members,

@@ -51,7 +51,6 @@ const TYPES: [(&str, &str); 9] = [
 struct AttachedFile {
     /// The path as typed.
     given: String,
-    /// The path of the file on this machine.
     path: PathBuf,
     /// The text that is shown if the image cannot be shown.
     alt: String,
@@ -184,7 +183,6 @@ impl Files {
     }
 }
 
-/// Returns the error for `--attach` together with `flag`.
 pub(crate) fn attach_conflict_error(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")

@@ -201,7 +201,7 @@ fn format_duration(c: &Check) -> String {
 }
 
 /// Returns gh's word for the status: gh prints a cancelled check as failed.
-fn word(c: &Check) -> &'static str {
+fn status_name(c: &Check) -> &'static str {
     if c.status == CheckStatus::Cancelled {
         "fail"
     } else {
@@ -214,7 +214,7 @@ fn row(c: &Check) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",
         one(Some(&c.name)),
-        word(c),
+        status_name(c),
         format_duration(c),
         one(c.url.as_deref()),
         one(c.summary.as_deref())

@@ -45,7 +45,7 @@ pub struct ContextArgs {
     /// Maximum size of the shown diff, in bytes
     #[arg(long, value_name = "bytes", default_value_t = forge::context::DEFAULT_DIFF_BYTES)]
     pub max_diff: usize,
-    /// Lines of context around changes, if git can make the diff [default: 5, or
+    /// Lines of context around changes, if git computes the diff [default: 5, or
     /// context.diff_context_lines]
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,

@@ -101,7 +101,7 @@ fn word(text: &str) -> String {
     }
 }
 
-fn words(texts: &[String]) -> String {
+fn join_names(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| word(text)).collect();
     texts.join(", ")
 }
@@ -249,7 +249,7 @@ impl ContextPage {
         if !r.cleared_by.is_empty() {
             let clearer = |c: &Clearer| match c.names.is_empty() {
                 true => c.who.name().to_owned(),
-                false => format!("{} {}", c.who.name(), words(&c.names)),
+                false => format!("{} {}", c.who.name(), join_names(&c.names)),
             };
             let who: Vec<String> = r.cleared_by.iter().map(clearer).collect();
             let _ = write!(line, " → {}", who.join(" or "));
@@ -406,7 +406,7 @@ impl ContextPage {
             .map_or(String::new(), |author| format!(" by {}", word(author)));
         let files = match r.overlap_files.is_empty() {
             true => String::new(),
-            false => format!(": {}", words(&r.overlap_files)),
+            false => format!(": {}", join_names(&r.overlap_files)),
         };
         self.line(&format!(
             "  {} [{}] ({}{files}){by}{title}",

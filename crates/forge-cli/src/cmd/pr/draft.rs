@@ -14,7 +14,6 @@ use crate::ui::{Ui, io_error};
 pub(super) struct PullDraft {
     pub(super) title: String,
     pub(super) body: String,
-    /// True if the pull request is to be opened as a draft.
     pub(super) draft: bool,
     /// Requested reviewers: people and teams.
     pub(super) reviewers: Vec<String>,

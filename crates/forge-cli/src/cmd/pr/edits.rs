@@ -31,13 +31,13 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
             )));
         }
         piped |= from_pipe;
-        edits.push(FileEdit::write(path, content(file)?));
+        edits.push(FileEdit::write(path, read_content(file)?));
     }
     edits.extend(args.delete.iter().map(FileEdit::delete));
     Ok(edits)
 }
 
-fn content(file: &str) -> Result<Vec<u8>> {
+fn read_content(file: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let (name, done) = if file == "-" {
         let done = stdin()

@@ -143,7 +143,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Builds the query from the flags.
 pub(super) fn query(
     args: &ListArgs,
     selection: Option<&Selection<PullRequest, PrFields>>,

@@ -140,7 +140,6 @@ pub(crate) fn warning_of(e: &Error, what: &str) -> Warning {
     }
 }
 
-/// Warns about unreadable issues.
 pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
     let unread = |w: &&Warning| w.section == Some("linked_issues");
     for warning in pull.warnings.iter().filter(unread) {

@@ -106,7 +106,6 @@ pub(super) fn print_row_warnings(ctx: &Ctx, status: &PullStatus) {
     }
 }
 
-/// Optional parts of the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowOptions {
     /// True if rows show whether the pull request conflicts with its base.

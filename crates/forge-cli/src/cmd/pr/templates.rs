@@ -18,10 +18,8 @@ use crate::{ctx::Ctx, ui::prompt};
 const PLACES: [&str; 3] = [".github", "", "docs"];
 /// Maximum number of templates per directory.
 const MAX_CHOICES: usize = 50;
-/// Maximum size of a template, in bytes.
 const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
-/// Kind of item for which a template is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateKind {
     Pull,
@@ -158,8 +156,8 @@ pub(crate) async fn selected(
     name: &str,
 ) -> Result<DescriptionTemplate> {
     match root(ctx).await {
-        Some(root) => named(ctx.git(), kind, &root, &ctx.cwd, name).await,
-        None => Err(missing(kind, name)),
+        Some(root) => read_named(ctx.git(), kind, &root, &ctx.cwd, name).await,
+        None => Err(missing_template_error(kind, name)),
     }
 }
 
@@ -251,7 +249,7 @@ async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<DescriptionT
 /// # Errors
 ///
 /// `invalid_input` if the file is not in the work tree, or not text.
-async fn named(
+async fn read_named(
     git: &Git,
     kind: TemplateKind,
     root: &Path,
@@ -282,10 +280,10 @@ async fn named(
             return Ok(DescriptionTemplate::new(kind, path, text));
         }
     }
-    Err(missing(kind, name))
+    Err(missing_template_error(kind, name))
 }
 
-fn missing(kind: TemplateKind, name: &str) -> Error {
+fn missing_template_error(kind: TemplateKind, name: &str) -> Error {
     let dir = kind.dir();
     Error::invalid("template", format!("there is no template '{name}'")).with_hint(format!(
         "name a file of the work tree, or one of .github/{dir}/"
@@ -345,9 +343,9 @@ mod tests {
             .collect();
         let wanted = [("pull_request_template", "hub"), ("fix.md", "fix")];
         assert_eq!(offered, wanted);
-        let fix = named(&git, PULL, root, root, "fix.md").await;
+        let fix = read_named(&git, PULL, root, root, "fix.md").await;
         assert_eq!(fix.unwrap().body, "fix");
-        assert!(named(&git, PULL, root, root, "none.md").await.is_err());
+        assert!(read_named(&git, PULL, root, root, "none.md").await.is_err());
     }
 
     #[test]
@@ -396,7 +394,7 @@ mod tests {
             let link = root.join("pull_request_template.md");
             symlink(target, &link).unwrap();
             assert_eq!(default_of(&git, &root).await.as_deref(), text, "{target}");
-            let by_name = named(&git, PULL, &root, &root, "pull_request_template.md").await;
+            let by_name = read_named(&git, PULL, &root, &root, "pull_request_template.md").await;
             let by_name = by_name.ok().map(|template| template.body);
             assert_eq!(by_name.as_deref(), text, "{target}");
             fs::remove_file(&link).unwrap();

@@ -163,7 +163,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
 }
 
 /// Formats the lines of a thread: `src/lib.rs:10-12`. `L` marks lines of the base.
-fn place(t: &Thread) -> String {
+fn format_lines(t: &Thread) -> String {
     let side = if t.side == forge_core::model::Side::Left {
         "L"
     } else {
@@ -197,7 +197,7 @@ fn row(t: &Thread) -> String {
         "{}\t{}\t{}\t{}\t{}\t{}",
         text::one_line(&t.id),
         state(t),
-        text::one_line(&place(t)),
+        text::one_line(&format_lines(t)),
         text::one_line(author),
         t.comments.len(),
         text::one_line(line)
@@ -213,7 +213,7 @@ fn render_thread(ctx: &Ctx, t: &Thread) -> String {
     };
     let mut out = format!(
         "{} {state} {}\n",
-        c.cyan(&text::one_line(&place(t))),
+        c.cyan(&text::one_line(&format_lines(t))),
         c.gray(&text::one_line(&t.id))
     );
     for comment in &t.comments {
@@ -251,7 +251,7 @@ async fn resolve(
         ctx.ui.success(&format!(
             "{what} thread {} on {}",
             thread.id,
-            place(&thread)
+            format_lines(&thread)
         ));
     }
     Ok(Exit::Ok)

@@ -131,7 +131,7 @@ async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
 ///
 /// Fails if stdout cannot be written.
 pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
-    let what = word(event.kind);
+    let what = event_name(event.kind);
     let detail = event
         .detail
         .as_deref()
@@ -149,7 +149,7 @@ pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
     ))
 }
 
-fn word(kind: StatusEventKind) -> &'static str {
+fn event_name(kind: StatusEventKind) -> &'static str {
     match kind {
         StatusEventKind::Opened => "opened",
         StatusEventKind::Closed => "closed",

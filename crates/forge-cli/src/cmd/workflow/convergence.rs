@@ -5,8 +5,8 @@ use forge::workflow::Convergence;
 use forge_core::{Result, text};
 
 use super::shared::{
-    IssueArg, NOT_ALL_READ, count, fields, issue_json, issue_name, json_or_null, selection,
-    state_word, warn, word,
+    IssueArg, NOT_ALL_READ, count, fields, issue_json, issue_name, json_or_null,
+    recommendation_name, selection, state_word, warn,
 };
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
@@ -33,7 +33,7 @@ fields! {
         ]));
         "converged", |c| Json::Bool(c.converged);
         "ready", |c| count(c.ready);
-        "recommendation", |c| Json::text(word(c.recommendation));
+        "recommendation", |c| Json::text(recommendation_name(c.recommendation));
         "targetState", |c| Json::text(&c.target_state);
         "total", |c| count(c.total);
         "truncated", |c| Json::Bool(c.truncated);
@@ -61,7 +61,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) 
                 found.target_state,
                 found.ready,
                 found.total,
-                word(found.recommendation)
+                recommendation_name(found.recommendation)
             )))?;
             for blocker in &found.blocking {
                 let behind = match blocker.distance_to_target {

@@ -56,8 +56,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
         None => {
             let would = if args.dry_run { "would make" } else { "made" };
             for setup in &report.made {
-                ctx.ui
-                    .line(&text::one_line(&format!("{would} {}", in_words(setup))))?;
+                ctx.ui.line(&text::one_line(&format!(
+                    "{would} {}",
+                    describe_item(setup)
+                )))?;
             }
             if report.made.is_empty() && report.failed.is_empty() {
                 ctx.ui.note("nothing to create: everything exists");
@@ -66,7 +68,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
     }
     for (setup, why) in &report.failed {
         ctx.ui
-            .caution(&format!("could not make {}: {why}", in_words(setup)));
+            .caution(&format!("could not make {}: {why}", describe_item(setup)));
     }
     if !forges.config().chooses_workflow() {
         let mut states = workflow.definition().states().iter();
@@ -85,7 +87,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
 }
 
 /// Describes an item to create: `the field State (Todo, Doing)`.
-fn in_words(setup: &SetupItem) -> String {
+fn describe_item(setup: &SetupItem) -> String {
     let options = match setup.options.is_empty() {
         true => String::new(),
         false => format!(" ({})", setup.options.join(", ")),

@@ -91,7 +91,7 @@ pub enum WorkflowCommand {
     Show(show::WorkflowShowArgs),
     /// Print the states as a Mermaid diagram
     Graph(graph::WorkflowGraphArgs),
-    /// Print which state a name or an intent means, for a command of the workflow
+    /// Print the state that a state name or an intent resolves to
     Resolve(resolve::WorkflowResolveArgs),
 }
 

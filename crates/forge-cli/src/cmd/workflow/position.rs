@@ -6,7 +6,7 @@ use forge_core::{RepoId, Result, model::IssueId, text};
 
 use super::shared::{
     IssueArg, NOT_ALL_READ, fields, id_json, issue_json, issue_name, json_or_null, member_json,
-    selection, state_word, warn, word,
+    recommendation_name, selection, state_word, warn,
 };
 use crate::{
     args::output::JsonArgs,
@@ -51,7 +51,7 @@ fields! {
         "needsHuman", |(p, _)| Json::list(&p.needs_human, id_json);
         "phase", |(p, _)| Json::text(&p.phase);
         "reason", |(p, _)| Json::text(&p.reason);
-        "recommendation", |(p, _)| Json::text(word(p.recommendation));
+        "recommendation", |(p, _)| Json::text(recommendation_name(p.recommendation));
         "remainingPhases", |(p, _)| Json::list(&p.remaining_phases, |phase| Json::text(phase));
         "truncated", |(_, g)| Json::Bool(g.group.truncated);
         "unknownStates", |(p, _)| Json::list(&p.unknown_states, |state| Json::text(state));
@@ -132,7 +132,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
     line("phases left", position.remaining_phases.clone());
     line(
         "recommendation",
-        vec![word(position.recommendation).to_owned()],
+        vec![recommendation_name(position.recommendation).to_owned()],
     );
     if group.group.truncated {
         page.push_str(NOT_ALL_READ);

@@ -153,7 +153,7 @@ pub(super) fn change_json(change: &StateChange) -> Json {
 }
 
 /// Returns the serde name of a recommendation, such as `wait`.
-pub(super) const fn word(recommendation: Recommendation) -> &'static str {
+pub(super) const fn recommendation_name(recommendation: Recommendation) -> &'static str {
     match recommendation {
         Recommendation::Proceed => "proceed",
         Recommendation::Wait => "wait",
@@ -264,7 +264,6 @@ pub(super) fn show_change(
 /// Text for a group that was not read completely.
 pub(super) const NOT_ALL_READ: &str = "not all issues of the group could be read";
 
-/// Prints warnings on stderr.
 pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {
     for warning in warnings {
         ctx.ui.warning(warning);

@@ -143,7 +143,7 @@ fn end(state: &State) -> Option<&'static str> {
     })
 }
 
-fn marks(state: &State) -> String {
+fn join_flags(state: &State) -> String {
     let flags = [
         (state.lock, "lock"),
         (state.gate, "gate"),
@@ -167,7 +167,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowShowArgs) -> Resu
     }
     let line = |text: &str| Cell::plain(text::one_line(text));
     let states = definition.states().iter();
-    let states = states.map(|s| vec![line(&s.name), line(&marks(s)), line(&s.next.join(", "))]);
+    let states = states.map(|s| {
+        vec![
+            line(&s.name),
+            line(&join_flags(s)),
+            line(&s.next.join(", ")),
+        ]
+    });
     let commands = definition.commands.iter().map(|(name, command)| {
         vec![
             line(&format!("{}{name}", definition.command_prefix)),

@@ -145,10 +145,6 @@ fn texts(values: &[String]) -> Json {
     Json::list(values, |text| Json::text(text))
 }
 
-fn word(name: &'static str) -> Json {
-    Json::text(name)
-}
-
 /// Returns the `snake_case` name of a value in the model.
 pub(crate) fn model_name(value: impl Serialize) -> String {
     let name = serde_json::to_value(value).ok();
@@ -304,7 +300,7 @@ fn log(tail: &LogTail) -> Json {
 }
 
 fn link_state(state: Option<LinkState>) -> Json {
-    state.map_or_else(|| word("unknown"), name_of)
+    state.map_or_else(|| Json::text("unknown"), name_of)
 }
 
 fn linked(item: &LinkedItem, forge: &str) -> Json {
@@ -321,8 +317,11 @@ fn linked(item: &LinkedItem, forge: &str) -> Json {
         ("statusName", text(item.status.as_ref())),
         ("resolved", Json::Bool(item.title.is_some())),
         ("url", text(item.url.as_ref())),
-        ("relationship", word(item.relationship.name())),
-        ("foundIn", Json::list(&item.found_in, |at| word(at.name()))),
+        ("relationship", Json::text(item.relationship.name())),
+        (
+            "foundIn",
+            Json::list(&item.found_in, |at| Json::text(at.name())),
+        ),
         ("labels", texts(&item.labels)),
         ("body", text(item.body.as_ref())),
         ("comments", Json::list(&item.comments, |c| comment(c, None))),
@@ -339,7 +338,7 @@ fn related(r: &RelatedPull) -> Json {
         ("title", text(r.title.as_ref())),
         ("author", text(r.author.as_ref())),
         ("state", link_state(r.state)),
-        ("relationship", word(r.relationship.name())),
+        ("relationship", Json::text(r.relationship.name())),
         ("overlapFiles", overlap),
         ("url", text(r.url.as_ref())),
     ])
@@ -380,7 +379,7 @@ fn diff(d: &PackedDiff) -> Json {
 fn since(s: &SinceChanges) -> Json {
     let commit = |commit: &ChangedCommit| {
         Json::Object(vec![
-            ("change", word(commit.change())),
+            ("change", Json::text(commit.change())),
             ("oldSha", text(commit.old.as_ref())),
             ("sha", text(commit.new.as_ref())),
             ("headline", Json::text(&commit.headline)),
@@ -407,7 +406,7 @@ fn source(s: &PackedSource) -> Json {
         Json::Object(vec![
             ("path", Json::text(&f.path)),
             ("status", name_of(f.status)),
-            ("class", word(f.class.name())),
+            ("class", Json::text(f.class.name())),
             ("linesTotal", f.lines_total.map_or(Json::Null, count)),
             ("excerpts", Json::list(&f.excerpts, excerpt)),
             ("omitted", Json::list(&f.omitted, omission)),
@@ -423,7 +422,7 @@ fn source(s: &PackedSource) -> Json {
 
 fn omission(omission: &Omission) -> Json {
     Json::Object(vec![
-        ("reason", word(omission.reason.name())),
+        ("reason", Json::text(omission.reason.name())),
         ("hunks", count(omission.hunks)),
         ("lines", count(omission.lines)),
         ("recovery", recovery(omission.reason.recovery().as_ref())),
@@ -441,7 +440,7 @@ fn packed_file(f: &PackedFile) -> Json {
         ("path", Json::text(&f.path)),
         ("previousPath", text(f.previous_path.as_ref())),
         ("status", name_of(f.status)),
-        ("class", word(f.class.name())),
+        ("class", Json::text(f.class.name())),
         ("additions", number(f.additions)),
         ("deletions", number(f.deletions)),
         ("hunksTotal", count(f.hunks_total)),
@@ -479,20 +478,20 @@ fn summary(c: &PullContext) -> Json {
     let s = &c.summary;
     let reasons = Json::list(&s.risk.reasons, |reason| {
         Json::Object(vec![
-            ("rule", word(reason.rule)),
+            ("rule", Json::text(reason.rule)),
             ("points", Json::Number(reason.points)),
             ("evidence", Json::text(&reason.evidence)),
         ])
     });
     let risk = Json::Object(vec![
-        ("level", word(s.risk.level.name())),
+        ("level", Json::text(s.risk.level.name())),
         ("score", Json::Number(s.risk.score)),
         ("reasons", reasons),
     ]);
     Json::Object(vec![
         ("oneLiner", Json::text(&s.one_liner)),
-        ("changeType", word(s.change_type.name())),
-        ("riskLevel", word(s.risk.level.name())),
+        ("changeType", Json::text(s.change_type.name())),
+        ("riskLevel", Json::text(s.risk.level.name())),
         ("risk", risk),
         ("blockers", texts(&c.readiness.blockers)),
         ("readyToMerge", ready(c.readiness.ready_to_merge)),
@@ -517,14 +516,14 @@ fn verdict(r: &Readiness) -> Json {
 fn requirement(r: &Requirement) -> Json {
     let clearer = |c: &Clearer| {
         Json::Object(vec![
-            ("who", word(c.who.name())),
+            ("who", Json::text(c.who.name())),
             ("names", texts(&c.names)),
         ])
     };
     Json::Object(vec![
-        ("rule", word(r.rule.name())),
-        ("status", word(r.status.name())),
-        ("source", word(r.source.name())),
+        ("rule", Json::text(r.rule.name())),
+        ("status", Json::text(r.status.name())),
+        ("source", Json::text(r.source.name())),
         ("sourceName", text(r.source_name.as_ref())),
         ("evidence", Json::text(&r.evidence)),
         ("clearedBy", Json::list(&r.cleared_by, clearer)),
@@ -534,8 +533,8 @@ fn requirement(r: &Requirement) -> Json {
 
 fn error(e: &SectionError) -> Json {
     Json::Object(vec![
-        ("section", word(e.section)),
-        ("kind", word(e.kind)),
+        ("section", Json::text(e.section)),
+        ("kind", Json::text(e.kind)),
         ("message", Json::text(&e.message)),
         ("recovery", recovery(e.hint.as_ref())),
     ])

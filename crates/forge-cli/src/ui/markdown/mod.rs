@@ -273,7 +273,8 @@ impl TerminalRenderer {
 
     fn push(&mut self, text: &str, paint: impl Fn(Palette, &str) -> String) {
         let palette = self.palette;
-        self.spans.extend(Span::words(text, |t| paint(palette, t)));
+        self.spans
+            .extend(Span::split_words(text, |t| paint(palette, t)));
     }
 
     /// Writes ` (url)` after a link, unless its text is the URL.

@@ -12,7 +12,7 @@ pub(super) struct Span {
 impl Span {
     /// Splits a text into words and spaces. Each is painted separately, so that a line can end
     /// between any two.
-    pub(super) fn words(text: &str, paint: impl Fn(&str) -> String) -> Vec<Self> {
+    pub(super) fn split_words(text: &str, paint: impl Fn(&str) -> String) -> Vec<Self> {
         let mut spans: Vec<Self> = Vec::new();
         for piece in text.split_inclusive(char::is_whitespace) {
             let word = piece.trim_end();

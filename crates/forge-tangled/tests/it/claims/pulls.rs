@@ -18,7 +18,6 @@ use super::{
     truth::{LABEL_OP, PULL, STATUS, is_of},
 };
 
-/// The assigned account.
 const ASSIGNEE: &str = "bob.test";
 
 /// An existing pull request. If it has no source branch, `branch` is the name of its file.

@@ -8,7 +8,7 @@ use forge_core::{
     model::{Side, Thread},
 };
 
-use super::{comment_body, plural, short, words};
+use super::{comment_body, humanize, plural, short};
 use crate::ui::{
     html::{Anchor, Attr, HtmlWriter},
     json::model_name,
@@ -234,7 +234,7 @@ fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     let facts = format!(
         " {}, {} ",
         model_name(file.status),
-        words(file.class.name())
+        humanize(file.class.name())
     );
     html.leaf("span", &[Attr::Class("soft small")], &facts);
     match (file.additions, file.deletions) {

@@ -95,7 +95,7 @@ fn name(key: &PrKey) -> String {
 }
 
 /// Replaces the underscores of a stable name such as `a_b` by spaces.
-fn words(name: &str) -> String {
+fn humanize(name: &str) -> String {
     name.replace('_', " ")
 }
 
@@ -298,7 +298,7 @@ impl HtmlSections<'_> {
                 html.leaf("strong", &[], s.risk.level.name());
                 for (n, reason) in s.risk.reasons.iter().enumerate() {
                     html.text(if n == 0 { ": " } else { "; " });
-                    html.text(&format!("{} (", words(reason.rule)));
+                    html.text(&format!("{} (", humanize(reason.rule)));
                     html.write_foreign(&reason.evidence);
                     html.text(&format!(", +{})", reason.points));
                 }
@@ -354,7 +354,8 @@ impl HtmlSections<'_> {
             html.within("ul", &[], |html| {
                 for error in &c.errors {
                     html.within("li", &[], |html| {
-                        let section = format!("{} ({}): ", words(error.section), words(error.kind));
+                        let section =
+                            format!("{} ({}): ", humanize(error.section), humanize(error.kind));
                         html.leaf("strong", &[], &section);
                         html.write_foreign(&error.message);
                         advise(html, error.hint.as_ref());
@@ -579,7 +580,7 @@ impl HtmlSections<'_> {
                 for event in events {
                     html.within("li", &[], |html| {
                         html.time(event.created_at);
-                        html.text(&format!(" {} by ", words(&model_name(event.kind))));
+                        html.text(&format!(" {} by ", humanize(&model_name(event.kind))));
                         html.write_foreign(&event.actor.login);
                         if let Some(detail) = &event.detail {
                             html.text(" ");
@@ -611,7 +612,6 @@ impl Talk<'_> {
     }
 }
 
-/// Writes a status with mark, word and colour.
 fn status(html: &mut HtmlWriter, class: &'static str, mark: &str, word: &str) {
     html.within("span", &[Attr::Class("status")], |html| {
         html.within("span", &[Attr::Class(class)], |html| {
@@ -644,7 +644,7 @@ fn requirement(html: &mut HtmlWriter, r: &Requirement) {
     let clearers: Vec<String> = r.cleared_by.iter().map(clearer).collect();
     row(
         html,
-        |html| html.text(&words(r.rule.name())),
+        |html| html.text(&humanize(r.rule.name())),
         |html| {
             brief_cell(html, |html| {
                 status(html, class, mark, r.status.name());
@@ -692,7 +692,7 @@ fn check_row(html: &mut HtmlWriter, check: &Check) {
     };
     row(html, head, |html| {
         brief_cell(html, |html| {
-            status(html, class, mark, &words(&word));
+            status(html, class, mark, &humanize(&word));
             if check.required == Some(true) {
                 html.text(" (required)");
             }
@@ -713,7 +713,7 @@ fn related_pull(html: &mut HtmlWriter, pull: &RelatedPull) {
         None => html.write_foreign(label.trim_end()),
     };
     row(html, head, |html| {
-        text_cell(html, "Relation", &words(pull.relationship.name()));
+        text_cell(html, "Relation", &humanize(pull.relationship.name()));
         text_cell(html, "State", state_word(pull.state));
         text_cell(html, "Author", pull.author.as_deref().unwrap_or_default());
         text_cell(html, "Shared files", &pull.overlap_files.join(", "));
@@ -807,7 +807,7 @@ fn review_body(html: &mut HtmlWriter, review: &Review, shows_lines: bool) {
     let who = |html: &mut HtmlWriter| {
         html.write_foreign(&review.author.login);
         html.text(" ");
-        let word = words(&model_name(review.state));
+        let word = humanize(&model_name(review.state));
         match review.state {
             ReviewState::Approved => status(html, "good", "✓", &word),
             ReviewState::ChangesRequested => status(html, "bad", "✗", &word),
