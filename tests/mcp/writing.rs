@@ -64,6 +64,10 @@ fn pull_request_lifecycle_on_local() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
+        let filler = json!({"number": 1, "thread": id, "resolved": false});
+        wire.call("pr_thread_resolve", filler)
+            .fails("invalid_input")
+            .says("action is 'false', but takes one of resolve, reopen");
         // A view without comments still contains the ids of threads.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))

@@ -69,6 +69,7 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
         &["base_branch", "base_ref", "target_branch", "target", "to"],
     ),
     ("thread", &["thread_id", "thread_node_id"]),
+    ("action", &["method", "resolved"]),
     ("review", &["review_id"]),
     (
         "reply_to",
@@ -98,6 +99,9 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
 pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ("draft", &["true"]),
     ("ready", &["false", "ready_for_review"]),
+    // No alias of `reopen` is `false`, which clients in a strict mode send for an unset argument.
+    ("resolve", &["true", "resolve_thread"]),
+    ("reopen", &["unresolve", "unresolve_thread"]),
     ("checks", &["ci", "status", "check_runs"]),
     ("ci", &["checks", "status", "check_runs"]),
     ("ci_logs", &["logs"]),

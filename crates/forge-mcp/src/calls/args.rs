@@ -733,6 +733,16 @@ mod tests {
         }
         let other = json!({"type": "string", "enum": ["open", "closed"]});
         assert_eq!(coerced(json!(true), Some(&other)).unwrap(), "true");
+        // `false` can be a filler, so it never becomes the opposite of the default.
+        let thread = json!({"type": "string", "enum": ["resolve", "reopen"]});
+        for (sent, wanted) in [
+            (json!(true), "resolve"),
+            (json!("resolve_thread"), "resolve"),
+            (json!("UNRESOLVE_THREAD"), "reopen"),
+            (json!(false), "false"),
+        ] {
+            assert_eq!(coerced(sent, Some(&thread)).unwrap(), wanted);
+        }
     }
 
     #[test]
