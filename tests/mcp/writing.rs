@@ -21,7 +21,8 @@ fn pull_request_lifecycle_on_local() {
             "pr_edit",
             json!({"number": 1, "draft": false, "add_labels": "bug", "append": "More."}),
         )
-        .ok();
+        .ok()
+        .says(": edited, marked as ready for review | open");
         let view = wire
             .call("pr_view", json!({"number": 1}))
             .ok()
