@@ -262,6 +262,8 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
+    /// What to wait for: `checks`.
+    WaitFor,
     /// Flag: read a token from standard input.
     WithToken,
 }
