@@ -295,7 +295,8 @@ fn aliases_of_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
-        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?"
+        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?",
+        "startSide": "RIGHT", "subjectType": "LINE"
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
@@ -314,7 +315,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     // The tool accepts a single object instead of a list of files, and a single number instead of a
     // list of issues.
     let edits = json!({
-        "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
+        "title": "T", "head": "made", "closes": "Fixes #3", "files": {"filePath": "z.txt", "content": "z\n"}
     });
     wire.call("pr_create", edits).ok();
     assert_eq!(world.git.show("made", "z.txt"), "z\n");
