@@ -236,6 +236,8 @@ pub enum Param {
     Milestone,
     /// A patch that replaces the head branch as the source of the changes.
     Patch,
+    /// A changed file to show; repeatable.
+    Path,
     /// The priority of an issue.
     Priority,
     /// Flag: write a record again, so that the index ingests it.

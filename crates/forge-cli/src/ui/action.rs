@@ -243,8 +243,8 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // Sections without a flag are shown by default.
-        return (param == Param::Include).then(Vec::new);
+        // Sections without a flag are shown by default, and a diff has all files.
+        return matches!(param, Param::Include | Param::Path).then(Vec::new);
     };
     let is_switch = matches!(known.get_action(), ArgAction::SetTrue);
     let value = match arg {

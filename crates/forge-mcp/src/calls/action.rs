@@ -136,6 +136,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::MaxEstimate, &["max_estimate"]),
     (Param::Method, &["method"]),
     (Param::Patch, &["patch"]),
+    (Param::Path, &["paths"]),
     (Param::Priority, &["values"]),
     (Param::RemoveLabel, &["remove_labels"]),
     (Param::Repo, &["repo"]),
@@ -197,7 +198,7 @@ impl FromIterator<(String, Arc<JsonObject>)> for Tools {
 }
 
 impl Tools {
-    fn schema(&self, tool: &str) -> Option<&JsonObject> {
+    pub(super) fn schema(&self, tool: &str) -> Option<&JsonObject> {
         self.0.get(tool).map(Arc::as_ref)
     }
 }
