@@ -25,8 +25,19 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let missing = json!({"path": "feature.txt"});
         let missing = wire.call("repo_file", missing).fails("not_found");
         let _ = missing.says("there is no file 'feature.txt' in the default branch");
-        let nowhere = json!({"path": "README.md", "ref": "nowhere"});
-        wire.call("repo_file", nowhere).fails("not_found");
+        let full = json!({"path": "feature.txt", "ref": "refs/heads/feature"});
+        wire.call("repo_file", full).ok();
+        for (name, says) in [
+            (
+                "nowhere",
+                "see the branches and tags with `git for-each-ref`",
+            ),
+            ("faeture", "did you mean 'feature'?"),
+        ] {
+            let missing = json!({"path": "README.md", "ref": name});
+            let missing = wire.call("repo_file", missing).fails("not_found");
+            let _ = missing.says(says);
+        }
         for path in ["../README.md", "/etc/passwd", "src/../README.md"] {
             let args = json!({"path": path});
             wire.call("repo_file", args).fails("invalid_input");
