@@ -160,6 +160,14 @@ fn files_are_committed_if_branch_has_not_moved() {
     );
     // The first push has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
+    // The error for a missing id tells the id.
+    let mut unknown = push.clone();
+    unknown.as_object_mut().unwrap().remove("expected_head");
+    let unknown = wire.call("repo_push", unknown).fails("invalid_input");
+    let _ = unknown.says(made.data()["head_oid"].as_str().unwrap());
+    let alone = json!({"branch": "feature", "message": "m", "path": "a", "content": "a"});
+    let alone = wire.call("repo_push", alone).fails("invalid_input");
+    assert_eq!(alone.text().matches("pass edits").count(), 1);
     let mut main = push.clone();
     main["branch"] = json!("main");
     let main = wire.call("repo_push", main).fails("invalid_input");

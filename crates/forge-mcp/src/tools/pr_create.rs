@@ -17,9 +17,8 @@ pub(super) struct PrCreate;
 pub(super) struct PrCreateInput {
     repo: Option<String>,
     title: String,
-    /// Also owner:branch
     head: Option<String>,
-    /// Whole files; head is the new branch
+    /// Whole files; head: new branch
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,
@@ -27,6 +26,7 @@ pub(super) struct PrCreateInput {
     body: Option<String>,
     #[serde(default)]
     closes: Vec<String>,
+    /// Pull request to build on
     depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
