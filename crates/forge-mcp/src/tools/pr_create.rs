@@ -166,7 +166,7 @@ impl Tool for PrCreate {
             // A closing word before the issue is a habit from descriptions.
             let issue = match named.trim().split_once([' ', ':']) {
                 Some((word, issue)) if is_closing_word(word) => issue.trim_start(),
-                _ => named,
+                _ => named.as_str(),
             };
             closes.push(call.related(&repo, "closes", issue).await?);
         }
