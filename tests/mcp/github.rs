@@ -782,6 +782,18 @@ fn pull_request_from_edits_needs_no_clone() {
 }
 
 #[test]
+fn edit_to_the_same_description_writes_nothing() {
+    let hub = Hub::with_pull();
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1, "body": "Why."});
+    wire.call("pr_edit", args.clone()).ok();
+    hub.double.reset_record();
+    let again = wire.call("pr_edit", args).ok().says("nothing was written");
+    assert_eq!(again.data()["unchanged"], true);
+    assert_eq!(hub.double.counts().mutations, 0);
+}
+
+#[test]
 fn wrong_number_or_id_leads_to_the_right_call() {
     let hub = Hub::with_pull();
     hub.double.seed().open_issue(REPO, "ada", "It breaks", "");
