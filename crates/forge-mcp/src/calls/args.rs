@@ -472,9 +472,10 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
         }
         // A list of texts may be sent as an object of names and values.
         (Some("array"), Value::Object(sent))
-            if schema
-                .and_then(|s| s.get("items"))
-                .is_some_and(|of| of["type"] == "string" && choices(of).is_none()) =>
+            if schema.and_then(|s| s.get("items")).is_some_and(|of| {
+                let kind = of.get("type").and_then(Value::as_str);
+                kind == Some("string") && choices(of).is_none()
+            }) =>
         {
             let pairs = sent.into_iter().filter(|(_, value)| !value.is_null());
             let pairs = pairs.map(|(name, value)| match value {
