@@ -273,7 +273,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         let snake = snake_case(&name);
         let is_foreign = |all| !known(&snake) && alternative_to(&snake, all).is_some();
         let changes_nothing =
-            properties.is_some_and(is_foreign) && is_default(&snake, &value, &line);
+            properties.is_some_and(is_foreign) && is_default(&snake, &value, &line, known);
         if value.is_null() || changes_nothing {
             continue;
         }
@@ -330,16 +330,22 @@ struct LineArguments {
 }
 
 /// Returns true for an argument of another server that asks for what the tool does without it, such
-/// as the first page.
-fn is_default(name: &str, value: &Value, line: &LineArguments) -> bool {
+/// as the first page. `known` says whether the tool has an argument.
+fn is_default(
+    name: &str,
+    value: &Value,
+    line: &LineArguments,
+    known: impl Fn(&str) -> bool,
+) -> bool {
     let text = match value {
         Value::String(text) => text.trim().to_ascii_lowercase(),
         other => other.to_string(),
     };
     match name {
         "direction" | "order" => text == "desc",
-        "maintainer_can_modify" => text == "true",
-        "method" => text == "get",
+        // An edit of a pull request would have to change it.
+        "maintainer_can_modify" => text == "true" && known("depends_on"),
+        "method" => text == "get" && known("include"),
         "page" => ["0", "1", "1.0"].contains(&text.as_str()),
         "sort" => text == "created",
         "start_side" => text.eq_ignore_ascii_case(&line.side),
