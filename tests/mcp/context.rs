@@ -281,6 +281,15 @@ fn r_002_7_context_has_the_end_of_a_log() {
 }
 
 #[test]
+fn context_without_log_of_failed_check_says_so() {
+    let hub = Hub::with_pull();
+    hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");
+    let args = json!({"repo": REPO, "number": 1, "include": ["ci_logs"]});
+    let found = hub.server(&[]).call("pr_context", args).ok();
+    let _ = found.says("logs (0), no log of the failed checks was found; see their pages:\n");
+}
+
+#[test]
 fn context_pages_contain_each_item_once() {
     let hub = Hub::with_files(30);
     let mut seed = hub.double.seed();

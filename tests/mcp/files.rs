@@ -25,8 +25,19 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let missing = json!({"path": "feature.txt"});
         let missing = wire.call("repo_file", missing).fails("not_found");
         let _ = missing.says("there is no file 'feature.txt' in the default branch");
-        let nowhere = json!({"path": "README.md", "ref": "nowhere"});
-        wire.call("repo_file", nowhere).fails("not_found");
+        let full = json!({"path": "feature.txt", "ref": "refs/heads/feature"});
+        wire.call("repo_file", full).ok();
+        for (name, says) in [
+            (
+                "nowhere",
+                "see the branches and tags with `git for-each-ref`",
+            ),
+            ("faeture", "did you mean 'feature'?"),
+        ] {
+            let missing = json!({"path": "README.md", "ref": name});
+            let missing = wire.call("repo_file", missing).fails("not_found");
+            let _ = missing.says(says);
+        }
         for path in ["../README.md", "/etc/passwd", "src/../README.md"] {
             let args = json!({"path": path});
             wire.call("repo_file", args).fails("invalid_input");
@@ -149,6 +160,14 @@ fn files_are_committed_if_branch_has_not_moved() {
     );
     // The first push has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
+    // The error for a missing id tells the id.
+    let mut unknown = push.clone();
+    unknown.as_object_mut().unwrap().remove("expected_head");
+    let unknown = wire.call("repo_push", unknown).fails("invalid_input");
+    let _ = unknown.says(made.data()["head_oid"].as_str().unwrap());
+    let alone = json!({"branch": "feature", "message": "m", "path": "a", "content": "a"});
+    let alone = wire.call("repo_push", alone).fails("invalid_input");
+    assert_eq!(alone.text().matches("pass edits").count(), 1);
     let mut main = push.clone();
     main["branch"] = json!("main");
     let main = wire.call("repo_push", main).fails("invalid_input");

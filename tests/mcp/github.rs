@@ -818,3 +818,62 @@ fn pull_request_from_edits_needs_no_clone() {
         ]
     );
 }
+
+#[test]
+fn edit_to_the_same_description_writes_nothing() {
+    let hub = Hub::with_pull();
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1, "body": "Why."});
+    wire.call("pr_edit", args.clone()).ok();
+    hub.double.reset_record();
+    let again = wire.call("pr_edit", args).ok().says("nothing was written");
+    assert_eq!(again.data()["unchanged"], true);
+    assert_eq!(hub.double.counts().mutations, 0);
+}
+
+#[test]
+fn wrong_number_or_id_leads_to_the_right_call() {
+    let hub = Hub::with_pull();
+    hub.double.seed().open_issue(REPO, "ada", "It breaks", "");
+    let mut wire = hub.server(&["--write", "--toolsets", "issues"]);
+    for (tool, args, says) in [
+        (
+            "issue_comment",
+            json!({"issue": 1, "body": "x"}),
+            "Recovery: if 1 is a pull request, call pr_comment; otherwise look for its number",
+        ),
+        (
+            "pr_comment",
+            json!({"number": 2, "body": "x"}),
+            "Recovery: if 2 is an issue, call issue_comment; otherwise look for its number",
+        ),
+        (
+            "pr_diff",
+            json!({"number": 2}),
+            "if 2 is an issue, call issue_view; otherwise",
+        ),
+        (
+            "pr_thread_resolve",
+            json!({"number": 1, "thread": "PRRC_x"}),
+            "'PRRC_x' is a comment, not a review thread of",
+        ),
+        (
+            "pr_comment",
+            json!({"number": 1, "reply_to": "PRRC_x", "body": "x"}),
+            "\nNext: pr_view {\"include\":[\"comments\",\"threads\"],",
+        ),
+    ] {
+        let mut args = args;
+        args["repo"] = json!(REPO);
+        wire.call(tool, args).fails("not_found").says(says);
+    }
+    let comment = json!([{"path": "work.txt", "line": 99, "body": "x"}]);
+    let review = json!({"repo": REPO, "number": 1, "verdict": "comment", "comments": comment});
+    let refused = wire.call("pr_review", review).fails("invalid_input");
+    let _ = refused
+        .says("\nNext: pr_diff {")
+        .says("\"paths\":[\"work.txt\"]");
+    let blank = json!({"repo": REPO, "number": "#"});
+    let blank = wire.call("pr_view", blank).fails("invalid_input");
+    let _ = blank.says("number is empty");
+}

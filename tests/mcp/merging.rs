@@ -113,7 +113,10 @@ fn auto_merge_disallowed_by_repository_is_refused() {
     let mut wire = hub.server(&["--write"]);
     let call = json!({"repo": REPO, "number": 1, "method": "merge", "auto": true});
     let refused = wire.call("pr_merge", call).fails("unsupported");
-    let _ = refused.says("does not allow auto-merge");
+    let refused = refused.says("does not allow auto-merge");
+    let _ = refused
+        .says("\nNext: pr_context {")
+        .says("\"wait_for\":\"checks\"");
     assert_eq!(wire.asked.len(), 0);
     let view = wire
         .call("pr_view", json!({"repo": REPO, "number": 1}))

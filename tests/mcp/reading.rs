@@ -138,6 +138,15 @@ fn failure_names_the_next_call() {
             "pull_request_read",
             "did you mean pr_view or pr_diff or pr_checks?",
         ),
+        ("get_pull_request_files", "did you mean pr_view?"),
+        (
+            "list_commits",
+            "did you mean pr_view? include=commits has its commits",
+        ),
+        (
+            "search_issues",
+            "issue_list does that, and this server was started without it",
+        ),
         (
             "issue_read",
             "issue_view does that, and this server was started without it",

@@ -21,7 +21,8 @@ fn pull_request_lifecycle_on_local() {
             "pr_edit",
             json!({"number": 1, "draft": false, "add_labels": "bug", "append": "More."}),
         )
-        .ok();
+        .ok()
+        .says(": edited, marked as ready for review | open");
         let view = wire
             .call("pr_view", json!({"number": 1}))
             .ok()
@@ -64,6 +65,10 @@ fn pull_request_lifecycle_on_local() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
+        let filler = json!({"number": 1, "thread": id, "resolved": false});
+        wire.call("pr_thread_resolve", filler)
+            .fails("invalid_input")
+            .says("action is 'false', but takes one of resolve, reopen");
         // A view without comments still contains the ids of threads.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
@@ -290,7 +295,8 @@ fn aliases_of_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
-        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?"
+        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?",
+        "startSide": "RIGHT", "subjectType": "LINE"
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
@@ -309,7 +315,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     // The tool accepts a single object instead of a list of files, and a single number instead of a
     // list of issues.
     let edits = json!({
-        "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
+        "title": "T", "head": "made", "closes": "Fixes #3", "files": {"filePath": "z.txt", "content": "z\n"}
     });
     wire.call("pr_create", edits).ok();
     assert_eq!(world.git.show("made", "z.txt"), "z\n");

@@ -116,7 +116,7 @@ def usual(rng, known, n):
         "pr_edit": {**pull, "title": f"Title {n}", "add_labels": ["bug"]},
         "pr_review": {**pull, "verdict": "comment", "body": "See.", "comments": [line]},
         "pr_set_state": {"number": "3", "state": rng.choice(["open", "closed"])},
-        "pr_thread_resolve": {"number": "1", "thread": known["thread"], "resolved": rng.random() < 0.5},
+        "pr_thread_resolve": {"number": "1", "thread": known["thread"], "action": rng.choice(["resolve", "reopen"])},
         "pr_update_branch": pull,
         "repo_push": {"branch": "topic", "expected_head": known["head"], "message": f"Edit {n}", "edits": edits},
     }

@@ -87,7 +87,7 @@ def calls(head, results):
     yield "pr_comment", {**pull, "body": "Hello"}
     yield "pr_review", {**pull, "verdict": "approve", "body": "See.", "comments": [comment]}
     review = results["pr_review"]
-    yield "pr_thread_resolve", {**pull, "thread": review["threads"][0], "resolved": True}
+    yield "pr_thread_resolve", {**pull, "thread": review["threads"][0]}
     yield "pr_review_dismiss", {**pull, "review": review["id"], "body": "Outdated"}
     yield "pr_update_branch", pull
     yield "pr_set_state", {"number": "2", "state": "closed"}

@@ -238,6 +238,8 @@ pub enum Param {
     Patch,
     /// What happens to a pending review: `keep`, `submit` or `discard`.
     Pending,
+    /// A changed file to show; repeatable.
+    Path,
     /// The priority of an issue.
     Priority,
     /// Flag: write a record again, so that the index ingests it.
@@ -264,6 +266,8 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
+    /// What to wait for: `checks`.
+    WaitFor,
     /// Flag: read a token from standard input.
     WithToken,
 }

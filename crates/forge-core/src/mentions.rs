@@ -111,6 +111,12 @@ pub struct Mention {
     pub relates: bool,
 }
 
+/// Returns true for a closing keyword, such as `Fixes`, regardless of case.
+#[must_use]
+pub fn is_closing_word(word: &str) -> bool {
+    CLOSING.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
 /// Returns the references in `text`, in order. `hosts` maps hosts to forges and defines the host of
 /// `owner/name`. At most 500 are returned; for texts with more, `warnings` gets one warning in
 /// total.

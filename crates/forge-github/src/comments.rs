@@ -346,7 +346,8 @@ fn no_comment(key: &str, pr: &PrId) -> Error {
         Hint::new("look for its id among the comments and the review threads").with_action(
             Action::op(Op::PrView)
                 .on(&pr.key)
-                .with(Param::Include, "comments"),
+                .with(Param::Include, "comments")
+                .with(Param::Include, "threads"),
         ),
     )
 }

@@ -1,9 +1,11 @@
 //! Repositories and the viewer.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use forge_core::{
-    Action, Arg, Capability, Cursor, Error, Hint, Noun, Outcome, Page, PageReq, Param, RepoId,
-    RepoPath, Repos, Result, Support,
+    Action, Arg, Call, Capability, Cursor, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param,
+    RepoId, RepoPath, Repos, Result, Support,
     model::{
         Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
         RepoInfo,
@@ -204,8 +206,11 @@ static OTHER_METHOD: Hint = Hint::fixed(
     Action::again(&[(Param::Method, Arg::Choose)]),
 );
 static MERGE_LATER: Hint = Hint::fixed(
-    "merge when the checks have passed",
-    Action::again(&[(Param::Auto, Arg::Omit)]),
+    "wait for the checks, then merge",
+    Action::fixed(
+        Call::Op(Op::Checks),
+        &[(Param::WaitFor, Arg::Set(Cow::Borrowed("checks")))],
+    ),
 );
 static UNARCHIVE: Hint = Hint::new("ask an admin to unarchive it");
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, Error, ErrorKind, Hint, Outcome, Page, PageReq, Param, PrId, Precondition, Result,
+    Action, Error, ErrorKind, Hint, Op, Outcome, Page, PageReq, Param, PrId, Precondition, Result,
     Retry, Reviews, check_expected_head,
     model::{
         Comment, CommentId, NewReview, NewThread, PendingReview, PrFields, Review, Side, Thread,
@@ -297,6 +297,19 @@ pub(crate) fn check_says(verdict: Verdict, body: &str, has_comments: bool) -> Re
     }
 }
 
+/// Returns the call that shows the diff of the files with comments.
+fn diff_of(review: &NewReview) -> Action {
+    let mut paths: Vec<&str> = review.threads.iter().map(|t| t.path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let diff = Action::op(Op::PrDiff);
+    // A comma would separate two paths.
+    match paths.iter().any(|path| path.contains(',')) {
+        true => diff,
+        false => (paths.iter()).fold(diff, |diff, path| diff.with(Param::Path, *path)),
+    }
+}
+
 /// Adds the threads' lines to an error, because GitHub does not name the wrong line.
 fn about_lines(error: Error, review: &NewReview) -> Error {
     let field = match error.kind() {
@@ -314,6 +327,7 @@ fn about_lines(error: Error, review: &NewReview) -> Error {
     let message = format!("{which} cannot be commented on: {}", error.message());
     let about = Error::invalid(field, message);
     let about = match error.hint() {
+        Some(hint) if field == "line" => about.with_hint(hint.clone().with_action(diff_of(review))),
         Some(hint) => about.with_hint(hint),
         None => about,
     };

@@ -177,11 +177,12 @@ impl GitHub {
 
 fn no_thread(id: &ThreadId) -> Error {
     let key = forge_core::text::one_line(&id.key).into_owned();
-    Error::not_found(
-        Noun::Thread,
-        format!("there is no review thread '{key}' on {}", id.pr),
-    )
-    .with_hint(
+    // The prefix of a node id names its type.
+    let message = match key.starts_with("PRRC_") {
+        true => format!("'{key}' is a comment, not a review thread of {}", id.pr),
+        false => format!("there is no review thread '{key}' on {}", id.pr),
+    };
+    Error::not_found(Noun::Thread, message).with_hint(
         Hint::new("look for its id in the list of review threads")
             .with_action(Action::op(Op::ThreadList).on(&id.pr.key)),
     )

@@ -1,10 +1,10 @@
 //! Reads a file or a directory of a branch, a tag or a commit.
 
 use forge_core::{
-    Error, ErrorKind, Noun, Result,
+    Error, ErrorKind, Hint, Noun, Result,
     limits::MAX_REPO_FILE,
     model::{DiffReq, DirectoryEntry, PathContent},
-    text,
+    suggest, text,
 };
 use forge_git::{CatFile, refname_problem};
 
@@ -100,10 +100,13 @@ impl Local {
         Ok(PathContent::Directory(entries))
     }
 
-    /// Resolves the name of a branch or tag, or a full or abbreviated commit id.
+    /// Resolves the name of a branch or tag, short or as a full ref, or a full or abbreviated commit
+    /// id.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
+        let is_ref = at.starts_with("refs/heads/") || at.starts_with("refs/tags/");
         let mut names: Vec<String> = [branch_ref(at), format!("refs/tags/{at}")]
             .into_iter()
+            .chain(is_ref.then(|| at.to_owned()))
             // A text that is not a valid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
             .collect();
@@ -117,13 +120,22 @@ impl Local {
             name.push_str("^{commit}");
         }
         let found = cat.info_many(&names).await?.into_iter().flatten().next();
-        let found = found.map(|info| info.oid);
-        found.ok_or_else(|| {
-            let shown = text::one_line(at);
-            let message = format!("'{shown}' is not a branch, tag or commit of {}", self.url());
-            Error::not_found(Noun::Branch, message)
-                .with_hint("see the branches and tags with `git for-each-ref`")
-        })
+        if let Some(info) = found {
+            return Ok(info.oid);
+        }
+        let shown = text::one_line(at);
+        let message = format!("'{shown}' is not a branch, tag or commit of {}", self.url());
+        let format = "--format=%(refname:lstrip=2)";
+        let names = self
+            .git()
+            .run_ok(["for-each-ref", format, "refs/heads/", "refs/tags/"]);
+        let names = String::from_utf8_lossy(&names.await?).into_owned();
+        let near = suggest::did_you_mean(at, names.lines());
+        let hint = match near {
+            Some(near) => Hint::from(near),
+            None => Hint::new("see the branches and tags with `git for-each-ref`"),
+        };
+        Err(Error::not_found(Noun::Branch, message).with_hint(hint))
     }
 }
 

@@ -110,6 +110,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::TargetState, &["to"]),
     (Param::Title, &["title"]),
     (Param::Value, &["value"]),
+    (Param::WaitFor, &["watch"]),
     (Param::WithToken, &["with_token"]),
 ];
 
@@ -126,6 +127,7 @@ const VALUES: &[(Param, &str, &str)] = &[
     (Param::Verdict, "approve", "approve"),
     (Param::Verdict, "comment", "comment"),
     (Param::Verdict, "request_changes", "request_changes"),
+    (Param::WaitFor, "checks", "watch"),
 ];
 
 /// Returns the hint's sentence, followed by a command that can be pasted, or by the arguments to
@@ -241,8 +243,8 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // Sections without a flag are shown by default.
-        return (param == Param::Include).then(Vec::new);
+        // Sections without a flag are shown by default, and a diff has all files.
+        return matches!(param, Param::Include | Param::Path).then(Vec::new);
     };
     let is_switch = matches!(known.get_action(), ArgAction::SetTrue);
     let value = match arg {
@@ -316,6 +318,11 @@ mod tests {
         assert_eq!(shown("pr merge 8 -R o/r", edit), wanted);
         let ready = Action::op(Op::PrSetDraft).with(Param::Draft, "false");
         assert_eq!(shown("pr merge topic", ready), "do: forge pr ready topic");
+        let wait = Action::op(Op::Checks).with(Param::WaitFor, "checks");
+        assert_eq!(
+            shown("pr merge 7 --auto", wait),
+            "do: forge pr checks 7 --watch"
+        );
         let draft = Action::op(Op::PrSetDraft).on(7).with(Param::Draft, "true");
         assert_eq!(shown("pr list", draft), "do: forge pr ready 7 --undo");
         let close = Action::op(Op::PrClose);

@@ -317,7 +317,10 @@ fn batch(edit: &EditPull, plan: &PullEditPlan) -> Batch {
         }
     };
     set("title", edit.title.as_ref().map(|t| json!(t.trim())));
-    set("body", edit.description.as_ref().map(|d| json!(d)));
+    // A repeated write of the description is reported as one that changed nothing.
+    let description = edit.description.as_ref();
+    let description = description.filter(|d| **d != plan.pull.description);
+    set("body", description.map(|d| json!(d)));
     set("baseRefName", edit.base.as_ref().map(|b| json!(b)));
     set(
         "milestoneId",

@@ -186,6 +186,10 @@ fn no_comment(kind: SubjectKind, number: u64, key: &str) -> Error {
         SubjectKind::Issue => Op::IssueView,
     });
     let view = view.with(Param::Include, "comments");
+    let view = match kind {
+        SubjectKind::PullRequest => view.with(Param::Include, "threads"),
+        SubjectKind::Issue => view,
+    };
     Error::not_found(
         Noun::Comment,
         format!("#{number} has no comment {}", shown(key)),

@@ -98,6 +98,7 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::IssueCommentEdit), ISSUE_COMMENT, &[]),
     (Call::Op(Op::IssueCommentDelete), ISSUE_COMMENT, &[]),
     (Call::Op(Op::Checks), "pr_checks", &[]),
+    (Call::Op(Op::Checks), "pr_context", &[]),
     (Call::Op(Op::CheckLog), "pr_checks", &[("logs", "true")]),
     (Call::Op(Op::ChecksRerun), "pr_checks_rerun", &[]),
 ];
@@ -136,6 +137,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Method, &["method"]),
     (Param::Patch, &["patch"]),
     (Param::Pending, &["pending"]),
+    (Param::Path, &["paths"]),
     (Param::Priority, &["values"]),
     (Param::RemoveLabel, &["remove_labels"]),
     (Param::Repo, &["repo"]),
@@ -145,6 +147,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::TargetState, &["target_state"]),
     (Param::Title, &["title"]),
     (Param::Verdict, &["verdict"]),
+    (Param::WaitFor, &["wait_for"]),
 ];
 
 /// The terminal command for each call without a tool, and whether it takes an issue or a record.
@@ -196,7 +199,7 @@ impl FromIterator<(String, Arc<JsonObject>)> for Tools {
 }
 
 impl Tools {
-    fn schema(&self, tool: &str) -> Option<&JsonObject> {
+    pub(super) fn schema(&self, tool: &str) -> Option<&JsonObject> {
         self.0.get(tool).map(Arc::as_ref)
     }
 }
@@ -288,9 +291,12 @@ impl HintContext {
     fn step(&self, action: &Action, most: usize) -> Option<RenderedAction> {
         let again = action.call() == Call::Again;
         let offered = |tool: &str| self.tools.schema(tool).is_some();
-        let row = TOOLS
-            .iter()
-            .find(|(call, tool, _)| *call == action.call() && offered(tool));
+        let mut rows = (TOOLS.iter())
+            .filter(|(call, tool, _)| *call == action.call() && offered(tool))
+            .peekable();
+        // A call that several tools make is made by the one that takes its arguments.
+        let first = rows.peek().copied();
+        let row = rows.find(|(_, tool, _)| self.takes(tool, action)).or(first);
         let (tool, fixed) = match row {
             Some((_, tool, fixed)) => (*tool, *fixed),
             None if again => (self.tool.as_str(), &[][..]),
@@ -393,6 +399,16 @@ impl HintContext {
         let words: Vec<String> = tool.into_iter().chain(named).collect();
         let words = Some(words.join(", ")).filter(|words| !words.is_empty())?;
         Some(RenderedAction::Words(format!(" ({words})")))
+    }
+
+    /// Returns true if the tool has all arguments that an action passes.
+    fn takes(&self, tool: &str, action: &Action) -> bool {
+        let schema = self.tools.schema(tool);
+        let mut args = action.args().iter();
+        args.all(|(param, arg)| {
+            matches!(arg, Arg::Omit | Arg::Replace(..))
+                || schema.is_some_and(|schema| argument(schema, *param).is_some())
+        })
     }
 
     /// Returns the repository and number as arguments, if the tool has such arguments.
@@ -577,7 +593,9 @@ mod tests {
             tools: known.tools.clone(),
             ..HintContext::default()
         };
-        let values = ["true", "30", "threads", "rebase", "closed", "approve", "x"];
+        let values = [
+            "true", "30", "threads", "rebase", "closed", "approve", "checks", "x",
+        ];
         let calls = TOOLS.iter().map(|(call, ..)| *call).chain([Call::Again]);
         let mut rendered: Vec<Param> = Vec::new();
         for call in calls {
@@ -658,6 +676,14 @@ mod tests {
             (
                 Action::op(Op::PrList).with(Param::Limit, "5"),
                 format!(r#"do it: pr_list {{"limit":5,{here}}}"#),
+            ),
+            (
+                Action::op(Op::Checks),
+                format!(r#"do it: pr_checks {{"number":"7",{here}}}"#),
+            ),
+            (
+                Action::op(Op::Checks).with(Param::WaitFor, "checks"),
+                format!(r#"do it: pr_context {{"number":"7",{here},"wait_for":"checks"}}"#),
             ),
             (
                 Action::op(Op::PrEdit)

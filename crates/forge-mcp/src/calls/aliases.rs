@@ -69,6 +69,7 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
         &["base_branch", "base_ref", "target_branch", "target", "to"],
     ),
     ("thread", &["thread_id", "thread_node_id"]),
+    ("action", &["method", "resolved"]),
     ("review", &["review_id"]),
     (
         "reply_to",
@@ -98,6 +99,9 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
 pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ("draft", &["true"]),
     ("ready", &["false", "ready_for_review"]),
+    // No alias of `reopen` is `false`, which clients in a strict mode send for an unset argument.
+    ("resolve", &["true", "resolve_thread"]),
+    ("reopen", &["unresolve", "unresolve_thread"]),
     ("checks", &["ci", "status", "check_runs"]),
     ("ci", &["checks", "status", "check_runs"]),
     ("ci_logs", &["logs"]),
@@ -116,7 +120,7 @@ pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_me
 /// dates.
 pub(super) const MAYBE_DATES: &[&str] = &["from", "to"];
 
-/// Arguments of other servers that are never accepted: the names, an argument that must be in the
+/// Arguments of other servers that are never accepted: the names, the arguments that must be in the
 /// same schema, and the advice.
 pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
@@ -131,8 +135,13 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     ),
     (
         &["method"],
+        "include issue",
+        "omit `method`: include names the sections",
+    ),
+    (
+        &["method"],
         "include",
-        "omit `method`: include names the sections, and pr_diff has the diff",
+        "omit `method`: include=reviews for get_reviews, threads for get_review_comments, checks for get_status; pr_diff has the diff",
     ),
     (
         &["method"],
@@ -207,7 +216,15 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Tools of github-mcp-server, each with the equivalent tools of this server.
+/// Sections that another tool has: the value, a choice that must be in the same list, and the
+/// advice.
+pub(super) const SECTIONS_ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("diff", "commits", "pr_diff has the diff"),
+    ("logs", "commits", "pr_checks with logs=true has the logs"),
+];
+
+/// Tools of github-mcp-server, also of its older versions, each with the equivalent tools of this
+/// server.
 pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("pull_request_read", &["pr_view", "pr_diff", "pr_checks"]),
     ("list_pull_requests", &["pr_list"]),
@@ -234,4 +251,23 @@ pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("get_job_logs", &["pr_checks"]),
     ("actions_run_trigger", &["pr_checks_rerun"]),
     ("get_me", &["forge_status"]),
+    ("get_pull_request", &["pr_view"]),
+    ("get_pull_request_comments", &["pr_view"]),
+    ("get_pull_request_diff", &["pr_diff"]),
+    ("get_pull_request_files", &["pr_view"]),
+    ("get_pull_request_reviews", &["pr_view"]),
+    ("get_pull_request_status", &["pr_checks"]),
+    ("list_commits", &["pr_view"]),
+    ("resolve_review_thread", &["pr_thread_resolve"]),
+    ("get_issue", &["issue_view"]),
+    ("get_issue_comments", &["issue_view"]),
+    ("search_issues", &["issue_list"]),
+    ("create_issue", &["issue_create"]),
+    ("update_issue", &["issue_edit"]),
+];
+
+/// What to pass to the tool in place of a tool of github-mcp-server, where its name does not tell.
+pub(crate) const TOOL_NOTES: &[(&str, &str)] = &[
+    ("create_branch", "with edits it also creates the branch"),
+    ("list_commits", "include=commits has its commits"),
 ];

@@ -9,7 +9,9 @@ use serde_path_to_error::Segment;
 
 use forge_core::{Error, Result, suggest};
 
-use super::aliases::{ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES};
+use super::aliases::{
+    ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, SECTIONS_ELSEWHERE, VALUE_ALIASES,
+};
 use crate::content::{Cleaner, MAX_VALUE_CHARS};
 
 /// Maximum number of unknown arguments that an error names.
@@ -153,8 +155,14 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
         .collect();
     let absent = missing.iter().map(|name| join(at, name));
     why.extend(absent.map(|name| format!("{name} is missing")));
-    let missing = missing.iter().map(|name| describe(at, name, properties));
-    let missing: String = missing.collect();
+    let is_advised = |name: &&&str| {
+        let pass = format!("pass {name}, ");
+        advised.iter().any(|what| what.starts_with(&pass))
+    };
+    let undescribed = missing.iter().filter(|name| !is_advised(name));
+    let missing: String = undescribed
+        .map(|name| describe(at, name, properties))
+        .collect();
     refused(why.join("; ")).with_hint(format!(
         "{near}{parted}{missing}{place} takes {}",
         names.join(", ")
@@ -174,8 +182,14 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
         (None, Some("boolean")) => vec!["true", "false"],
         _ => Vec::new(),
     };
-    let near = value.as_str();
-    let near = near.and_then(|text| suggest::did_you_mean(text, choices));
+    let text = value.as_str();
+    let elsewhere = SECTIONS_ELSEWHERE.iter().find(|(section, beside, _)| {
+        text.is_some_and(|text| alike(section, text)) && choices.contains(beside)
+    });
+    let near = match elsewhere {
+        Some((.., advice)) => Some((*advice).to_owned()),
+        None => text.and_then(|text| suggest::did_you_mean(text, choices)),
+    };
     let hint = match (near, is_optional) {
         (Some(near), _) => near,
         (None, true) => format!("pass {at} as {takes}, or leave it out"),
@@ -205,7 +219,8 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     let snake = snake_case(name);
     let mut rows = INSTEAD.iter();
     let row = rows.find(|(names, beside, _)| {
-        names.contains(&snake.as_str()) && properties.contains_key(*beside)
+        let mut beside = beside.split(' ');
+        names.contains(&snake.as_str()) && beside.all(|name| properties.contains_key(name))
     });
     row.map(|(_, _, what)| *what)
 }
@@ -254,11 +269,22 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut args = JsonObject::new();
+    // Only a comment on a line has these arguments.
+    let line = LineArguments {
+        is_given: sent.contains_key("line"),
+        side: sent
+            .get("side")
+            .and_then(Value::as_str)
+            .unwrap_or("right")
+            .to_owned(),
+    };
     let replaces_description = known("title") && !is_required(schema, "title");
     for (name, value) in sent {
         let snake = snake_case(&name);
-        let is_first_page = !known(&snake) && known("cursor") && is_page_one(&snake, &value);
-        if value.is_null() || is_first_page {
+        let is_foreign = |all| !known(&snake) && alternative_to(&snake, all).is_some();
+        let changes_nothing =
+            properties.is_some_and(is_foreign) && is_default(&snake, &value, &line, known);
+        if value.is_null() || changes_nothing {
             continue;
         }
         let name = if known(&snake) {
@@ -332,15 +358,35 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// Returns true for the argument `page` with value 1, which is the same as no cursor.
-fn is_page_one(name: &str, value: &Value) -> bool {
-    let is_one = |number: &str| ["0", "1", "1.0"].contains(&number);
-    name == "page"
-        && match value {
-            Value::String(text) => is_one(text),
-            Value::Number(number) => is_one(&number.to_string()),
-            _ => false,
-        }
+/// The arguments of a comment on a line that decide whether other arguments say something new.
+struct LineArguments {
+    is_given: bool,
+    side: String,
+}
+
+/// Returns true for an argument of another server that asks for what the tool does without it, such
+/// as the first page. `known` says whether the tool has an argument.
+fn is_default(
+    name: &str,
+    value: &Value,
+    line: &LineArguments,
+    known: impl Fn(&str) -> bool,
+) -> bool {
+    let text = match value {
+        Value::String(text) => text.trim().to_ascii_lowercase(),
+        other => other.to_string(),
+    };
+    match name {
+        "direction" | "order" => text == "desc",
+        // An edit of a pull request would have to change it.
+        "maintainer_can_modify" => text == "true" && known("depends_on"),
+        "method" => text == "get" && known("include"),
+        "page" => ["0", "1", "1.0"].contains(&text.as_str()),
+        "sort" => text == "created",
+        "start_side" => text.eq_ignore_ascii_case(&line.side),
+        "subject_type" => text == "line" && line.is_given,
+        _ => false,
+    }
 }
 
 fn is_required(schema: &JsonObject, name: &str) -> bool {
@@ -467,10 +513,10 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
         }
         // A list of texts may be sent as an object of names and values.
         (Some("array"), Value::Object(sent))
-            if schema
-                .and_then(|s| s.pointer("/items/type"))
-                .and_then(Value::as_str)
-                == Some("string") =>
+            if schema.and_then(|s| s.get("items")).is_some_and(|of| {
+                let kind = of.get("type").and_then(Value::as_str);
+                kind == Some("string") && choices(of).is_none()
+            }) =>
         {
             let pairs = sent.into_iter().filter(|(_, value)| !value.is_null());
             let pairs = pairs.map(|(name, value)| match value {
@@ -786,6 +832,16 @@ mod tests {
         }
         let other = json!({"type": "string", "enum": ["open", "closed"]});
         assert_eq!(coerced(json!(true), Some(&other)).unwrap(), "true");
+        // `false` can be a filler, so it never becomes the opposite of the default.
+        let thread = json!({"type": "string", "enum": ["resolve", "reopen"]});
+        for (sent, wanted) in [
+            (json!(true), "resolve"),
+            (json!("resolve_thread"), "resolve"),
+            (json!("UNRESOLVE_THREAD"), "reopen"),
+            (json!(false), "false"),
+        ] {
+            assert_eq!(coerced(sent, Some(&thread)).unwrap(), wanted);
+        }
     }
 
     #[test]
@@ -849,6 +905,42 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_repeat_the_default_are_dropped() {
+        let comment = json!([{"path": "a.rs", "line": 7, "side": "LEFT", "startSide": "left",
+                              "subjectType": "LINE"}]);
+        let sent = json!({"repo": "o/r", "number": 1, "direction": "desc", "sort": "created",
+                          "method": "get", "comments": comment});
+        assert_eq!(parse(sent).unwrap().comments[0].line, 7);
+        for (name, value) in [("direction", "asc"), ("sort", "updated")] {
+            let mut sent = json!({"repo": "o/r", "number": 1});
+            sent[name] = json!(value);
+            assert!(parse(sent).is_err(), "{name}");
+        }
+        let file = json!([{"path": "a.rs", "subjectType": "LINE"}]);
+        let sent = json!({"repo": "o/r", "number": 1, "comments": file});
+        assert!(parse(sent).is_err());
+    }
+
+    #[test]
+    fn section_of_another_tool_is_named_with_that_tool() {
+        let sections = json!({"properties": {"include": {"type": "array", "items": {
+            "type": "string", "enum": ["checks", "commits"]
+        }}}});
+        let sections = sections.as_object().unwrap();
+        let sent = json!({"include": ["diff"]});
+        let sent = fit(sent.as_object().cloned(), sections).unwrap();
+        let e = read::<Sections>(&sent, sections).unwrap_err();
+        assert_eq!(e.hint().unwrap().text(), "pr_diff has the diff");
+    }
+
+    /// The argument of a tool with sections.
+    #[derive(Debug, Deserialize)]
+    struct Sections {
+        #[serde(rename = "include")]
+        _include: Vec<Choice>,
+    }
+
+    #[test]
     fn section_names_of_other_servers_are_accepted() {
         let one = |choices: Value, sent: &str| {
             let schema = json!({"type": "string", "enum": choices});
@@ -870,12 +962,12 @@ mod tests {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "pass number, a text; "),
             (
-                json!({"repo": "o/r", "number": 1, "direction": "desc"}),
+                json!({"repo": "o/r", "number": 1, "direction": "asc"}),
                 "the order is newest first; this tool takes ",
             ),
             (
-                json!({"repo": "o/r", "number": 1, "method": "get"}),
-                "omit `method`: include names the sections, ",
+                json!({"repo": "o/r", "number": 1, "method": "get_reviews"}),
+                "omit `method`: include=reviews for get_reviews, ",
             ),
             (
                 json!({"repo": "o/r", "number": 1, "comments": comment}),
@@ -964,6 +1056,11 @@ mod tests {
                 "labels",
                 json!(["a", {}]),
                 "labels[1] is the object \"{}\", but takes a text",
+            ),
+            (
+                "include",
+                json!({}),
+                "include[0] is the object \"{}\", but takes one of checks, threads",
             ),
             (
                 "include",

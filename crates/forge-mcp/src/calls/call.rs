@@ -184,6 +184,9 @@ impl CallContext {
         number: &str,
         accept: fn(SelectedPull) -> Result<SelectedPull>,
     ) -> Result<(PullTarget, Option<Warning>)> {
+        if number.trim().trim_start_matches('#').is_empty() {
+            return Err(Error::invalid("number", "number is empty").with_hint(no_number_hint()));
+        }
         self.note(|about| about.number = Some(number.trim_start_matches('#').to_owned()));
         let hosts = self.server.forges().hosts();
         let named = match repo {
@@ -242,11 +245,9 @@ impl CallContext {
                 return self.found(accept(found)?).await;
             }
             PrSelector::Locator(_) => {
-                let hint = "pass a number, '#7', its URL or at-uri, a branch, or 'current'; or look for it in the list";
-                let look = Action::op(Op::PrList);
                 return Err(
                     Error::invalid("number", format!("'{number}' names no pull request"))
-                        .with_hint(Hint::new(hint).with_action(look)),
+                        .with_hint(no_number_hint()),
                 );
             }
         };
@@ -331,6 +332,10 @@ impl CallContext {
     /// Parses the key of an issue, and the repository if the text names one.
     fn issue_key(&self, named: &str) -> Result<(Option<RepoId>, PrKey)> {
         let named = named.trim();
+        if named.is_empty() {
+            return Err(Error::invalid("number", "issue is empty")
+                .with_hint("pass a number, '#7', its URL or at-uri"));
+        }
         if let Ok(number) = named.strip_prefix('#').unwrap_or(named).parse() {
             return Ok((None, PrKey::Number(number)));
         }
@@ -463,4 +468,10 @@ impl CallContext {
         }
         let _ = self.ctx.peer.notify_progress(progress).await;
     }
+}
+
+/// Returns the hint for a `number` that names no pull request.
+fn no_number_hint() -> Hint {
+    let hint = "pass a number, '#7', its URL or at-uri, a branch, or 'current'; or look for it in the list";
+    Hint::new(hint).with_action(Action::op(Op::PrList))
 }

@@ -88,6 +88,37 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     })
 }
 
+/// Tools for issues and for pull requests, each with the tool that does the same for the other kind.
+const OTHER_KIND: &[(&str, &str)] = &[
+    ("issue_comment", "pr_comment"),
+    ("issue_edit", "pr_edit"),
+    ("issue_view", "pr_view"),
+    ("pr_comment", "issue_comment"),
+    ("pr_context", "issue_view"),
+    ("pr_diff", "issue_view"),
+    ("pr_edit", "issue_edit"),
+    ("pr_set_state", "issue_edit"),
+    ("pr_view", "issue_view"),
+];
+
+/// Returns the advice to use the tool of the other kind, if the number of the call was not found. A
+/// hint follows the advice. Reading which kind it is would take a request.
+fn other_kind(e: &Error, about: &HintContext) -> Option<String> {
+    let kind = match e.kind() {
+        ErrorKind::NotFound { what: Noun::Issue } => "a pull request",
+        ErrorKind::NotFound {
+            what: Noun::PullRequest,
+        } => "an issue",
+        _ => return None,
+    };
+    let (_, other) = OTHER_KIND.iter().find(|(tool, _)| *tool == about.tool)?;
+    // The error may be about another number, such as the parent of the issue.
+    let number = about.number.as_deref().filter(|n| !n.is_empty())?;
+    let mut numbers = e.message().split(|c: char| !c.is_ascii_digit());
+    let is_meant = numbers.any(|n| n == number) && about.tools.schema(other).is_some();
+    is_meant.then(|| format!("if {number} is {kind}, call {other}; otherwise"))
+}
+
 /// Renders the failure, its reason and the next call as text and data. Each long part is cut
 /// separately, so that none displaces another. A call that is too long is omitted.
 pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
@@ -105,6 +136,14 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
         .as_ref()
         .map(|a| (a.line.clone(), a.shown.clone()))
         .unzip();
+    let other = other_kind(e, about).filter(|_| hint.is_some());
+    let hint = match (hint, &other) {
+        (Some(hint), Some(other)) => {
+            let both = cleaner.line(&format!("{other} {}", hint.as_data()));
+            Some(both.cut(MAX_MESSAGE_CHARS))
+        }
+        (hint, _) => hint,
+    };
     let next = next(e, advice, about);
     let mut text = format!("{} failed [{}]: {message}", about.tool, e.code());
     for (key, value) in e.context() {
@@ -120,6 +159,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     if let Some(seconds) = retry_after {
         recovery.push(format!("Wait {seconds} s, then make the same call."));
     }
+    recovery.extend(other);
     recovery.extend(told);
     if recovery.is_empty() && e.retry() == Retry::Transient {
         recovery.push("Nothing was written: make the same call again.".to_owned());

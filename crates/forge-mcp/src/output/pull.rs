@@ -462,7 +462,10 @@ impl PullOut {
         if let Some(report) = checks {
             text.push_str(&format!("checks: {}\n", checks_word(report)));
         }
-        text.push_str(&format!("reviews: {}", self.reviews.text()));
+        let reviews = self.reviews.text();
+        // GitHub leaves out the author's own review, which a section below can list.
+        let others = if reviews == "none" { " by others" } else { "" };
+        text.push_str(&format!("reviews: {reviews}{others}"));
         if let Some(decision) = &self.reviews.decision {
             text.push_str(&format!(" ({decision})"));
         }

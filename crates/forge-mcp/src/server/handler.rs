@@ -16,7 +16,7 @@ use rmcp::{
 
 use super::Server;
 use crate::{
-    calls::{HintContext, TOOL_ALIASES},
+    calls::{HintContext, TOOL_ALIASES, TOOL_NOTES},
     content::{self, Cleaner, MAX_VALUE_CHARS},
     prompts, resources,
 };
@@ -312,7 +312,9 @@ impl Server {
                 "{name} changes something, and this server only reads: it has to be started with --write"
             )
         } else if !offered.is_empty() {
-            format!("did you mean {}?", offered.join(" or "))
+            let note = TOOL_NOTES.iter().find(|(other, _)| *other == name);
+            let note = note.map_or_else(String::new, |(_, note)| format!(" {note}"));
+            format!("did you mean {}?{note}", offered.join(" or "))
         } else if !same.is_empty() {
             format!(
                 "{} does that, and this server was started without it; tell the user if it is needed",

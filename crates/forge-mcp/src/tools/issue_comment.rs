@@ -11,6 +11,7 @@ pub(super) struct IssueComment;
 #[serde(deny_unknown_fields)]
 pub(super) struct IssueCommentInput {
     repo: Option<String>,
+    /// Number or URL
     issue: String,
     /// Markdown
     body: Option<String>,

@@ -23,6 +23,7 @@ pub(super) struct IssueCreateInput {
     assignees: Vec<String>,
     /// Number or URL
     parent: Option<String>,
+    /// Numbers or URLs
     #[serde(default)]
     blocked_by: Vec<String>,
     /// Fields, such as Priority=P1

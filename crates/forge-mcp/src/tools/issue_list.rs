@@ -23,6 +23,7 @@ pub(super) struct IssueListInput {
     /// Login, or @me
     author: Option<String>,
     assignee: Option<String>,
+    /// All of these
     #[serde(default)]
     labels: Vec<String>,
     limit: Option<u64>,

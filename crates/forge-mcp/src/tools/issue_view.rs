@@ -21,6 +21,7 @@ pub(super) struct IssueView;
 #[serde(deny_unknown_fields)]
 pub(super) struct IssueViewInput {
     repo: Option<String>,
+    /// Number or URL
     issue: String,
     #[serde(default)]
     include: Vec<IssueViewSection>,

@@ -912,12 +912,15 @@ impl PrContextSections {
                 |check| check_out(check, c),
                 (&mut *blocks, c),
             ),
-            logs: list(
-                "logs",
-                found.ci_logs.as_deref(),
-                |log| LogOut::of(log, c),
-                (&mut *blocks, c),
-            ),
+            logs: found.ci_logs.as_deref().map(|logs| {
+                let failed = found.pull.checks.as_ref().map_or(0, |r| r.counts.failure);
+                let note = match logs.is_empty() && failed > 0 {
+                    true => ", no log of the failed checks was found; see their pages",
+                    false => "",
+                };
+                let items = logs.iter().map(|log| LogOut::of(log, c)).collect();
+                blocks.section("logs", note, items, false, c)
+            }),
             threads: found
                 .threads
                 .as_ref()

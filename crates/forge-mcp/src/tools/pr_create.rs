@@ -1,6 +1,7 @@
 use forge::with_closing_lines;
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Param, PrSelector, Warning, locator,
+    mentions::is_closing_word,
     model::{CreatePull, FileEdit, HeadRef, IssueFields, IssueId, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -16,9 +17,8 @@ pub(super) struct PrCreate;
 pub(super) struct PrCreateInput {
     repo: Option<String>,
     title: String,
-    /// Also owner:branch
     head: Option<String>,
-    /// Whole files; head is the new branch
+    /// Whole files; head: new branch
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,
@@ -26,6 +26,7 @@ pub(super) struct PrCreateInput {
     body: Option<String>,
     #[serde(default)]
     closes: Vec<String>,
+    /// Pull request to build on
     depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
@@ -162,7 +163,12 @@ impl Tool for PrCreate {
         };
         let mut closes: Vec<IssueId> = Vec::with_capacity(args.closes.len());
         for named in &args.closes {
-            closes.push(call.related(&repo, "closes", named).await?);
+            // A closing word before the issue is a habit from descriptions.
+            let issue = match named.trim().split_once([' ', ':']) {
+                Some((word, issue)) if is_closing_word(word) => issue.trim_start(),
+                _ => named.as_str(),
+            };
+            closes.push(call.related(&repo, "closes", issue).await?);
         }
         let mut req = CreatePull::new("", args.title);
         req.description =

@@ -134,6 +134,14 @@ impl Tool for PrEdit {
             });
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
+        // The words tell a caller that a boolean published a draft.
+        let did = match (edit.is_empty(), args.draft) {
+            (_, None) => "edited",
+            (true, Some(DraftState::Draft)) => "marked as draft",
+            (true, Some(DraftState::Ready)) => "marked as ready for review",
+            (false, Some(DraftState::Draft)) => "edited, marked as draft",
+            (false, Some(DraftState::Ready)) => "edited, marked as ready for review",
+        };
         if !edit.is_empty() {
             outcome = Some(target.repo.edit_pull(&target.id, &edit).await?);
         }
@@ -156,7 +164,7 @@ impl Tool for PrEdit {
             outcome = Some(after);
         }
         match outcome {
-            Some(outcome) => Ok(reviewers::answer(call, "edited", &edit.reviewers.add, &outcome)),
+            Some(outcome) => Ok(reviewers::answer(call, did, &edit.reviewers.add, &outcome)),
             None => Err(Error::invalid("title", "there is nothing to change")
                 .with_hint("pass title, body, append, base, draft, or labels, reviewers or assignees to add or remove")
                 .into()),

@@ -35,7 +35,7 @@ pub(super) struct PrMerge;
 pub(super) struct PrMergeInput {
     repo: Option<String>,
     number: String,
-    /// Default: configured, the repository's, or squash
+    /// Default: configured, repository's, squash
     method: Option<MergeMethodArg>,
     expected_head: Option<String>,
     /// Message's first line
@@ -43,15 +43,16 @@ pub(super) struct PrMergeInput {
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// Merge later, when the forge allows it
+    /// Let the forge merge later
     #[serde(default)]
     auto: bool,
     /// Refuse unless checks passed
     #[serde(default)]
     require_checks: bool,
+    /// Refuse unless approved
     #[serde(default)]
     require_approval: bool,
-    /// Token from the previous call; only for clients without elicitation
+    /// Without elicitation: token of the previous call
     confirm: Option<String>,
 }
 

@@ -34,8 +34,9 @@ pub(super) struct PrSetStateInput {
     /// Also delete the head branch; asks the user
     #[serde(default)]
     delete_branch: bool,
+    /// Full id of the head; another is refused
     expected_head: Option<String>,
-    /// Token from the previous call; only for clients without elicitation
+    /// Without elicitation: token of the previous call
     confirm: Option<String>,
 }
 

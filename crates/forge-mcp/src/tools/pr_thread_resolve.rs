@@ -17,15 +17,24 @@ pub(super) struct PrThreadResolveInput {
     number: String,
     /// Id, from pr_view include=threads
     thread: String,
-    /// Default true
-    resolved: Option<bool>,
+    /// Default resolve
+    action: Option<ThreadAction>,
+}
+
+// Not a boolean: clients in a strict mode send false for an unset argument, and false would mean
+// the opposite of the default. (A doc comment would become part of the schema.)
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ThreadAction {
+    Resolve,
+    Reopen,
 }
 
 impl Tool for PrThreadResolve {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_thread_resolve",
         title: "Resolve a review thread",
-        description: "Resolves a review thread, or opens it again with resolved=false. To answer \
+        description: "Resolves a review thread, or opens it again with action=reopen. To answer \
                       first: pr_comment with reply_to.",
         effect: ToolEffect::Set,
     };
@@ -41,10 +50,8 @@ impl Tool for PrThreadResolve {
             pr: target.id.clone(),
             key: args.thread,
         };
-        let outcome = target
-            .repo
-            .resolve_thread(&thread, args.resolved.unwrap_or(true))
-            .await?;
+        let resolved = args.action != Some(ThreadAction::Reopen);
+        let outcome = target.repo.resolve_thread(&thread, resolved).await?;
         let did = if outcome.value.resolved {
             "resolved"
         } else {

@@ -30,8 +30,9 @@ pub(super) struct PrUpdateBranchInput {
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<UpdateMethodArg>,
+    /// Full id of the head; another is refused
     expected_head: Option<String>,
-    /// Token from the previous call; only for clients without elicitation
+    /// Without elicitation: token of the previous call
     confirm: Option<String>,
 }
 

@@ -20,8 +20,9 @@ pub(super) struct RepoPushInput {
     /// For a fork's branch: the fork
     repo: Option<String>,
     branch: String,
-    /// Full id of the branch's current commit
-    expected_head: String,
+    /// Full id of the branch's current commit; without it, the error names it
+    #[schemars(required)]
+    expected_head: Option<String>,
     /// First line: what it changes
     message: String,
     /// Whole files
@@ -63,7 +64,9 @@ impl Tool for RepoPush {
         }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
-        let req = PushEdits::new(branch, args.expected_head, args.message, edits);
+        // Without an id the push is refused, and the error has the id.
+        let expected = args.expected_head.unwrap_or_default();
+        let req = PushEdits::new(branch, expected, args.message, edits);
         req.check()?;
         // Refuses a branch that others use, because nobody has reviewed the commit or confirmed the
         // push.

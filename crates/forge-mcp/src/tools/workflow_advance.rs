@@ -36,7 +36,7 @@ pub(super) struct WorkflowAdvanceInput {
     /// Also move claimed sub-issues
     #[serde(default)]
     pass_locks: bool,
-    /// Token from the previous call; only for clients without elicitation
+    /// Without elicitation: token of the previous call
     confirm: Option<String>,
 }
 

@@ -19,14 +19,14 @@ pub(super) struct WorkflowClaim;
 pub(super) struct WorkflowClaimInput {
     repo: Option<String>,
     issue: Option<String>,
+    /// claim (default) needs command
     action: Option<ClaimAction>,
-    /// For claim
     command: Option<String>,
     /// For heartbeat, release
     claim: Option<String>,
     /// State to pick from or release to
     state: Option<String>,
-    /// Largest estimate to pick without issue
+    /// Largest to pick
     max_estimate: Option<String>,
     holder: Option<String>,
     #[schemars(description = format!("Seconds; default {DEFAULT_LEASE_S}"))]

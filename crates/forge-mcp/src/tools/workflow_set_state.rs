@@ -14,6 +14,7 @@ pub(super) struct WorkflowSetState;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowSetStateInput {
     repo: Option<String>,
+    /// Number or URL
     issue: String,
     /// A state, or an intent: __COMPLETE__
     state: String,

@@ -24,11 +24,13 @@ pub(super) struct WorkflowView;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowViewInput {
     repo: Option<String>,
+    /// Number or URL
     issue: String,
     /// Also: whether the group has reached it
     target_state: Option<String>,
     /// State or intent to resolve for command
     state: Option<String>,
+    /// Needed for state
     command: Option<String>,
 }
 
