@@ -92,10 +92,11 @@ fn refused_token_error_names_token_source() {
         .env("GH_TOKEN", TOKEN.replace("gho_", "gho_0"))
         .output()
         .exits(4);
+    let said = out.stderr_text();
+    assert!(said.contains("refused the token from GH_TOKEN: "), "{said}");
     assert!(
-        out.stderr_text()
-            .contains("refused the token from GH_TOKEN: "),
-        "{out:?}"
+        said.contains("Recovery: correct GH_TOKEN, or unset it to use a stored account\n"),
+        "{said}"
     );
 }
 
