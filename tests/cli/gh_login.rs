@@ -52,6 +52,19 @@ fn auth_token_prints_the_token_of_gh() {
 }
 
 #[test]
+fn auth_token_prints_the_token_of_the_only_host() {
+    let hub = Hub::new();
+    let token = |host: &str| {
+        let run = hub.forge(&["auth", "token"]).without_env("GH_TOKEN");
+        run.env("GH_HOST", host).may_print_tokens().output()
+    };
+    log_in(&hub, &[], TOKEN).ok();
+    assert_eq!(token("").success().stdout_text(), format!("{TOKEN}\n"));
+    let said = token("github.com").exits(4).stderr_text();
+    assert!(said.contains("there is no token for github.com"), "{said}");
+}
+
+#[test]
 fn mine_flag_includes_the_account_logged_in_with_gh() {
     let hub = Hub::new();
     let own = PullSeed {
