@@ -207,6 +207,22 @@ mod tests {
     }
 
     #[test]
+    fn help_of_json_flag_says_what_it_does_without_a_value() {
+        let help = |words: &str| {
+            let e = Cli::read(words.split(' ')).unwrap_err();
+            e.render().to_string()
+        };
+        for words in ["forge pr checks -h", "forge issue list -h", "forge label list -h"] {
+            let text = help(words);
+            assert!(text.contains("without a value, list the fields"), "{text}");
+        }
+        for words in ["forge auth status --help", "forge pr context -h"] {
+            let text = help(words);
+            assert!(text.contains("without a value, all"), "{text}");
+        }
+    }
+
+    #[test]
     fn flag_value_may_begin_with_a_hyphen() {
         for text in ["- first\n- second", "--- a", "-1", "--title", "--", "-"] {
             let pr::PrCommand::Comment(args) = read(&["comment", "7", "-b", text]) else {

@@ -39,6 +39,7 @@ pub enum StateArg {
 
 /// `forge pr list`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct ListArgs {
     /// By the GitHub app that opened the pull request
     #[arg(long, value_name = "app", conflicts_with = "author")]

@@ -23,6 +23,7 @@ use crate::{
 
 /// `forge pr status`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct StatusArgs {
     /// Show whether each pull request can be merged
     #[arg(short, long)]
