@@ -212,7 +212,11 @@ mod tests {
             let e = Cli::read(words.split(' ')).unwrap_err();
             e.render().to_string()
         };
-        for words in ["forge pr checks -h", "forge issue list -h", "forge label list -h"] {
+        for words in [
+            "forge pr checks -h",
+            "forge issue list -h",
+            "forge label list -h",
+        ] {
             let text = help(words);
             assert!(text.contains("without a value, list the fields"), "{text}");
         }
