@@ -89,7 +89,7 @@ fn checkout_into_new_work_tree_switches_no_branch() {
 #[test]
 fn checkout_with_recurse_submodules_fills_submodules() {
     let world = World::new();
-    let config = "[protocol \"file\"]\n\tallow = always\n";
+    let config = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n";
     world.scratch.write("home/.gitconfig", config);
     let library = world.scratch.repository("library");
     let tip = library.commit("main", "Add lib.txt", &[("lib.txt", Some("lib\n"))]);
