@@ -152,7 +152,11 @@ const ROOT: &str = "forge [OPTIONS]";
 
 /// Returns the advice for the command or flag that `e` refuses.
 pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
+    let usage = e.get(ContextKind::Usage)?.to_string();
     let (habits, typed) = match e.kind() {
+        ErrorKind::MissingRequiredArgument if usage.contains("forge pr thread ") => {
+            return Some("see the ids of the threads: forge pr thread list NUMBER");
+        }
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => (FLAGS, e.get(ContextKind::InvalidArg)?),
         _ => return None,
@@ -160,7 +164,6 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let ContextValue::String(typed) = typed else {
         return None;
     };
-    let usage = e.get(ContextKind::Usage)?.to_string();
     habits
         .iter()
         .find(|(name, place, _)| name == typed && usage.contains(place))
@@ -232,6 +235,8 @@ mod tests {
         }
         assert_eq!(refused(&["pr", "view", "--scopes"]).0, None);
         assert_eq!(refused(&["chekcout"]).0, None);
+        let advice = refused(&["pr", "thread", "resolve", "1"]).0;
+        assert!(advice.is_some_and(|text| text.contains("forge pr thread list")));
     }
 
     #[test]
