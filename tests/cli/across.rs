@@ -269,6 +269,11 @@ fn second_repository_is_refused_by_other_commands() {
         assert!(said.contains("-R is given twice: '.' and '..'"), "{said}");
         assert!(said.contains("run the command once for each"), "{said}");
     }
+    for list in ["a,b", "o/a,o/b"] {
+        let args = ["pr", "list", "-R", list];
+        let said = world.forge(&args).output().exits(1).stderr_text();
+        assert!(said.contains("repeat the flag for each"), "{said}");
+    }
     let same = ["pr", "view", "1", "-R", ".", "-R", "."];
     let _ = world.forge(&same).output().success();
 }
