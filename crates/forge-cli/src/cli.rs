@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn help_of_json_flag_says_what_it_does_without_a_value() {
+    fn json_flag_help_names_the_default_selection() {
         let help = |words: &str| {
             let e = Cli::read(words.split(' ')).unwrap_err();
             e.render().to_string()
