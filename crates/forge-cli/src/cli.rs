@@ -105,7 +105,7 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
 /// command's own flags.
 fn globals_last(command: clap::Command) -> clap::Command {
     let order = |arg: &clap::Arg| match arg.get_id().as_str() {
-        "wait" | "no_wait" => Some(997),
+        "wait" | "no_wait" => Some(997_usize),
         _ => arg.is_global_set().then_some(998),
     };
     command
