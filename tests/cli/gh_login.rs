@@ -62,6 +62,10 @@ fn auth_token_prints_the_token_of_the_only_host() {
     assert_eq!(token("").success().stdout_text(), format!("{TOKEN}\n"));
     let said = token("github.com").exits(4).stderr_text();
     assert!(said.contains("there is no token for github.com"), "{said}");
+    let list = hub.forge(&LIST).without_env("GH_TOKEN");
+    let said = list.env("GH_HOST", "").output().exits(4).stderr_text();
+    let hint = "as github.localhost/OWNER/REPO, or log in to github.com: forge auth login";
+    assert!(said.contains(hint), "{said}");
 }
 
 #[test]
