@@ -199,6 +199,24 @@ fn list_with_owner_or_mine_flag_takes_one_request() {
 }
 
 #[test]
+fn table_of_several_repositories_has_short_names() {
+    let hub = Hub::with_pull();
+    hub.double.seed().repo_with_readme("ada/own");
+    let of = |more: &[&str]| {
+        let args = [&["pr", "list", "-R", REPO, "-R", "ada/own"][..], more].concat();
+        hub.forge(&args)
+    };
+    let table = of(&[]).env("FORGE_FORCE_TTY", "80").text();
+    assert!(table.contains(&format!("\n{REPO}")), "{table}");
+    let out = of(&["--json", "repository,title"]).output().success();
+    let first = &out.json()[0];
+    assert_eq!(first["title"], "Work");
+    assert_eq!(first["repository"]["nameWithOwner"], REPO);
+    let out = of(&["--json", "repository"]).output().success();
+    assert_eq!(out.json()[0]["repository"]["name"], "tools");
+}
+
+#[test]
 fn truncated_status_of_several_repositories_warns() {
     let hub = Hub::with_pull();
     {
@@ -250,6 +268,11 @@ fn second_repository_is_refused_by_other_commands() {
         let said = world.forge(&args).output().exits(1).stderr_text();
         assert!(said.contains("-R is given twice: '.' and '..'"), "{said}");
         assert!(said.contains("run the command once for each"), "{said}");
+    }
+    for list in ["a,b", "o/a,o/b"] {
+        let args = ["pr", "list", "-R", list];
+        let said = world.forge(&args).output().exits(1).stderr_text();
+        assert!(said.contains("repeat the flag for each"), "{said}");
     }
     let same = ["pr", "view", "1", "-R", ".", "-R", "."];
     let _ = world.forge(&same).output().success();

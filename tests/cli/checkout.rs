@@ -79,6 +79,37 @@ fn checkout_into_new_work_tree_switches_no_branch() {
         .ok();
     assert_eq!(branch(&world), "main");
     assert!(fs::exists(format!("{path}/feature.txt")).unwrap());
+    let used = world.forge(&["pr", "checkout", "1"]).output().exits(1);
+    let _ = used.says("Recovery: change to that work tree, or pass `--branch NAME`");
+    let args = ["pr", "checkout", "1", "--detach", "--worktree", path];
+    let exists = world.forge(&args).output().exits(1);
+    let _ = exists.says("Recovery: name another path with `--worktree`");
+}
+
+#[test]
+fn checkout_with_recurse_submodules_fills_submodules() {
+    let world = World::new();
+    let config = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n";
+    world.scratch.write("home/.gitconfig", config);
+    let library = world.scratch.repository("library");
+    let tip = library.commit("main", "Add lib.txt", &[("lib.txt", Some("lib\n"))]);
+    let url = library.path().display();
+    let modules = format!("[submodule \"lib\"]\n\tpath = lib\n\turl = {url}\n");
+    let stream = format!(
+        "commit refs/heads/sub\ncommitter Ada <ada@example.org> 1772366400 +0000\n\
+         data 7\nAdd lib\nfrom {}\nM 100644 inline .gitmodules\ndata {}\n{modules}\n\
+         M 160000 {tip} lib\n",
+        oid(&world, "main"),
+        modules.len()
+    );
+    world.git.import(stream.into_bytes());
+    world
+        .forge(&["pr", "create", "-H", "sub", "-t", "T", "-b", ""])
+        .ok();
+    world
+        .forge(&["pr", "checkout", "1", "--recurse-submodules"])
+        .ok();
+    assert!(world.git.path().join("lib/lib.txt").exists());
 }
 
 #[test]

@@ -135,6 +135,15 @@ fn help_and_version_are_commands() {
         told(&["help", "pr create"]),
         told(&["pr", "create", "--help"])
     );
+    for (topic, part) in [
+        ("environment", "- `NO_COLOR`: "),
+        ("exit-codes", "\n| 4 | no credentials"),
+        ("formatting", "`--template` has no `regexMatch`"),
+        ("reference", "\n## forge pr create\n"),
+    ] {
+        let text = told(&["help", topic]);
+        assert!(text.contains(part), "{text}");
+    }
     let no = world.forge(&["help", "pr", "nosuch"]).output().exits(1);
     assert!(
         no.stderr_text().contains("there is no command 'pr nosuch'"),

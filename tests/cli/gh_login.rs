@@ -52,6 +52,23 @@ fn auth_token_prints_the_token_of_gh() {
 }
 
 #[test]
+fn auth_token_prints_the_token_of_the_only_host() {
+    let hub = Hub::new();
+    let token = |host: &str| {
+        let run = hub.forge(&["auth", "token"]).without_env("GH_TOKEN");
+        run.env("GH_HOST", host).may_print_tokens().output()
+    };
+    log_in(&hub, &[], TOKEN).ok();
+    assert_eq!(token("").success().stdout_text(), format!("{TOKEN}\n"));
+    let said = token("github.com").exits(4).stderr_text();
+    assert!(said.contains("there is no token for github.com"), "{said}");
+    let list = hub.forge(&LIST).without_env("GH_TOKEN");
+    let said = list.env("GH_HOST", "").output().exits(4).stderr_text();
+    let hint = "as github.localhost/OWNER/REPO, or log in to github.com: forge auth login";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
 fn mine_flag_includes_the_account_logged_in_with_gh() {
     let hub = Hub::new();
     let own = PullSeed {
@@ -92,10 +109,11 @@ fn refused_token_error_names_token_source() {
         .env("GH_TOKEN", TOKEN.replace("gho_", "gho_0"))
         .output()
         .exits(4);
+    let said = out.stderr_text();
+    assert!(said.contains("refused the token from GH_TOKEN: "), "{said}");
     assert!(
-        out.stderr_text()
-            .contains("refused the token from GH_TOKEN: "),
-        "{out:?}"
+        said.contains("Recovery: correct GH_TOKEN, or unset it to use a stored account\n"),
+        "{said}"
     );
 }
 

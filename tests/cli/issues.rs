@@ -90,7 +90,7 @@ fn issue_is_closed_commented_on_and_reopened() {
     let close = ["issue", "close", "1", "-r", "not planned", "-c", "Not now."];
     let out = world.grace(&close).output().success();
     let said = out.stderr_text();
-    assert!(said.contains("Closed issue") && said.contains("#1 (It breaks)"));
+    assert!(said.contains("Closed issue") && said.contains("#issue-1 (It breaks)"));
     let list = world.forge(&["issue", "list"]).output().success();
     assert!(list.stdout.is_empty(), "{list:?}");
     let again = world.forge(&["issue", "close", "1"]).output().success();
@@ -411,7 +411,7 @@ fn deletion_needs_a_confirmation() {
         .forge(&["issue", "delete", "1", "--yes"])
         .output()
         .success();
-    let _ = gone.says("Deleted issue").says("#1 (It breaks)");
+    let _ = gone.says("Deleted issue").says("#issue-1 (It breaks)");
     let lost = world.forge(&["issue", "view", "1"]).output().exits(1);
     let _ = lost.says("Recovery: ");
     // A new issue does not reuse the number of a deleted one.

@@ -128,8 +128,8 @@ fn unknown_remote_is_named_and_local_is_suggested() {
         said.contains("git.example.org") && said.contains("'local:.'"),
         "{said}"
     );
-    let configure = ": forge config set hosts.git.example.org.kind github\n";
-    assert!(said.ends_with(configure), "{said}");
+    let login = ": forge auth login --host git.example.org --kind github\n";
+    assert!(said.ends_with(login), "{said}");
     let text = world.forge(&["pr", "list", "-R", "local:."]).text();
     assert!(text.starts_with("1\t"), "{text}");
 }

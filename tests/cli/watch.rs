@@ -208,6 +208,8 @@ fn watch_verdict_follows_a_new_ruleset() {
     let came = "requirement\tchecks_reported\tunknown\tunmet\n";
     assert!(said.contains(came), "{said}");
     assert!(!said.contains("passed"), "{said}");
+    let open = out.stderr_text();
+    assert!(open.contains("checks_reported is not met: "), "{open}");
     assert_ne!(out.code, Some(0), "{said}");
 }
 

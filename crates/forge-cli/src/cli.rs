@@ -101,13 +101,17 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// Moves flags that several commands share below the command's own flags in help texts, but above
-/// `--help`, which has position 999.
+/// Lists flags that several commands share under a heading of their own in help texts, below the
+/// command's own flags.
 fn globals_last(command: clap::Command) -> clap::Command {
+    let order = |arg: &clap::Arg| match arg.get_id().as_str() {
+        "wait" | "no_wait" => Some(997_usize),
+        _ => arg.is_global_set().then_some(998),
+    };
     command
-        .mut_args(|arg| match arg.is_global_set() {
-            true => arg.display_order(998),
-            false => arg,
+        .mut_args(|arg| match order(&arg) {
+            Some(order) => arg.display_order(order).help_heading("Common options"),
+            None => arg,
         })
         .mut_subcommands(globals_last)
 }
@@ -186,11 +190,40 @@ mod tests {
 
     #[test]
     fn help_lists_global_flags_below_command_flags() {
-        let e = Cli::read(["forge", "pr", "view", "-h"]).unwrap_err();
+        let e = Cli::read(["forge", "pr", "close", "-h"]).unwrap_err();
         let text = e.render().to_string();
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
-        let order = ["--comments", "--web", "--color", "--verbose", "--help"];
+        let order = [
+            "\nOptions:",
+            "--delete-branch",
+            "--help",
+            "\nCommon options:",
+            "--no-wait",
+            "--color",
+            "--repo",
+            "--verbose",
+        ];
         assert!(order.map(at).is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn json_flag_help_names_the_default_selection() {
+        let help = |words: &str| {
+            let e = Cli::read(words.split(' ')).unwrap_err();
+            e.render().to_string()
+        };
+        for words in [
+            "forge pr checks -h",
+            "forge issue list -h",
+            "forge label list -h",
+        ] {
+            let text = help(words);
+            assert!(text.contains("without a value, list the fields"), "{text}");
+        }
+        for words in ["forge auth status --help", "forge pr context -h"] {
+            let text = help(words);
+            assert!(text.contains("without a value, all"), "{text}");
+        }
     }
 
     #[test]

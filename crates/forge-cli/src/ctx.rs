@@ -140,7 +140,8 @@ impl Ctx {
             Some(locator) => {
                 // The working directory's `.forge.toml` belongs to another repository.
                 self.warn_of_problems(&forges.config().without_repo_file());
-                Ok(forges.open_locator(locator, self.policy()?).await?.0)
+                let opened = forges.open_locator(locator, self.policy()?).await;
+                Ok(opened.map_err(|e| with_list_hint(e, locator))?.0)
             }
             None => {
                 self.warn_of_problems(forges.config());
@@ -216,5 +217,14 @@ impl Ctx {
     /// The errors of [`GitConfig::read`].
     pub async fn git_config(&self) -> Result<&GitConfig> {
         self.place.config().await
+    }
+}
+
+/// Adds the recovery for a list of repositories in one `-R`.
+fn with_list_hint(e: Error, locator: &str) -> Error {
+    let is_path = locator.starts_with(['/', '.', '~']) || locator.contains(':');
+    match locator.contains(',') && !is_path {
+        true => e.with_hint("repeat the flag for each repository, as in `pr list -R a/b -R c/d`"),
+        false => e,
     }
 }

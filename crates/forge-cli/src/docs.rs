@@ -186,6 +186,12 @@ differences are intended.
   In names of people, parentheses and commas become spaces.
 "#;
 
+/// Returns the text below a heading of the page, up to the next heading.
+pub(crate) fn notes_below(heading: &str) -> &'static str {
+    let (_, rest) = NOTES.split_once(heading).unwrap_or_default();
+    rest.split("\n##").next().unwrap_or_default().trim()
+}
+
 /// Returns the text of `docs/reference/cli.md`.
 #[must_use]
 pub fn cli_docs() -> String {

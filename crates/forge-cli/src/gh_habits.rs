@@ -1,9 +1,13 @@
 //! Advice for commands and flags of gh that `forge` does not have.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use forge_core::suggest;
 
 const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
 const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
+const GH_ACTIONS: &str =
+    "use gh for the workflows of GitHub Actions: forge workflow has the states of issues";
+const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
@@ -30,7 +34,8 @@ const COMMANDS: &[Habit] = &[
     (
         "run",
         ROOT,
-        "see the checks of a pull request: forge pr checks",
+        "see the checks of a pull request: forge pr checks; run the failed ones again: forge pr \
+         checks --rerun-failed; read their logs: forge pr context --include ci_logs",
     ),
     (
         "status",
@@ -60,6 +65,28 @@ const COMMANDS: &[Habit] = &[
         "forge auth ",
         "git asks its own credential helper, which gh can be: gh auth setup-git",
     ),
+    ("log", "forge pr ", LOGS),
+    ("logs", "forge pr ", LOGS),
+    (
+        "reply",
+        "forge pr ",
+        "answer in a review thread: forge pr thread reply",
+    ),
+    (
+        "rerun",
+        "forge pr ",
+        "run the failed checks again: forge pr checks --rerun-failed",
+    ),
+    (
+        "resolve",
+        "forge pr ",
+        "resolve a review thread: forge pr thread resolve",
+    ),
+    ("disable", "forge workflow ", GH_ACTIONS),
+    ("enable", "forge workflow ", GH_ACTIONS),
+    ("list", "forge workflow ", GH_ACTIONS),
+    ("run", "forge workflow ", GH_ACTIONS),
+    ("view", "forge workflow ", GH_ACTIONS),
     ("develop", "forge issue ", GH_ISSUE),
     ("lock", "forge issue ", GH_ISSUE),
     ("pin", "forge issue ", GH_ISSUE),
@@ -89,6 +116,21 @@ const FLAGS: &[Habit] = &[
     ("--show-token", "forge auth status ", PRINT_TOKEN),
     ("-t", "forge auth status ", PRINT_TOKEN),
     (
+        "--path",
+        "forge pr diff ",
+        "name paths after two hyphens: forge pr diff -- PATH",
+    ),
+    (
+        "--path",
+        "forge pr list ",
+        "filter by changed file: forge pr list --touches PATH",
+    ),
+    (
+        "--state",
+        "forge pr edit ",
+        "close the pull request, or open it again: forge pr close, forge pr reopen",
+    ),
+    (
         "--line",
         "forge pr comment ",
         "comment on a line in a review: forge pr review --line PATH:LINE=TEXT",
@@ -110,7 +152,11 @@ const ROOT: &str = "forge [OPTIONS]";
 
 /// Returns the advice for the command or flag that `e` refuses.
 pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
+    let usage = e.get(ContextKind::Usage)?.to_string();
     let (habits, typed) = match e.kind() {
+        ErrorKind::MissingRequiredArgument if usage.contains("forge pr thread ") => {
+            return Some("see the ids of the threads: forge pr thread list NUMBER");
+        }
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => (FLAGS, e.get(ContextKind::InvalidArg)?),
         _ => return None,
@@ -118,23 +164,31 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let ContextValue::String(typed) = typed else {
         return None;
     };
-    let usage = e.get(ContextKind::Usage)?.to_string();
     habits
         .iter()
         .find(|(name, place, _)| name == typed && usage.contains(place))
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, and all similar
-/// commands except the nearest. If there is `advice`, removes every similar name.
+/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, names that differ
+/// from the typed one in more than a few letters, and all similar commands except the nearest. If
+/// there is `advice`, removes every similar name.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
-        e.remove(ContextKind::SuggestedArg);
+    }
+    let is_distant = match e.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(flag)) => !is_typo(e.get(ContextKind::InvalidArg), flag),
+        _ => false,
+    };
+    if (advice.is_some() || is_distant) && e.remove(ContextKind::SuggestedArg).is_some() {
+        // clap's usage line repeats the flag.
+        e.remove(ContextKind::Usage);
     }
     // clap puts the nearest name last.
     if let Some(ContextValue::Strings(mut names)) = e.remove(ContextKind::SuggestedSubcommand)
         && let Some(nearest) = names.pop()
+        && is_typo(e.get(ContextKind::InvalidSubcommand), &nearest)
     {
         let nearest = ContextValue::Strings(vec![nearest]);
         e.insert(ContextKind::SuggestedSubcommand, nearest);
@@ -146,6 +200,16 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
         }
     }
     e
+}
+
+/// Returns true if the user probably meant `name`. clap's own measure also accepts names with
+/// another meaning, such as `close` for `logs`.
+fn is_typo(typed: Option<&ContextValue>, name: &str) -> bool {
+    let Some(ContextValue::String(typed)) = typed else {
+        return true;
+    };
+    let bare = |name: &str| name.trim_start_matches('-').to_owned();
+    !suggest::near(&bare(typed), [bare(name).as_str()]).is_empty()
 }
 
 #[cfg(test)]
@@ -171,6 +235,8 @@ mod tests {
         }
         assert_eq!(refused(&["pr", "view", "--scopes"]).0, None);
         assert_eq!(refused(&["chekcout"]).0, None);
+        let advice = refused(&["pr", "thread", "resolve", "1"]).0;
+        assert!(advice.is_some_and(|text| text.contains("forge pr thread list")));
     }
 
     #[test]
@@ -179,6 +245,23 @@ mod tests {
         assert!(!text.contains("as a value"), "{text}");
         let (_, text) = refused(&["pr", "chekcout"]);
         assert!(text.contains("'checkout'"), "{text}");
+    }
+
+    #[test]
+    fn distant_names_are_not_offered() {
+        for words in [
+            &["pr", "resolves"][..],
+            &["pr", "reruns"],
+            &["pr", "clog"],
+            &["pr", "list", "--paths", "src"],
+            &["pr", "edit", "--status", "closed"],
+        ] {
+            let (_, text) = refused(words);
+            assert!(!text.contains("tip:"), "{words:?}\n{text}");
+            assert!(!text.contains("--author"), "{words:?}\n{text}");
+        }
+        let (_, text) = refused(&["pr", "list", "--auhtor", "me"]);
+        assert!(text.contains("'--author'"), "{text}");
     }
 
     #[test]

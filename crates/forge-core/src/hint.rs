@@ -224,6 +224,8 @@ pub enum Param {
     Key,
     /// The kind of a forge.
     Kind,
+    /// The name of a label to create.
+    Label,
     /// Flag: leave the files of work trees unchanged.
     LeaveCheckout,
     /// Maximum number of rows.

@@ -377,7 +377,19 @@ fn refused_token(about: ErrorContext<'_>, said: &str) -> Error {
         },
         format!("{host} refused {}: {said}", about.token()),
     )
-    .with_hint(login_hint(host))
+    .with_hint(match about.tokens.origin(host) {
+        // A variable overrides every login.
+        Some(origin) if is_variable(&origin) => Hint::from(format!(
+            "correct {origin}, or unset it to use a stored account"
+        )),
+        _ => login_hint(host),
+    })
+}
+
+/// Returns true for the name of an environment variable.
+fn is_variable(origin: &str) -> bool {
+    let is_name = |b: u8| b == b'_' || b.is_ascii_uppercase() || b.is_ascii_digit();
+    origin.bytes().all(is_name)
 }
 
 fn sso(host: &str, url: &str) -> Error {

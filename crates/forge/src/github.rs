@@ -213,7 +213,14 @@ impl TokenSource for Tokens {
             let origin = credential.source.to_string();
             return Ok(Some(self.given(host, &credential.secret, origin)));
         }
-        self.known_of_gh(host).await
+        if let Some(token) = self.known_of_gh(host).await? {
+            return Ok(Some(token));
+        }
+        let others = auth::stored_hosts(&self.accounts, &ForgeKind::GITHUB).await?;
+        match others.is_empty() {
+            true => Ok(None),
+            false => Err(account_elsewhere(host, &others)),
+        }
     }
 
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>> {
@@ -234,6 +241,20 @@ impl TokenSource for Tokens {
         let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.get(host).cloned()
     }
+}
+
+/// Returns the error for a host without an account, if other hosts have one.
+fn account_elsewhere(host: &str, others: &[String]) -> Error {
+    let kind = ErrorKind::Unauthenticated {
+        host: host.to_owned(),
+    };
+    let examples: Vec<String> = others.iter().map(|h| format!("{h}/OWNER/REPO")).collect();
+    let hint = format!(
+        "name a repository where you are logged in, as {}, or log in to {host}",
+        examples.join(" or ")
+    );
+    Error::new(kind, format!("there is no account for {host}"))
+        .with_hint(Hint::from(hint).with_action(Action::new(Call::Login).with(Param::Host, host)))
 }
 
 /// The token from the environment for project boards.

@@ -338,10 +338,10 @@ mod tests {
         );
         assert!(!e.message().contains("token"), "{e}");
         let hint = e.hint().unwrap();
-        let set = Action::new(Call::ConfigSet)
-            .with(Param::Key, "hosts.git.example.org.kind")
-            .with(Param::Value, "github");
-        assert_eq!(hint.action(), Some(&set));
+        let login = Action::new(Call::Login)
+            .with(Param::Host, "git.example.org")
+            .with(Param::Kind, "github");
+        assert_eq!(hint.action(), Some(&login));
         assert!(hint.text().contains("'local:.'"), "{hint}");
     }
 

@@ -9,6 +9,11 @@
 //! | `DELETE /_double/faults` | drops all faults |
 //! | `POST /_double/seed` | runs a list of seed steps, like `{"do":"user","login":"octocat"}` |
 
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
 use serde_json::{Value, json};
 
 use super::{
@@ -143,6 +148,51 @@ fn seed(shared: &Shared, request: &Incoming) -> Reply {
     }
 }
 
+/// The seed steps, with their fields; brackets enclose fields that may be left out.
+pub const STEPS: &[(&str, &str)] = &[
+    ("user", "login [name]"),
+    ("bot", "login"),
+    ("org", "login [members]"),
+    ("sso", "org"),
+    ("team", "org slug [members]"),
+    ("token", "token login [scopes]"),
+    ("repo", "repo [private auto_merge]"),
+    ("fork", "repo owner"),
+    ("collaborator", "repo login [permission]"),
+    (
+        "protect",
+        "repo [branch approvals checks strict conversations enforce_admins merge_queue \
+         code_owners dismiss_stale last_push linear signatures]",
+    ),
+    (
+        "ruleset",
+        "repo rules [name of_org enforcement include exclude]",
+    ),
+    ("commit", "repo branch files [message]"),
+    ("label", "repo name"),
+    ("milestone", "repo title"),
+    ("issue_type", "owner name"),
+    ("issue", "repo author title [body]"),
+    (
+        "pull",
+        "repo title head [author body base draft labels assignees]",
+    ),
+    ("pulls", "repo count"),
+    ("comment", "repo number author body"),
+    ("review", "repo number author verdict [body]"),
+    ("check", "repo number name conclusion [workflow]"),
+    ("status", "repo number context state"),
+    ("project", "owner title [options]"),
+    ("project_field", "project name [options]"),
+    ("project_item", "project repo number [status]"),
+    ("project_value", "item field value"),
+    ("pin_issue", "repo number"),
+    ("sub_issue", "repo number parent [parent_repo]"),
+    ("blocked_by", "repo number blocker [blocker_repo]"),
+    ("label_issue", "repo number label"),
+    ("same_second", "[on]"),
+];
+
 /// Runs seed steps, and returns what each step created. `Err` names the step that failed.
 pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, String> {
     let steps = match steps {
@@ -154,18 +204,40 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let mut made = Vec::new();
     for step in steps {
         // The methods of the seed panic if an object is missing. The panic becomes the answer.
-        let run = std::panic::AssertUnwindSafe(|| apply(&mut seed, step));
-        match std::panic::catch_unwind(run) {
+        let absent = Cell::new("");
+        let run = AssertUnwindSafe(|| apply(&mut seed, step, &absent));
+        match catch_unwind(run) {
             Ok(Some(value)) => made.push(value),
-            _ => return Err(format!("cannot do {step}")),
+            Ok(None) => return Err(format!("cannot do {step}: {}", why_not(step, absent.get()))),
+            Err(_) => return Err(format!("cannot do {step}: what it names does not exist")),
         }
     }
     Ok(made)
 }
 
-fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
-    let text = |name: &str| step.get(name).and_then(Value::as_str);
-    let number = |name: &str| step.get(name).and_then(Value::as_u64);
+/// Returns why a step cannot be executed. `absent` is the field that was read last.
+fn why_not(step: &Value, absent: &str) -> String {
+    let name = step.get("do").and_then(Value::as_str).unwrap_or_default();
+    match STEPS.iter().find(|(known, _)| *known == name) {
+        Some((_, fields)) => format!("`{absent}` is missing or has the wrong type of: {fields}"),
+        None => {
+            let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+            format!("`do` is one of: {}", names.join(", "))
+        }
+    }
+}
+
+/// Executes a step. `None` for an unknown step or a missing field, whose name `absent` keeps.
+fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Option<Value> {
+    // A step that is not listed does not work, so that the list is complete.
+    let name = step.get("do").and_then(Value::as_str)?;
+    STEPS.iter().find(|(known, _)| *known == name)?;
+    let get = |name: &'static str| {
+        absent.set(name);
+        step.get(name)
+    };
+    let text = |name: &'static str| get(name).and_then(Value::as_str);
+    let number = |name: &'static str| get(name).and_then(Value::as_u64);
     let flag = |name: &str| step.get(name).and_then(Value::as_bool).unwrap_or(false);
     let list = |name: &str| -> Vec<&str> {
         let list = step.get(name).and_then(Value::as_array);
@@ -247,7 +319,7 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
         }
         "ruleset" => {
             let owned = |name: &str| list(name).into_iter().map(str::to_owned).collect();
-            let rules = step.get("rules").and_then(Value::as_array)?;
+            let rules = get("rules").and_then(Value::as_array)?;
             let rules = rules.iter().map(|rule| {
                 Some(Rule {
                     kind: rule.get("type")?.as_str()?.to_owned(),
@@ -270,7 +342,7 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
             seed.ruleset(repo()?, ruleset).into()
         }
         "commit" => {
-            let files = step.get("files").and_then(Value::as_object)?;
+            let files = get("files").and_then(Value::as_object)?;
             let files: Vec<(&str, Option<&str>)> = files
                 .iter()
                 .map(|(path, content)| (path.as_str(), content.as_str()))

@@ -52,6 +52,7 @@ mod server;
 pub mod state;
 mod timeline;
 
+pub use control::STEPS;
 pub use double::{GitHubDouble, Options};
 pub use faults::{Action, Fault, Matcher};
 pub use record::{Counts, Recorded};

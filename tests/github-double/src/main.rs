@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use forge_github_double::{GitHubDouble, Options, schema};
+use forge_github_double::{GitHubDouble, Options, STEPS, schema};
 
 const USAGE: &str = r#"A GitHub on loopback, for gh, forge and tests
 
@@ -25,6 +25,7 @@ The double prints its address, and runs until its standard input ends.
                      [{"do": "user", "login": "octocat"},
                       {"do": "token", "token": "gho_0canary0", "login": "octocat"},
                       {"do": "repo", "repo": "octocat/hello"}]
+                   "Steps" below lists them all; POST ADDRESS/_double/seed runs more
   reduce-schema    Print the reduced schema made from GitHub's
 
 Programs reach it as a proxy:
@@ -36,7 +37,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((first, [])) if first == "--help" => {
-            print!("{USAGE}");
+            print!("{USAGE}\nSteps, with their fields ([] may be left out):\n");
+            for (name, fields) in STEPS {
+                println!("  {name:14} {fields}");
+            }
             Ok(())
         }
         Some((first, [path])) if first == "reduce-schema" => reduce(path),

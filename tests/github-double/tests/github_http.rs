@@ -765,6 +765,18 @@ fn rest_merge_names_every_broken_rule() {
 }
 
 #[test]
+fn refused_seed_step_names_the_reason() {
+    let double = double();
+    let refusal = |step: Value| double.seed_json(&json!([step]).to_string()).unwrap_err();
+    let unknown = refusal(json!({"do": "dance"}));
+    assert!(unknown.contains("`do` is one of: user, bot, "), "{unknown}");
+    let lacking = refusal(json!({"do": "label", "repo": REPO}));
+    assert!(lacking.contains("`name` is missing"), "{lacking}");
+    let gone = refusal(json!({"do": "label", "repo": "no/where", "name": "bug"}));
+    assert!(gone.contains("does not exist"), "{gone}");
+}
+
+#[test]
 fn code_owner_review_request_ends_with_review() {
     let double = double();
     let steps = json!([

@@ -15,7 +15,7 @@ pub use named::CommandNames;
 /// Flags of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GlobalArgs {
-    /// When to use colour: auto, always or never; NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured
+    /// When to use colour: auto, always or never
     #[arg(long, global = true, value_name = "when", value_parser = ColorArg::when_parser(), default_value = "auto", hide_possible_values = true, hide_default_value = true)]
     pub color: ColorArg,
     /// Log each request to the forge and its duration to stderr

@@ -5,7 +5,7 @@ use clap::{Arg, Args};
 /// `--json`, `--jq` and `--template`, with gh's meaning.
 #[derive(Args, Clone, Debug, Default)]
 pub struct JsonArgs {
-    /// Print these fields as JSON; without a value, list the fields
+    /// Print these fields as JSON; without a value, all
     #[arg(long, value_name = "fields", value_delimiter = ',', num_args = 0..=1)]
     pub json: Option<Vec<String>>,
     /// Filter the JSON with a jq expression
@@ -17,6 +17,13 @@ pub struct JsonArgs {
 }
 
 impl JsonArgs {
+    /// Sets the help text of `--json` for a table of gh, where the flag without a value lists the
+    /// fields.
+    #[must_use]
+    pub fn of_gh(json: Arg) -> Arg {
+        json.help("Print these fields as JSON; without a value, list the fields")
+    }
+
     /// Selects every field if `--json` has no value. Used for tables that gh does not have.
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {

@@ -7,6 +7,7 @@ use dialoguer::{Password, theme::ColorfulTheme};
 use forge::{
     ACCOUNT_KINDS, AccountShape, Forges, account_shape,
     auth::{AccountStatus, Accounts, parse_secret},
+    config::Source,
 };
 use forge_core::{
     Action, Arg, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, RepoId, RepoPath, Result,
@@ -245,9 +246,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
             Ok(Exit::Ok)
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
-        AuthCommand::Token(args) => {
-            token(ctx, forges, &host(&args.host), args.account.as_deref()).await
-        }
+        AuthCommand::Token(args) => token(ctx, forges, args).await,
     }
 }
 
@@ -504,27 +503,47 @@ async fn viewer(
     Some(repo.viewer().await)
 }
 
-async fn token(ctx: &Ctx, forges: &Forges, host: &str, account: Option<&str>) -> Result<Exit> {
+async fn token(ctx: &Ctx, forges: &Forges, args: &TokenArgs) -> Result<Exit> {
     let accounts = forges.accounts();
-    if let Some(account) = account {
+    let host = args.host.as_deref();
+    let host = host.unwrap_or_else(|| forges.hosts().default_host());
+    if let Some(account) = &args.account {
         let credential = accounts.credential_of(host, account)?;
         ctx.ui.line(credential.secret.expose())?;
         return Ok(Exit::Ok);
     }
-    let secret = match accounts.credential(host)? {
+    let mut secret = match accounts.credential(host)? {
         Some(credential) => Some(credential.secret),
         None => forges.other_login(host).await?,
     };
+    let is_chosen =
+        args.host.is_some() || forges.config().get("default_host")?.source != Source::Default;
+    let others = match is_chosen || secret.is_some() {
+        true => Vec::new(),
+        false => accounts.stored_hosts(&ForgeKind::GITHUB)?,
+    };
+    // The only host with an account is the default host, as in gh.
+    if let [sole] = others.as_slice() {
+        secret = accounts.credential(sole)?.map(|found| found.secret);
+    }
     let secret = secret.ok_or_else(|| {
+        let hint = match others.is_empty() {
+            true => {
+                Hint::new("log in").with_action(Action::new(Call::Login).with(Param::Host, host))
+            }
+            false => {
+                let names = others.join(", ");
+                Hint::from(format!("name one of the hosts with accounts ({names})"))
+                    .with_action(Action::again(&[(Param::Host, Arg::Choose)]))
+            }
+        };
         Error::new(
             ErrorKind::Unauthenticated {
                 host: host.to_owned(),
             },
             format!("there is no token for {host}"),
         )
-        .with_hint(
-            Hint::new("log in").with_action(Action::new(Call::Login).with(Param::Host, host)),
-        )
+        .with_hint(hint)
     })?;
     ctx.ui.line(secret.expose())?;
     Ok(Exit::Ok)

@@ -58,6 +58,7 @@ impl LabelCommand {
 /// `forge label list`
 #[derive(Args, Debug)]
 #[command(arg(sort()))]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct LabelListArgs {
     /// Maximum number of labels
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]

@@ -61,7 +61,7 @@ pub enum RootCommand {
     Complete(complete::CompleteArgs),
     /// Follow a pull request from opening to merge, in a temporary repository
     Demo(demo::DemoArgs),
-    /// Show the help of a command
+    /// Show the help of a command or a topic
     Help(help::HelpArgs),
     /// Print the version
     Version,

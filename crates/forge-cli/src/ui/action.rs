@@ -64,6 +64,7 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::IssueCommentDelete), "issue comment", ""),
     (Call::Op(Op::IssueRelated), "issue view", ""),
     (Call::Op(Op::LabelList), "label list", ""),
+    (Call::Op(Op::LabelDefine), "label create", ""),
 ];
 
 /// The ids of clap arguments that can express a parameter. The first one that the subcommand has is
@@ -93,6 +94,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Include, &["include", "json"]),
     (Param::Key, &["key"]),
     (Param::Kind, &["kind"]),
+    (Param::Label, &["name"]),
     (Param::LeaveCheckout, &["leave_checkout"]),
     (Param::Limit, &["limit"]),
     (Param::MaxEstimate, &["max_estimate"]),
@@ -417,6 +419,7 @@ mod tests {
             let action = match call {
                 Call::ConfigGet => action.choose(Param::Key),
                 Call::ConfigSet => action.choose(Param::Key).choose(Param::Value),
+                Call::Op(Op::LabelDefine) => action.choose(Param::Label),
                 _ => action,
             };
             let words = command(&cli, &action, &CommandNames::default()).unwrap();

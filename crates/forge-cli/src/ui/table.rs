@@ -134,6 +134,17 @@ fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize
     }
 }
 
+/// Truncates text to `room` columns, and keeps its end: `…tools#12`.
+#[must_use]
+pub fn truncate_start(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut tails = text.char_indices().filter_map(|(at, _)| text.get(at..));
+    let tail = tails.find(|tail| tail.width() < room);
+    format!("…{}", tail.unwrap_or_default())
+}
+
 /// Truncates text to `room` columns with `…`. A wide character counts as two columns, and a joined
 /// emoji as what a terminal displays.
 #[must_use]

@@ -132,14 +132,15 @@ impl ParseLocatorError {
     pub fn hint(&self) -> Hint {
         Hint::new(match self {
             Self::UnknownHost { host } => {
-                let kind = Action::new(Call::ConfigSet)
-                    .with(Param::Key, format!("hosts.{host}.kind"))
-                    .with(Param::Value, "github");
+                let login = Action::new(Call::Login)
+                    .with(Param::Host, host)
+                    .with(Param::Kind, "github");
                 return Hint::new(
-                    "if you trust the host, set its kind to github or tangled; else name another \
-                     repository, or 'local:.' for the one in this directory without a forge",
+                    "if you trust the host, log in to it and name its kind, github or tangled; \
+                     else name another repository, or 'local:.' for the one in this directory \
+                     without a forge",
                 )
-                .with_action(kind);
+                .with_action(login);
             }
             Self::WrongKind { known, host, .. } => {
                 return format!("write '{known}:{host}/owner/repo', or leave the prefix out")

@@ -783,10 +783,10 @@ fn unknown_host_error_explains_configuration() {
         }
     );
     let hint = error.hint();
-    let set = Action::new(Call::ConfigSet)
-        .with(Param::Key, "hosts.git.new.example:8443.kind")
-        .with(Param::Value, "github");
-    assert_eq!(hint.action(), Some(&set));
+    let login = Action::new(Call::Login)
+        .with(Param::Host, "git.new.example:8443")
+        .with(Param::Kind, "github");
+    assert_eq!(hint.action(), Some(&login));
     assert!(hint.text().contains("'local:.'"), "{hint}");
 }
 

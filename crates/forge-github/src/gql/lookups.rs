@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use forge_core::{
-    Error, Hint, Param, Result,
+    Action, Error, Hint, Op, Param, Result,
     model::{BoardId, Reviewer},
     suggest,
 };
@@ -774,10 +774,14 @@ fn unknown<'a>(
         "projects" => &[Param::AddProject],
         _ => &[],
     };
-    let corrected = suggest::corrected(params, name, names);
+    let mut hint = Hint::from(hint).with_any_action(suggest::corrected(params, name, names));
+    if field == "labels" && hint.action().is_none() {
+        hint = Hint::from(format!("{hint}; or create the label"))
+            .with_action(Action::op(Op::LabelDefine).with(Param::Label, name));
+    }
     Error::invalid(
         field,
         format!("there is no {what} '{name}'; nothing was changed"),
     )
-    .with_hint(Hint::from(hint).with_any_action(corrected))
+    .with_hint(hint)
 }

@@ -408,8 +408,13 @@ impl GitHub {
             if let Some((_, error)) = failure {
                 let title = wanted.title(alias);
                 let message = format!("the {title} could not be set: {}", error.message());
-                let hint = Hint::from(format!("set the {title} again"))
-                    .with_action(wanted.action(alias, &outcome.value));
+                let again = || {
+                    Hint::from(format!("set the {title} again"))
+                        .with_action(wanted.action(alias, &outcome.value))
+                };
+                // GitHub would refuse the same names again.
+                let refused = error.hint().filter(|_| error.code() == "invalid_input");
+                let hint = refused.cloned().unwrap_or_else(again);
                 outcome.warnings.push(Warning::new(message).with_hint(hint));
             }
         }

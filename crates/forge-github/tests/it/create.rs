@@ -243,18 +243,20 @@ async fn create_with_unknown_name_sends_no_mutation() {
     for (there, hint) in [
         (
             vec![],
-            "no label was found here at all: correct the name, or leave it out",
+            "no label was found here at all: correct the name, or leave it out; or create the label",
         ),
         (
             vec![label("bug"), label("documentation")],
-            "the labels here are 'bug', 'documentation'",
+            "the labels here are 'bug', 'documentation'; or create the label",
         ),
     ] {
         let labels = json!({ "label0": null, "labels": { "nodes": there } });
         let mut wanted = plain();
         wanted.labels = vec!["zzzzz".into()];
         let e = refusal(repo(labels), wanted).await;
+        let create = Action::op(Op::LabelDefine).with(Param::Label, "zzzzz");
         assert_eq!(e.hint().map(Hint::text), Some(hint));
+        assert_eq!(e.hint().and_then(Hint::action), Some(&create));
     }
 
     let mut nobody = repo(json!({ "assignableUsers": { "nodes": [{ "login": "grace" }] } }));

@@ -179,6 +179,7 @@ const FLAGS: &[(Param, &str)] = &[
     (Param::Host, "--host"),
     (Param::Key, ""),
     (Param::Kind, "--kind"),
+    (Param::Label, ""),
     (Param::Limit, "--limit"),
     (Param::PutAgain, "--put-again"),
     (Param::Repo, "-R"),

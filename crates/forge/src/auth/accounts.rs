@@ -203,6 +203,20 @@ impl Accounts {
         })
     }
 
+    /// Returns the hosts of a kind that have a stored account.
+    ///
+    /// # Errors
+    /// `config` for an unusable store.
+    pub fn stored_hosts(&self, kind: &ForgeKind) -> Result<Vec<String>> {
+        let stored = match self.store() {
+            Some(store) => store.read()?,
+            None => Vec::new(),
+        };
+        let has_one = |h: &StoredHost| h.kind == *kind && !h.accounts.is_empty();
+        let hosts = stored.into_iter().filter(has_one).map(|h| h.host);
+        Ok(hosts.collect())
+    }
+
     /// Returns every credential, by host. Credentials from the environment come first, JIRA's last.
     ///
     /// # Errors

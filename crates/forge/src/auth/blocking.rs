@@ -1,5 +1,7 @@
 //! Reads and writes the store of accounts without blocking the caller's thread.
 
+#[cfg(feature = "github")]
+use forge_core::ForgeKind;
 use forge_core::{Error, ErrorKind, Result};
 
 #[cfg(feature = "tangled")]
@@ -13,6 +15,16 @@ use super::{Accounts, Credential};
 pub(crate) async fn credential(accounts: &Accounts, host: &str) -> Result<Option<Credential>> {
     let (accounts, host) = (accounts.clone(), host.to_owned());
     run(move || accounts.credential(&host)).await
+}
+
+/// Like [`Accounts::stored_hosts`], on a thread that may block on the store's files.
+///
+/// # Errors
+/// The errors of [`Accounts::stored_hosts`]; `internal` if the thread panicked.
+#[cfg(feature = "github")]
+pub(crate) async fn stored_hosts(accounts: &Accounts, kind: &ForgeKind) -> Result<Vec<String>> {
+    let (accounts, kind) = (accounts.clone(), kind.clone());
+    run(move || accounts.stored_hosts(&kind)).await
 }
 
 /// Like [`Accounts::keep_pin`], on a thread that may wait for the lock of the store.

@@ -20,6 +20,8 @@ pub(crate) use blocking::credential;
 #[cfg(feature = "tangled")]
 pub(crate) use blocking::keep_pin;
 #[cfg(feature = "github")]
+pub(crate) use blocking::stored_hosts;
+#[cfg(feature = "github")]
 pub(crate) use gh::Gh;
 #[cfg(feature = "github")]
 pub(crate) use gh_hosts::GhHosts;

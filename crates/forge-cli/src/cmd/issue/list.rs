@@ -39,6 +39,7 @@ pub enum IssueStateArg {
 
 /// `forge issue list`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct IssueListArgs {
     /// By the GitHub app that opened the issue
     #[arg(long, value_name = "app")]

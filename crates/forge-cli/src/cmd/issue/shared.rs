@@ -334,11 +334,13 @@ pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
     format!("{name} {}{closed}", text::one_line(&to.title))
 }
 
-/// Names an issue: `owner/name#7`.
+/// Names an issue: `owner/name#7`, or with its whole locator, which every command takes.
 pub(super) fn name(id: &IssueId) -> String {
     match &id.key {
-        PrKey::Number(number) => format!("{}#{number}", repo_name(&id.repo)),
-        PrKey::Record(uri) => uri.clone(),
+        PrKey::Number(number) if !id.repo.numbers_issues_apart() => {
+            format!("{}#{number}", repo_name(&id.repo))
+        }
+        _ => id.to_string(),
     }
 }
 

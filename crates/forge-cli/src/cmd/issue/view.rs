@@ -19,6 +19,7 @@ use crate::{
 
 /// `forge issue view`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct IssueViewArgs {
     /// Number or URL
     #[arg(value_name = "issue")]

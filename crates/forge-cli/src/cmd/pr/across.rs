@@ -1,8 +1,10 @@
 //! `forge pr list` and `forge pr status` for several repositories, in one table.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use forge::{MINE, Places};
 use forge_core::{
-    Error, Result, Warning,
+    Error, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
     text,
 };
@@ -13,6 +15,7 @@ use super::{
     status::{self, RowOptions, StatusArgs},
 };
 use crate::{
+    args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -38,7 +41,7 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 ///
 /// Fails if nothing can be read. Partial failures are printed on stderr and change the exit code.
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
-    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    let selection = fields(&args.json)?;
     if args.web {
         return Err(single_repository_flag("web", "--web"));
     }
@@ -85,7 +88,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
 /// # Errors
 /// The errors of [`list`].
 pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Result<Exit> {
-    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    let selection = fields(&args.json)?;
     let mut fields = selection
         .as_ref()
         .map_or(PrFields::CHECKS, Selection::sections);
@@ -110,6 +113,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
             let rows = RowOptions {
                 conflicts: args.conflict_status,
                 repos: true,
+                width: ctx.ui.is_tty().then(|| ctx.ui.width()),
             };
             let shown = status::render(ctx.ui.palette(), &names(places), &found, None, rows);
             ctx.ui.write(shown.as_bytes())?;
@@ -146,6 +150,19 @@ fn names(places: &Places) -> String {
         .map(String::as_str)
         .collect();
     all.join(", ")
+}
+
+/// Parses the selected fields. Every item has a `repository`, also if it is not selected.
+fn fields(json: &JsonArgs) -> Result<Option<Selection<PullRequest, PrFields>>> {
+    let mut json = json.clone();
+    if let Some(names) = &mut json.json {
+        let are_some = !names.is_empty();
+        names.retain(|name| name != "repository");
+        if are_some && names.is_empty() {
+            names.push("number".to_owned());
+        }
+    }
+    Selection::from_args(&json, PULL_FIELDS)
 }
 
 /// Returns the selected fields of each pull request, with its repository.
@@ -185,10 +202,14 @@ fn print_list(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -
         shrinks: true,
     };
     let columns: Vec<Column> = std::iter::once(repository).chain(list::COLUMNS).collect();
+    let ambiguous = ambiguous_names(pulls);
     let rows: Vec<Vec<Cell>> = pulls
         .iter()
         .map(|pull| {
-            let repo = pull.id.repo.to_string();
+            let mut repo = repo_name(&pull.id.repo);
+            if ambiguous.contains(&repo) {
+                repo = pull.id.repo.to_string();
+            }
             let first = Cell::plain(text::one_line(&repo));
             std::iter::once(first)
                 .chain(list::cells(ctx, pull))
@@ -196,7 +217,25 @@ fn print_list(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -
         })
         .collect();
     let newest = if is_cut { "the newest " } else { "" };
-    let heading = format!("Showing {newest}{} pull requests in {names}", pulls.len());
+    let noun = match pulls.len() {
+        1 => "pull request",
+        _ => "pull requests",
+    };
+    let heading = format!("Showing {newest}{} {noun} in {names}", pulls.len());
     let table = table::render(&columns, &rows, ctx.ui.width(), ctx.ui.palette());
     ctx.ui.page(&format!("\n{heading}\n\n{table}"))
+}
+
+/// Returns the names that repositories of several hosts have.
+fn ambiguous_names(pulls: &[PullRequest]) -> BTreeSet<String> {
+    let mut known: BTreeMap<String, &RepoId> = BTreeMap::new();
+    let mut ambiguous = BTreeSet::new();
+    for pull in pulls {
+        let name = repo_name(&pull.id.repo);
+        let first = *known.entry(name.clone()).or_insert(&pull.id.repo);
+        if *first != pull.id.repo {
+            ambiguous.insert(name);
+        }
+    }
+    ambiguous
 }

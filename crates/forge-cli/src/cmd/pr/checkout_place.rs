@@ -92,7 +92,7 @@ pub(super) async fn place(
     let words = words.into_iter().map(OsStr::new);
     let words: Vec<&OsStr> = words.chain(path).chain(at.map(OsStr::new)).collect();
     if !words.is_empty() {
-        git.run_ok(words).await?;
+        git.run_ok(words).await.map_err(with_recovery)?;
     }
     if let (Some(branch), Some((remote, merge, push))) = (branch, &head.upstream) {
         follow(ctx, &git, branch, remote, merge, push.as_deref()).await?;
@@ -109,6 +109,22 @@ pub(super) async fn place(
         within.for_remote().await?.run_ok(update).await?;
     }
     Ok(())
+}
+
+/// Adds the recovery to an error of git about work trees.
+fn with_recovery(e: Error) -> Error {
+    let message = e.message();
+    // Before 2.42, git says `is already checked out at`.
+    let is_elsewhere = ["already used by worktree", "already checked out at"];
+    let hint = if is_elsewhere.iter().any(|part| message.contains(part)) {
+        "change to that work tree, or pass `--branch NAME` for another local branch, or `--detach` \
+         for none"
+    } else if message.contains("already exists") {
+        "name another path with `--worktree`"
+    } else {
+        return e;
+    };
+    e.with_hint(hint)
 }
 
 /// Relation of the local branch to the head.

@@ -29,6 +29,7 @@ use crate::{
 
 /// `forge pr checks`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct ChecksArgs {
     /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]

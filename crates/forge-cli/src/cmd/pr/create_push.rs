@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
+    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, Precondition, Repo, RepoId, Result,
+    Retry,
     model::{HeadRef, PrFields, StateFilter},
     text,
 };
@@ -366,15 +367,35 @@ impl Push {
         let failed = output.error("push");
         let why = text::one_line(failed.message());
         let message = format!("'{branch}' was not pushed to {shown}: {why}");
-        let (remote, branch) = (quoted(&remote), quoted(&self.branch));
-        Err(Error::precondition(Precondition::Rule, message)
-            .with_hint(format!("push it yourself: git push -u {remote} {branch}")))
+        let hint = recovery(&why, repo.id(), &remote, &self.branch);
+        Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
+}
+
+/// Returns the recovery of a failed push. git does not know the token of `forge`, so a refused
+/// login names a credential helper that prints the token.
+fn recovery(why: &str, repo: &RepoId, remote: &str, branch: &str) -> String {
+    let push = format!("push -u {} {}", quoted(remote), quoted(branch));
+    let why = why.to_ascii_lowercase();
+    let is_login = ["could not read username", "authentication failed"];
+    if repo.kind != ForgeKind::GITHUB || !is_login.iter().any(|part| why.contains(part)) {
+        return format!("push it yourself: git {push}");
+    }
+    let helper = format!(
+        "!f() {{ echo username=x-access-token; echo password=$(forge auth token --hostname {}); \
+         }}; f",
+        repo.host
+    );
+    format!(
+        "log git in with an SSH remote or `gh auth setup-git`, or push with the token of forge: \
+         git -c credential.helper={} {push}",
+        quoted(&helper)
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{ForgeKind, RepoPath};
+    use forge_core::RepoPath;
 
     use super::*;
 
@@ -405,6 +426,21 @@ mod tests {
         ] {
             assert_eq!(fork_url(url, &base, &fork).as_deref(), wanted, "{url}");
         }
+    }
+
+    #[test]
+    fn refused_login_of_git_names_a_credential_helper() {
+        let hint = |why: &str| recovery(why, &repo("octo", "tools"), "origin", "t");
+        let rejected = hint("git push failed: non-fast-forward");
+        assert_eq!(rejected, "push it yourself: git push -u origin t");
+        let refused = hint("git push failed: could not read Username for 'https://github.com'");
+        assert!(
+            refused.ends_with(
+                ": git -c credential.helper='!f() { echo username=x-access-token; echo \
+                 password=$(forge auth token --hostname github.com); }; f' push -u origin t"
+            ),
+            "{refused}"
+        );
     }
 
     #[test]

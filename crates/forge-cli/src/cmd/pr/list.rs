@@ -39,6 +39,7 @@ pub enum StateArg {
 
 /// `forge pr list`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct ListArgs {
     /// By the GitHub app that opened the pull request
     #[arg(long, value_name = "app", conflicts_with = "author")]
@@ -122,10 +123,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     })
     .await?;
     if !query.touches.is_empty() && compared.get() > 0 {
-        ctx.ui.note(&format!(
-            "compared the files of {} pull requests",
-            compared.get()
-        ));
+        let noun = match compared.get() {
+            1 => "pull request",
+            _ => "pull requests",
+        };
+        ctx.ui
+            .note(&format!("compared the files of {} {noun}", compared.get()));
     }
     found.print_row_warnings(ctx, |p| (p.id.key.to_string(), p.warnings.as_slice()));
     if is_filtered(&query) || query.state != StateFilter::Open {

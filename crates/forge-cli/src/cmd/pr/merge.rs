@@ -40,7 +40,7 @@ pub struct MergeArgs {
     /// The e-mail address of the merge commit's author
     #[arg(short = 'A', long, value_name = "text")]
     pub author_email: Option<String>,
-    /// Merge automatically once the requirements are met
+    /// Merge as soon as the requirements are met; at once if there are none
     #[arg(long)]
     pub auto: bool,
     /// The body of the merge commit's message.

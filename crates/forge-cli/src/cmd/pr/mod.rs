@@ -106,6 +106,8 @@ pub enum PrCommand {
     #[command(alias = "co")]
     Checkout(checkout::CheckoutArgs),
     /// Show the checks of a pull request
+    ///
+    /// "forge pr context --include ci_logs" has the logs of failed checks.
     Checks(checks::ChecksArgs),
     /// Show everything that is needed to understand or judge a pull request
     Context(context::ContextArgs),

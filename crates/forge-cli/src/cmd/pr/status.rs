@@ -8,6 +8,7 @@ use forge_core::{
     model::{CheckRollup, MergeState, PrFields, PrState, PullRequest, PullStatus, ReviewDecision},
     text,
 };
+use unicode_width::UnicodeWidthStr as _;
 
 use super::shared::{has, head_label, repo_name, state_word};
 use crate::{
@@ -17,12 +18,13 @@ use crate::{
     ui::{
         color::Palette,
         json::{Json, PULL_FIELDS, Selection},
-        table::truncate_as_gh,
+        table::{truncate, truncate_as_gh, truncate_start},
     },
 };
 
 /// `forge pr status`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct StatusArgs {
     /// Show whether each pull request can be merged
     #[arg(short, long)]
@@ -87,7 +89,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         show_current,
         RowOptions {
             conflicts: args.conflict_status,
-            repos: false,
+            ..RowOptions::default()
         },
     );
     ctx.ui.write(shown.as_bytes())?;
@@ -112,6 +114,8 @@ pub(super) struct RowOptions {
     pub conflicts: bool,
     /// True if rows show the repository.
     pub repos: bool,
+    /// The width that rows fit, in columns. gh's rows have none.
+    pub width: Option<usize>,
 }
 
 /// Renders the status. `current` is the pull request of the current branch: `None` with `-R`,
@@ -163,27 +167,37 @@ pub(super) fn render(
 }
 
 fn line(c: Palette, p: &PullRequest, rows: RowOptions) -> String {
-    let number = match rows.repos {
+    let room = rows.width.map(|width| width.saturating_sub(2));
+    let mut number = match rows.repos {
         true => text::one_line(&p.id.to_string()).into_owned(),
         false => format!("#{}", p.id.key),
     };
+    let mut title = truncate_as_gh(&text::one_line(&p.title), 50);
+    let mut head = format!("[{}]", text::one_line(&head_label(p)));
+    if let Some(room) = room {
+        number = truncate_start(&number, room / 2);
+        let room = room.saturating_sub(number.width() + 3);
+        title = truncate(&title, room.saturating_sub(head.width()).max(room / 2));
+        head = truncate(&head, room.saturating_sub(title.width()));
+    }
     let number = match p.state {
         PrState::Open if p.draft => c.gray(&number),
         PrState::Open => c.green(&number),
         PrState::Closed => c.red(&number),
         PrState::Merged => c.magenta(&number),
     };
-    let title = truncate_as_gh(&text::one_line(&p.title), 50);
-    let head = c.cyan(&format!("[{}]", text::one_line(&head_label(p))));
+    let head = c.cyan(&head);
     let mut out = format!("  {number}  {title} {head}");
     if p.state == PrState::Open {
+        // A row that fits a width has a line for each note.
+        let between = if room.is_some() { "\n  " } else { " " };
         let notes = notes(c, p);
         if !notes.is_empty() {
-            let _ = write!(out, "\n  {}", notes.join(" "));
+            let _ = write!(out, "\n  {}", notes.join(between));
         }
         // As in gh, the merge note moves to the first line if that line has nothing else.
         if let Some(merge) = merge_note(c, p).filter(|_| rows.conflicts) {
-            let _ = write!(out, " {merge}");
+            let _ = write!(out, "{between}{merge}");
         }
     } else {
         let word = state_word(p);
@@ -248,6 +262,13 @@ mod tests {
             ..usual
         };
         assert!(line(c, &pull(), repos).contains(&format!("  {}  Greet", pull().id)));
+        let narrow = RowOptions {
+            width: Some(20),
+            ..repos
+        };
+        let shown = line(c, &pull(), narrow);
+        assert!(shown.lines().all(|line| line.width() <= 20), "{shown}");
+        assert!(shown.contains("#7  G"), "{shown}");
         let mut merged = pull();
         merged.state = PrState::Merged;
         let conflicts = RowOptions {

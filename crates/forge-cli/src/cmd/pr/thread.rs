@@ -61,6 +61,7 @@ impl ThreadCommand {
 
 /// `forge pr thread list`
 #[derive(Args, Debug)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct ThreadListArgs {
     /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]

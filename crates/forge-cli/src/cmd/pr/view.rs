@@ -27,6 +27,7 @@ use crate::{
 
 /// `forge pr view`
 #[derive(Args, Debug, Default)]
+#[command(mut_arg("json", JsonArgs::of_gh))]
 pub struct ViewArgs {
     /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]

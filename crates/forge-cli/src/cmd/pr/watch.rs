@@ -6,8 +6,8 @@ use clap::Args;
 use forge::{
     SelectedPull,
     context::{
-        ContextSettings, MAX_PAUSE, Pace, Readiness, VERDICT_FIELDS, Watch, WatchChange, WatchEnd,
-        WatchEvent, WatchOutcome, WatchReq, WatchUntil, readiness,
+        ContextSettings, MAX_PAUSE, Pace, Readiness, RequirementStatus, VERDICT_FIELDS, Watch,
+        WatchChange, WatchEnd, WatchEvent, WatchOutcome, WatchReq, WatchUntil, readiness,
     },
 };
 use forge_core::{Error, Result, model::PrFields, text};
@@ -126,6 +126,10 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
             WatchEvent::Ended(end) => {
                 let by = end.by.map_or("", WatchUntil::name);
                 printer.print(["end", by, "", end.outcome.name()])?;
+                let verdict = watch.seen().and_then(|seen| seen.readiness.as_ref());
+                if let (WatchOutcome::Pending, Some(verdict)) = (end.outcome, verdict) {
+                    note_open_requirements(printer.ctx, verdict);
+                }
                 return Ok(end);
             }
         }
@@ -134,6 +138,18 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
         forge_core::ErrorKind::Internal,
         "the watch ended without a result",
     ))
+}
+
+/// Prints the requirements that kept the watch waiting until its deadline.
+fn note_open_requirements(ctx: &Ctx, verdict: &Readiness) {
+    for open in verdict.open() {
+        let status = match open.status {
+            RequirementStatus::Unmet => "is not met",
+            _ => "is not known",
+        };
+        let line = format!("{} {status}: {}", open.rule.name(), open.evidence);
+        ctx.ui.note(&text::one_line(&line));
+    }
 }
 
 async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Result<Readiness> {
