@@ -7,7 +7,7 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},

@@ -459,26 +459,20 @@ mod tests {
     fn handle_with_records_of_two_dids_is_unresolved() {
         let of = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
-            did_of(&texts)
+            did_of("alice.example", &texts)
         };
         let ours = format!("did={DID}");
         let ours = ours.as_str();
         let other = "did=did:plc:xwvutsrqponmlkjihgfedcba";
-        assert_eq!(of(&[ours]).as_deref(), Some(DID));
-        assert_eq!(of(&["v=spf1 -all", ours]).as_deref(), Some(DID));
-        assert_eq!(of(&[ours, ours]).as_deref(), Some(DID));
+        for one in [&[ours][..], &["v=spf1 -all", ours], &[ours, ours], &[ours, "did="]] {
+            assert_eq!(of(one).unwrap().as_deref(), Some(DID), "{one:?}");
+        }
         // Otherwise anybody who can add a DNS record could take over the handle.
-        for none in [
-            &[ours, other][..],
-            &[other, ours],
-            &[ours, ours, other],
-            &[ours, "did="],
-            &["did=nonsense"],
-            &["did="],
-            &[DID],
-            &[],
-        ] {
-            assert_eq!(of(none), None, "{none:?}");
+        for two in [&[ours, other][..], &[other, ours], &[ours, ours, other]] {
+            assert_eq!(of(two).unwrap_err().code(), "protocol", "{two:?}");
+        }
+        for none in [&["did=nonsense"][..], &["did="], &[DID], &[]] {
+            assert_eq!(of(none).unwrap(), None, "{none:?}");
         }
     }
 

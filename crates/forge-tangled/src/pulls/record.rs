@@ -152,7 +152,7 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     }]
 }
 
-fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
+fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     let list = value.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty())
 }
