@@ -320,6 +320,7 @@ fn command_or_flag_in_hint_is_detected() {
 const UNQUOTED: [(&str, usize); 12] = [
     ("calls/action.rs", 2),
     ("calls/call.rs", 2),
+    ("calls/failure.rs", 1),
     ("output/issue.rs", 2),
     ("output/parts.rs", 2),
     ("output/pull.rs", 2),

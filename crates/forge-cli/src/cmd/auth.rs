@@ -518,9 +518,9 @@ async fn token(ctx: &Ctx, forges: &Forges, args: &TokenArgs) -> Result<Exit> {
     };
     let is_chosen =
         args.host.is_some() || forges.config().get("default_host")?.source != Source::Default;
-    let others = match is_chosen || secret.is_some() {
-        true => Vec::new(),
-        false => accounts.stored_hosts(&ForgeKind::GITHUB)?,
+    let others = match forges.hosts().kind_of(host) {
+        Some(kind) if !is_chosen && secret.is_none() => accounts.stored_hosts(&kind)?,
+        _ => Vec::new(),
     };
     // The only host with an account is the default host, as in gh.
     if let [sole] = others.as_slice() {

@@ -464,7 +464,12 @@ mod tests {
         let ours = format!("did={DID}");
         let ours = ours.as_str();
         let other = "did=did:plc:xwvutsrqponmlkjihgfedcba";
-        for one in [&[ours][..], &["v=spf1 -all", ours], &[ours, ours], &[ours, "did="]] {
+        for one in [
+            &[ours][..],
+            &["v=spf1 -all", ours],
+            &[ours, ours],
+            &[ours, "did="],
+        ] {
             assert_eq!(of(one).unwrap().as_deref(), Some(DID), "{one:?}");
         }
         // Otherwise anybody who can add a DNS record could take over the handle.

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, Precondition, Repo, RepoId, Result,
-    Retry,
+    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
     model::{HeadRef, PrFields, StateFilter},
     text,
 };
@@ -367,24 +366,27 @@ impl Push {
         let failed = output.error("push");
         let why = text::one_line(failed.message());
         let message = format!("'{branch}' was not pushed to {shown}: {why}");
-        let hint = recovery(&why, repo.id(), &remote, &self.branch);
+        let host = &repo.id().host;
+        let credential = ctx.forges()?.accounts().credential(host);
+        let host = matches!(credential, Ok(Some(_))).then_some(host.as_str());
+        let hint = recovery(&why, host, &remote, &self.branch);
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 }
 
-/// Returns the recovery of a failed push. git does not know the token of `forge`, so a refused
-/// login names a credential helper that prints the token.
-fn recovery(why: &str, repo: &RepoId, remote: &str, branch: &str) -> String {
+/// Returns the recovery of a failed push. git does not know the token of `forge` for `host`, so a
+/// refused login names a credential helper that prints the token.
+fn recovery(why: &str, host: Option<&str>, remote: &str, branch: &str) -> String {
     let push = format!("push -u {} {}", quoted(remote), quoted(branch));
     let why = why.to_ascii_lowercase();
     let is_login = ["could not read username", "authentication failed"];
-    if repo.kind != ForgeKind::GITHUB || !is_login.iter().any(|part| why.contains(part)) {
+    let host = host.filter(|_| is_login.iter().any(|part| why.contains(part)));
+    let Some(host) = host else {
         return format!("push it yourself: git {push}");
-    }
+    };
     let helper = format!(
-        "!f() {{ echo username=x-access-token; echo password=$(forge auth token --hostname {}); \
-         }}; f",
-        repo.host
+        "!f() {{ echo username=x-access-token; echo password=$(forge auth token --hostname {host}); \
+         }}; f"
     );
     format!(
         "log git in with an SSH remote or `gh auth setup-git`, or push with the token of forge: \
@@ -395,7 +397,7 @@ fn recovery(why: &str, repo: &RepoId, remote: &str, branch: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::RepoPath;
+    use forge_core::{ForgeKind, RepoPath};
 
     use super::*;
 
@@ -430,7 +432,7 @@ mod tests {
 
     #[test]
     fn refused_login_of_git_names_a_credential_helper() {
-        let hint = |why: &str| recovery(why, &repo("octo", "tools"), "origin", "t");
+        let hint = |why: &str| recovery(why, Some("github.com"), "origin", "t");
         let rejected = hint("git push failed: non-fast-forward");
         assert_eq!(rejected, "push it yourself: git push -u origin t");
         let refused = hint("git push failed: could not read Username for 'https://github.com'");
