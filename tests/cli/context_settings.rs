@@ -347,3 +347,17 @@ fn merge_on_a_terminal_names_the_open_requirements() {
     let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
     assert!(at.is_some() && at < done, "{stderr}");
 }
+
+#[test]
+fn merge_with_unread_requirements_warns_before_the_merge() {
+    let hub = Hub::with_pull();
+    let kind = [("content-type", "application/json")];
+    let broken = Fault::answer(200, &kind, "{}").on_operation("PullView");
+    hub.double.fault(broken);
+    let merge = hub.forge(&["pr", "merge", "1", "--merge", "-R", REPO]);
+    let out = merge.env("FORGE_FORCE_TTY", "100").output().success();
+    let stderr = out.stderr_text();
+    let said = "the requirements could not be read: ";
+    let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
+    assert!(at.is_some() && at < done, "{stderr}");
+}

@@ -575,6 +575,21 @@ fn moved_head_is_refused() {
 }
 
 #[test]
+fn head_shared_during_question_is_not_rewritten() {
+    let world = World::with_feature();
+    world.feature("other");
+    let mut wire = world.server(LEGACY, &["--write"]);
+    let before = world.git.oid("feature");
+    let args = ["-H", "other", "-B", "feature", "-t", "Other", "-b", ""];
+    let create = world.forge(&[&["pr", "create"][..], &args].concat());
+    wire.meanwhile = Some(Box::new(move || create.ok()));
+    wire.call("pr_update_branch", json!({"number": 1, "method": "rebase"}))
+        .fails("conflict")
+        .says("the use of the head branch was changed meanwhile");
+    assert_eq!(world.git.oid("feature"), before);
+}
+
+#[test]
 fn changed_base_is_refused() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();

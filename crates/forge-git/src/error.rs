@@ -7,7 +7,9 @@ const MAX_STDERR_CHARS: usize = 2000;
 
 pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let said = tidy(stderr);
+    let aborted = status == -1 && is_abort(stderr);
     let message = match (status, said.is_empty()) {
+        (-1, _) if aborted => format!("git {subcommand} was ended by a signal: {said}"),
         (-1, _) => format!("git {subcommand} was ended by a signal"),
         (_, true) => format!("git {subcommand} failed with status {status} and said nothing"),
         (_, false) => format!("git {subcommand} failed: {said}"),
@@ -15,6 +17,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let e = Error::new(ErrorKind::Git { status }, message);
     match recovery_hint(&String::from_utf8_lossy(stderr)) {
         Some(hint) => e.with_hint(hint),
+        None if aborted => e.with_hint("look for damaged objects with `git fsck --full`"),
         None if status == -1 => e.with_hint(
             "try again without the limit that stopped it, such as on files or memory (ulimit -a)",
         ),
@@ -71,6 +74,15 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
     says("aborted by hook").then(|| {
         "the repository's reference-transaction hook refused it, and nothing was changed".into()
     })
+}
+
+/// Returns true if git's message says that git ended itself, for example because of a tree that it
+/// cannot read.
+fn is_abort(stderr: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(stderr);
+    ["fatal: ", "BUG: ", "Assertion "]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// Returns true if git failed because memory ran out.
@@ -198,6 +210,14 @@ mod tests {
         assert!(trap.text().contains("may be a trap"), "{trap}");
         assert!(trap.action().is_none());
         assert_eq!(hint("fatal: something else"), None);
+        let bug = "BUG: merge-ort.c:1: a name has a slash";
+        let aborted = failed("merge-tree", -1, bug.as_bytes());
+        assert!(aborted.message().ends_with(bug), "{aborted}");
+        assert!(
+            aborted
+                .hint()
+                .is_some_and(|h| h.text().contains("git fsck"))
+        );
         let stopped = failed("gc", -1, b"");
         assert!(
             stopped

@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::{
     Endpoint, TokenSource,
     error::{self, ErrorContext, GqlError},
-    gql::without_teams,
+    gql::{with_page_size, without_teams},
     weight,
 };
 
@@ -126,6 +126,17 @@ pub(crate) struct GqlCall<'a> {
     pub retries: Option<u32>,
 }
 
+/// Limits the variable `first`, if the query has one.
+fn with_first(variables: &Value, size: usize) -> Value {
+    let mut variables = variables.clone();
+    if let Some(first) = variables.get_mut("first")
+        && first.as_u64().is_some_and(|rows| rows > size as u64)
+    {
+        *first = json!(size);
+    }
+    variables
+}
+
 impl Api {
     pub fn new(host: String, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         Self {
@@ -195,6 +206,35 @@ impl Api {
             retries: None,
         })
         .await
+    }
+
+    /// Sends a query for texts of strangers; otherwise as [`Self::query_as`]. If the answer is too
+    /// long, repeats the query with pages of half the size. `size` is the maximum page size, and
+    /// becomes the size that fits.
+    pub async fn query_in_pages<T: DeserializeOwned>(
+        &self,
+        access: TokenChoice,
+        document: &str,
+        variables: &Value,
+        size: &mut usize,
+    ) -> Result<GqlAnswer<T>> {
+        let of_size = |size| (with_page_size(document, size), with_first(variables, size));
+        let mut query = of_size(*size);
+        loop {
+            let error = match self.query_as(access, &query.0, &query.1).await {
+                Err(error) if forge_http::is_too_long(&error) => error,
+                answer => return answer,
+            };
+            let before = query.clone();
+            while *size > 1 && query == before {
+                *size /= 2;
+                query = of_size(*size);
+            }
+            if query == before {
+                return Err(error);
+            }
+            tracing::debug!(size = *size, "the answer was too long, halving its pages");
+        }
     }
 
     /// Sends a mutation; retries only if GitHub refused the mutation before running it.

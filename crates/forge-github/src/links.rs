@@ -16,12 +16,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    GitHub, error,
+    GitHub,
+    api::TokenChoice,
+    error,
     gql::{
         Document,
         types::{LinkEnd, LinkSubject, Nodes, PullCommit},
     },
-    issues, map, pr_variables, repo_variables,
+    issues, map,
+    paged::MAX_PAGE_SIZE,
+    pr_variables, repo_variables,
 };
 
 /// The maximum count of numbers that are looked up.
@@ -52,9 +56,15 @@ impl GitHub {
             Subject::Pull(id) => (Document::query("PullLinks"), pr_variables(id)?),
             Subject::Issue(id) => (Document::query("IssueLinks"), issues::variables(id)?),
         };
+        let mut size = MAX_PAGE_SIZE;
         let mut answer = self
             .api
-            .query::<RepositoryLinksOf<LinksData>>(&document.text(), &variables.into())
+            .query_in_pages::<RepositoryLinksOf<LinksData>>(
+                TokenChoice::Account,
+                &document.text(),
+                &variables.into(),
+                &mut size,
+            )
             .await?;
         let found = answer.data.take().and_then(|d| d.repository);
         let Some((found, default)) = found.and_then(|f| Some((f.subject?, f.default_branch_ref)))
@@ -87,7 +97,7 @@ impl GitHub {
             let comments = take_newest(review.comments, "comments of a review", warnings);
             texts.extend(comments.into_iter().map(|c| c.body));
         }
-        for PullCommit { commit } in found.commits.into_vec() {
+        for PullCommit { commit } in newest(found.commits, "commits", warnings) {
             texts.extend([commit.message_headline, commit.message_body]);
         }
         let ends = |ends: Nodes<LinkEnd>, what: &str, warnings: &mut Vec<Warning>| -> Vec<Link> {

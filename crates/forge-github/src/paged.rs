@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::{
     GitHub,
+    api::TokenChoice,
     gql::{
         Document,
         types::{self as wire, Nodes},
@@ -40,6 +41,7 @@ impl GitHub {
         document.fragment("PullSections", "PullRequest", what.selection);
         let text = document.text();
         let (mut items, mut warnings) = (Vec::new(), Vec::new());
+        let mut size = MAX_PAGE_SIZE;
         loop {
             let mut variables = pr_variables(pr)?;
             variables.insert(
@@ -49,7 +51,12 @@ impl GitHub {
             variables.insert("after".into(), json!(after));
             let mut answer = self
                 .api
-                .query::<RepositoryOf>(&text, &variables.into())
+                .query_in_pages::<RepositoryOf>(
+                    TokenChoice::Account,
+                    &text,
+                    &variables.into(),
+                    &mut size,
+                )
                 .await?;
             let (pull, unread) = self.pull_of(pr, &mut answer)?;
             let nodes = match (what.take)(pull) {

@@ -61,10 +61,13 @@ impl Reviews for GitHub {
             selection: selections::REVIEWS,
             take: |pull| pull.reviews,
         };
-        Ok(paged::map(
-            self.section_page(pr, &page, &what).await?,
-            map::review,
-        ))
+        let mut found: Page<wire::Review> = self.section_page(pr, &page, &what).await?;
+        let reviews = found.items.iter_mut();
+        let lists = reviews.map(|r| (r.id.clone(), &mut r.comments)).collect();
+        let mut size = paged::MAX_PAGE_SIZE;
+        let unread = self.complete_lists(lists, &mut size).await;
+        found.warnings.extend(unread);
+        Ok(paged::map(found, map::review))
     }
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     GitHub,
-    api::GqlAnswer,
+    api::{GqlAnswer, TokenChoice},
     gql::{
         Document,
         mutation::{RESOLVE, UNRESOLVE},
@@ -78,7 +78,7 @@ impl GitHub {
         let mut after = cursor.map(str::to_owned);
         let text = Document::query("Threads").text();
         let mut result = Page::new(vec![]);
-        let mut scanned = 0;
+        let (mut scanned, mut size) = (0, MAX_PAGE_SIZE);
         loop {
             // Reads one thread more than the page has, which shows whether there is a next page.
             let first = match filter {
@@ -88,7 +88,10 @@ impl GitHub {
             let mut variables = pr_variables(pr)?;
             variables.insert("first".into(), json!(first));
             variables.insert("after".into(), json!(after));
-            let mut answer: GqlAnswer<ThreadsOf> = self.api.query(&text, &variables.into()).await?;
+            let mut answer: GqlAnswer<ThreadsOf> = self
+                .api
+                .query_in_pages(TokenChoice::Account, &text, &variables.into(), &mut size)
+                .await?;
             let found = match answer
                 .data
                 .take()
@@ -102,7 +105,11 @@ impl GitHub {
             if filter == ThreadFilter::All {
                 result.total = Some(found.total_count);
             }
-            let edges = found.edges.ok_or_else(|| self.thread_left_out(pr))?;
+            let mut edges = found.edges.ok_or_else(|| self.thread_left_out(pr))?;
+            let threads = edges.iter_mut().flatten().filter_map(|e| e.node.as_mut());
+            let lists = threads.map(|t| (t.id.clone(), &mut t.comments)).collect();
+            let unread = self.complete_lists(lists, &mut size).await;
+            result.warnings.extend(unread);
             let mut position = after.clone();
             for edge in edges {
                 scanned += 1;

@@ -80,7 +80,7 @@ pub fn name_in(id: &IssueId, own: &RepoId) -> String {
 }
 
 /// Returns `owner/name#12` or an at-uri.
-pub(crate) fn qualified(id: &IssueId) -> String {
+fn qualified(id: &IssueId) -> String {
     match (&id.key, id.repo.owner_and_name()) {
         (PrKey::Number(n), Some((owner, name))) => format!("{owner}/{name}#{n}"),
         _ => id.to_string(),

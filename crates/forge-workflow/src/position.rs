@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use forge_core::model::IssueId;
+use forge_core::{RepoId, model::IssueId};
 use serde::Serialize;
 
 use crate::{
     Blocking, Definition, Member, MemberState, PhaseRule, Quantifier, Recommendation,
     convergence::{is_behind, recommend},
-    member::qualified,
+    member::name_in,
 };
 
 /// Phase of a group, with the members that block it.
@@ -48,9 +48,10 @@ pub struct PhaseConvergence {
 
 /// Determines the phase: the first one whose rule holds for the members with unfinished work.
 ///
-/// Without any members, the phase is the last one, which matches every group.
+/// Without any members, the phase is the last one, which matches every group. The reason names
+/// members of other repositories than `own` with their repository.
 #[must_use]
-pub fn position(definition: &Definition, members: &[Member]) -> Position {
+pub fn position(definition: &Definition, members: &[Member], own: &RepoId) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
     let found = match members.is_empty() {
         true => definition.phases.last().map(|rule| (rule, Vec::new())),
@@ -96,7 +97,7 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
             _ if members.is_empty() => "No issues provided".to_owned(),
             Some((rule, matching)) => {
                 let named = if matching.is_empty() { &live } else { matching };
-                reason(&rule.reason, named)
+                reason(&rule.reason, named, own)
             }
             None => String::new(),
         },
@@ -161,16 +162,8 @@ fn blocking(
 
 /// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, and `{states}` becomes the
 /// number of members in each state.
-fn reason(text: &str, members: &[&Member]) -> String {
-    let mut repos = members.iter().map(|m| m.id.repo.comparison_key());
-    let first = repos.next();
-    // Both repositories of a group may have an issue 1.
-    let is_mixed = repos.any(|repo| Some(repo) != first);
-    let name = |m: &&Member| match is_mixed {
-        true => qualified(&m.id),
-        false => m.short(),
-    };
-    let named: Vec<String> = members.iter().map(name).collect();
+fn reason(text: &str, members: &[&Member], own: &RepoId) -> String {
+    let named: Vec<String> = members.iter().map(|m| name_in(&m.id, own)).collect();
     let issues = match named.as_slice() {
         [one] => format!("Issue {one}"),
         _ => format!("Issues {}", named.join(", ")),
@@ -191,11 +184,17 @@ fn reason(text: &str, members: &[&Member]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use forge_core::{ForgeKind, RepoPath};
+
     use super::*;
-    use crate::member::tests::{members, numbers};
+    use crate::member::tests::{id, members, numbers};
 
     fn at(states: &[&str]) -> Position {
-        position(&Definition::preset("ralph").unwrap(), &members(states))
+        place(&Definition::preset("ralph").unwrap(), &members(states))
+    }
+
+    fn place(definition: &Definition, members: &[Member]) -> Position {
+        position(definition, members, &id(1).repo)
     }
 
     #[test]
@@ -289,6 +288,32 @@ mod tests {
     }
 
     #[test]
+    fn reason_names_the_repository_of_a_foreign_issue() {
+        let repo = |owner: &str| RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "h.example".to_owned(),
+            path: RepoPath::Named {
+                owner: owner.to_owned(),
+                name: "x".to_owned(),
+            },
+        };
+        let ralph = Definition::preset("ralph").unwrap();
+        let mut all = members(&["", ""]);
+        for (owners, named) in [
+            (["octo", "octo"], "Issues #1, #2"),
+            (["octo", "mallory"], "Issues #1, mallory/x#2"),
+            (["mallory", "mallory"], "Issues mallory/x#1, mallory/x#2"),
+        ] {
+            for (member, owner) in all.iter_mut().zip(owners) {
+                member.id.repo = repo(owner);
+            }
+            let found = position(&ralph, &all, &repo("octo")).reason;
+            let wanted = format!("{named} has no workflow state; triage first.");
+            assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
     fn c_001_6_large_issue_is_split_only_before_work() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, estimate, has_children, phase) in [
@@ -302,7 +327,7 @@ mod tests {
             let mut all = members(&[state]);
             all[0].estimate = Some(estimate.to_owned());
             all[0].has_children = has_children;
-            assert_eq!(position(&ralph, &all).phase, phase, "{state} {estimate}");
+            assert_eq!(place(&ralph, &all).phase, phase, "{state} {estimate}");
         }
     }
 

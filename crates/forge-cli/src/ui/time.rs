@@ -12,10 +12,15 @@ pub fn now() -> Timestamp {
         .unwrap_or_else(Timestamp::now)
 }
 
-/// Returns the time before `now` in gh's words: `about 2 hours ago`.
+/// How far a clock may be ahead, in seconds.
+const MAX_CLOCK_SKEW: i64 = 3_600;
+
+/// Returns the time before `now` in gh's words: `about 2 hours ago`. A date that no wrong clock
+/// explains is `in the future`.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
+        _ if at.unix().saturating_sub(now.unix()) > MAX_CLOCK_SKEW => "in the future".to_owned(),
         Some(span) => format!("about {span} ago"),
         None => "less than a minute ago".to_owned(),
     }
@@ -77,6 +82,7 @@ mod tests {
         let now = Timestamp::from_unix(1_000_000_000);
         let at = |back: i64| ago(now, Timestamp::from_unix(1_000_000_000 - back));
         assert_eq!(at(-5), "less than a minute ago");
+        assert_eq!(at(-3_601), "in the future");
         assert_eq!(at(59), "less than a minute ago");
         assert_eq!(at(60), "about 1 minute ago");
         assert_eq!(at(7_300), "about 2 hours ago");

@@ -122,6 +122,32 @@ pub(crate) fn without_teams(text: &str) -> Option<String> {
     text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }
 
+/// The lists whose entries have texts of any length. Readers follow the cursors of these lists, or
+/// compare their lengths with the total.
+const TEXT_LISTS: [&str; 6] = [
+    "comments",
+    "commits",
+    "latestOpinionatedReviews",
+    "latestReviews",
+    "reviewThreads",
+    "reviews",
+];
+
+/// Limits the pages of lists with texts to `size` entries. Lists of fewer than 50 entries stay,
+/// because nobody reads their further pages.
+pub(crate) fn with_page_size(text: &str, size: usize) -> String {
+    let mut text = text.to_owned();
+    for list in TEXT_LISTS {
+        for end in ["first", "last"] {
+            for length in [100, 50].into_iter().filter(|length| *length > size) {
+                let whole = format!("{list}({end}: {length}");
+                text = text.replace(&whole, &format!("{list}({end}: {size}"));
+            }
+        }
+    }
+    text
+}
+
 /// Removes comments, indentation and line ends.
 pub(super) fn compact(text: &str) -> String {
     let lines = text

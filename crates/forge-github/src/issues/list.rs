@@ -94,7 +94,16 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let answer = self.api.query_as(access(&fields), &text, &variables).await;
+            // Only a single issue is read in pages of its comments.
+            let answer = match first {
+                1 => {
+                    let (access, mut size) = (access(&fields), MAX_PAGE_SIZE);
+                    let api = &self.api;
+                    api.query_in_pages(access, &text, &variables, &mut size)
+                        .await
+                }
+                _ => self.api.query_as(access(&fields), &text, &variables).await,
+            };
             let mut answer: GqlAnswer<IssueListData> = match answer {
                 Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
                     result.warnings.push(call::cut_list(&error));

@@ -24,6 +24,7 @@ use crate::{
     boards::{item_on, values_on},
     gql::{Document, types as wire},
     map,
+    paged::MAX_PAGE_SIZE,
 };
 
 /// How many issues one query reads with their neighbours (related issues).
@@ -153,10 +154,23 @@ impl GitHub {
         let lookups = self.board_lookup(fields);
         lookups.select_boards(&mut document);
         lookups.bind_boards(&mut variables);
-        let mut answer: GqlAnswer<Map<String, Value>> = self
+        let (text, variables) = (document.text(), Value::Object(variables));
+        let (access, mut size) = (access(fields), MAX_PAGE_SIZE);
+        let answer = self
             .api
-            .query_as(access(fields), &document.text(), &variables.into())
-            .await?;
+            .query_in_pages(access, &text, &variables, &mut size)
+            .await;
+        let mut answer: GqlAnswer<Map<String, Value>> = match answer {
+            // One comment of each neighbour is too much. A neighbour without comments is read
+            // separately.
+            Err(error) if fields.comments && forge_http::is_too_long(&error) => {
+                let text = text.replace(COMMENTS, "__typename");
+                self.api
+                    .query_in_pages(access, &text, &variables, &mut size)
+                    .await?
+            }
+            answer => answer?,
+        };
         self.keep_board(fields, &lookups, answer.data.as_ref(), &mut answer.errors);
         need_board(self, fields, &answer)?;
         let Some(mut data) = answer.data.take() else {

@@ -17,6 +17,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map,
+    paged::MAX_PAGE_SIZE,
 };
 
 /// The first comments of an issue; further pages are read with separate requests.
@@ -218,8 +219,9 @@ impl GitHub {
         mut comments: Nodes<wire::Comment>,
         warnings: &mut Vec<Warning>,
     ) -> Vec<forge_core::model::Comment> {
+        let mut size = MAX_PAGE_SIZE;
         while let Some(after) = comments.next() {
-            match self.comment_page_of(id, &after).await {
+            match self.comment_page_of(id, &after, &mut size).await {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);

@@ -20,6 +20,7 @@ use crate::{
         Document,
         types::{self as wire, Nodes},
     },
+    paged::MAX_PAGE_SIZE,
     pulls::view::projects_unread,
 };
 
@@ -77,9 +78,10 @@ impl GitHub {
         lookups.select_boards(&mut document);
         lookups.bind_boards(&mut variables);
         let text = document.text();
+        let mut size = MAX_PAGE_SIZE;
         let mut answer: GqlAnswer<RepositoryIssueOf> = self
             .api
-            .query_as(access(fields), &text, &variables.into())
+            .query_in_pages(access(fields), &text, &variables.into(), &mut size)
             .await?;
         let roots = answer.data.as_ref().map(|data| &data.lookups);
         self.keep_board(fields, &lookups, roots, &mut answer.errors);
@@ -100,18 +102,27 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Reads a further page of comments.
+    /// Reads a further page of at most `size` comments.
     pub(super) async fn comment_page_of(
         &self,
         id: &IssueId,
         after: &str,
+        size: &mut usize,
     ) -> Result<(Nodes<wire::Comment>, Vec<Warning>)> {
         let mut document = Document::query("IssueView");
         document.variable("after", "String");
         document.fragment("IssueSections", "Issue", COMMENTS);
         let mut variables = variables(id)?;
         variables.insert("after".into(), json!(after));
-        let answer = self.api.query(&document.text(), &variables.into()).await?;
+        let answer = self
+            .api
+            .query_in_pages(
+                TokenChoice::Account,
+                &document.text(),
+                &variables.into(),
+                size,
+            )
+            .await?;
         let (page, warnings) = self.found_issue(id, answer)?;
         let page = page.all_comments.ok_or_else(no_comments);
         Ok((page?, warnings))

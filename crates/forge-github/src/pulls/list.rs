@@ -20,6 +20,7 @@ use crate::{
         Document,
         fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
+        with_page_size,
     },
     map,
     paged::{MAX_PAGE_SIZE, missing_rows_warning},
@@ -154,6 +155,7 @@ impl GitHub {
         } else {
             MAX_PAGE_SIZE
         };
+        let mut section_size = MAX_PAGE_SIZE;
         let mut result = Page::new(Vec::new());
         let mut seen = HashSet::new();
         let mut scanned = 0;
@@ -179,6 +181,14 @@ impl GitHub {
                     tracing::debug!(size, "the page was too much work, halving it");
                     continue;
                 }
+                // The texts of a single pull request are too long for one answer.
+                Err(error)
+                    if section_size > 1 && has_texts(fields) && forge_http::is_too_long(&error) =>
+                {
+                    section_size /= 2;
+                    text = with_page_size(&text_of(fields), section_size);
+                    continue;
+                }
                 Err(error) if needs_smaller_pages(heavy, &error) => {
                     return Err(error.with_hint(
                         Hint::new(
@@ -189,7 +199,7 @@ impl GitHub {
                 }
                 Err(error) if view::is_without_projects(fields, &error) => {
                     fields = fields.without(PrFields::PROJECTS);
-                    text = text_of(fields);
+                    text = with_page_size(&text_of(fields), section_size);
                     result.warnings.push(view::projects_unread(&error));
                     continue;
                 }
@@ -428,6 +438,18 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
 pub(super) fn checks_unread() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
+}
+
+/// Returns whether the rows have sections with texts, which [`with_page_size`] makes shorter.
+fn has_texts(fields: PrFields) -> bool {
+    [
+        PrFields::COMMENTS,
+        PrFields::REVIEWS,
+        PrFields::THREADS,
+        PrFields::COMMITS,
+    ]
+    .iter()
+    .any(|section| fields.contains(*section))
 }
 
 /// Returns whether a smaller page may succeed. `heavy` says that the rows are large.

@@ -12,14 +12,16 @@ use serde_json::{Map, Value, json};
 use super::{gaps::is_said, rules};
 use crate::{
     GitHub,
-    api::GqlAnswer,
+    api::{GqlAnswer, TokenChoice},
     error::{self, GqlError},
     gql::{
         Document,
         fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
     },
-    map, number, pr_variables,
+    map, number,
+    paged::MAX_PAGE_SIZE,
+    pr_variables,
 };
 
 /// The answer to a query for a pull request in a repository.
@@ -90,31 +92,39 @@ impl GitHub {
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         let mut document = Document::query("PullView");
         document.fragment("PullSections", "PullRequest", selection);
+        let (text, variables) = (document.text(), Value::Object(pr_variables(pr)?));
+        let mut size = MAX_PAGE_SIZE;
         let mut answer: GqlAnswer<RepositoryOf> = self
             .api
-            .query(&document.text(), &pr_variables(pr)?.into())
+            .query_in_pages(TokenChoice::Account, &text, &variables, &mut size)
             .await?;
         let (mut pull, mut warnings) = self.pull_of(pr, &mut answer)?;
-        warnings.extend(self.complete_beside_diff(pr, &mut pull).await);
+        warnings.extend(self.complete_beside_diff(pr, &mut pull, size).await);
         Ok((pull, warnings))
     }
 
     /// Completes the sections as [`Self::complete`] does. Takes the files of a large pull request
     /// from a concurrent rebuild of its diff, if the files match the totals.
-    async fn complete_beside_diff(&self, pr: &PrId, pull: &mut wire::Pull) -> Vec<Warning> {
+    async fn complete_beside_diff(
+        &self,
+        pr: &PrId,
+        pull: &mut wire::Pull,
+        size: usize,
+    ) -> Vec<Warning> {
         let is_refused = pull.changed_files.is_some_and(|n| n > MAX_DIFF_FILES);
         let is_shared = is_refused && self.shared_rows.is_announced(pr);
         let rest = pull.files.as_mut().filter(|_| is_shared);
         let Some(rest) = rest.and_then(|files| files.page_info.take()) else {
-            return self.complete(pull).await;
+            return self.complete_in_pages(pull, size).await;
         };
-        let (rows, mut warnings) = join!(self.shared_rows.of(pr), self.complete(pull));
+        let (rows, mut warnings) =
+            join!(self.shared_rows.of(pr), self.complete_in_pages(pull, size));
         let rows = rows.filter(|rows| are_all_counted(rows, pull));
         if let (Some(files), Some(rows)) = (&mut pull.files, rows) {
             files.nodes = Some(rows.iter().cloned().map(Some).collect());
         } else if let Some(files) = &mut pull.files {
             files.page_info = Some(rest);
-            warnings.extend(self.complete(pull).await);
+            warnings.extend(self.complete_in_pages(pull, size).await);
         }
         warnings
     }
@@ -221,10 +231,15 @@ impl GitHub {
     /// Reads the further pages of all sections together, with one request for each further hundred
     /// entries. A failure becomes a warning of the sections that it concerns.
     pub(crate) async fn complete(&self, pull: &mut wire::Pull) -> Vec<Warning> {
+        self.complete_in_pages(pull, MAX_PAGE_SIZE).await
+    }
+
+    /// Completes the sections as [`Self::complete`] does, in pages of at most `size` entries.
+    async fn complete_in_pages(&self, pull: &mut wire::Pull, mut size: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
         while !open.is_empty() {
-            let page = self.read_more(&pull.id, &open).await;
+            let page = self.read_more(&pull.id, &open, &mut size).await;
             let (further, errors) = match page {
                 Ok(GqlAnswer {
                     data:
@@ -261,11 +276,16 @@ impl GitHub {
         }
         // The latest reviews are two lists that fail together with equal warnings.
         warnings.dedup();
-        warnings.extend(self.complete_comments(pull).await);
+        warnings.extend(self.complete_comments(pull, &mut size).await);
         warnings
     }
 
-    async fn read_more(&self, id: &str, open: &[(Section, String)]) -> Result<GqlAnswer<PullNode>> {
+    async fn read_more(
+        &self,
+        id: &str,
+        open: &[(Section, String)],
+        size: &mut usize,
+    ) -> Result<GqlAnswer<PullNode>> {
         let mut document = Document::query("PullMore");
         let mut variables = Map::from_iter([("id".to_owned(), json!(id))]);
         let mut sections = Vec::new();
@@ -280,13 +300,14 @@ impl GitHub {
             "PullRequest",
             &fields::continuation(&sections),
         );
+        let (text, variables) = (document.text(), Value::Object(variables));
         self.api
-            .query(&document.text(), &Value::Object(variables))
+            .query_in_pages(TokenChoice::Account, &text, &variables, size)
             .await
     }
 
     /// Reads further comments of reviews and threads that have more than a hundred.
-    async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
+    async fn complete_comments(&self, pull: &mut wire::Pull, size: &mut usize) -> Vec<Warning> {
         let reviews = pull
             .reviews
             .iter_mut()
@@ -295,17 +316,26 @@ impl GitHub {
             .review_threads
             .iter_mut()
             .flat_map(|n| n.nodes.iter_mut().flatten().flatten());
-        let mut lists: Vec<(String, &mut Nodes<wire::Comment>)> = reviews
+        let lists = reviews
             .map(|r| (r.id.clone(), &mut r.comments))
             .chain(threads.map(|t| (t.id.clone(), &mut t.comments)))
             .collect();
+        self.complete_lists(lists, size).await
+    }
+
+    /// Reads the further pages of lists of line comments, each with the id of its review or thread.
+    pub(crate) async fn complete_lists(
+        &self,
+        mut lists: Vec<(String, &mut Nodes<wire::Comment>)>,
+        size: &mut usize,
+    ) -> Vec<Warning> {
         loop {
             lists.retain(|(_, list)| list.next().is_some());
             let count = MAX_CONCURRENT_LISTS.min(lists.len());
             let Some(part) = lists.get_mut(..count).filter(|p| !p.is_empty()) else {
                 return vec![];
             };
-            if let Err(error) = self.read_more_comments(part).await {
+            if let Err(error) = self.read_more_comments(part, size).await {
                 let message = format!(
                     "comments on lines could not be read in full: {}",
                     error.message()
@@ -318,11 +348,15 @@ impl GitHub {
     async fn read_more_comments(
         &self,
         lists: &mut [(String, &mut Nodes<wire::Comment>)],
+        size: &mut usize,
     ) -> Result<()> {
         let (text, variables) =
             comments_document(lists.iter().map(|(id, list)| (id.as_str(), list.next())));
-        let answer: GqlAnswer<std::collections::BTreeMap<String, Option<CommentsOf>>> =
-            self.api.query(&text, &Value::Object(variables)).await?;
+        let variables = Value::Object(variables);
+        let answer: GqlAnswer<std::collections::BTreeMap<String, Option<CommentsOf>>> = self
+            .api
+            .query_in_pages(TokenChoice::Account, &text, &variables, size)
+            .await?;
         let mut data = self.api.require_complete(answer)?;
         for (i, (_, list)) in lists.iter_mut().enumerate() {
             let page = data

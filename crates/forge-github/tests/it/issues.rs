@@ -9,9 +9,10 @@ use forge_core::{
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, body, data, error, gateway, refused, repo_id},
+    script::{Script, answer, body, data, error, gateway, refused, repo_id},
     wire::{comment, label, nodes, page, user},
 };
 
@@ -158,6 +159,51 @@ async fn issue_view_takes_one_request_per_hundred_comments() {
     let fields = IssueFields::COMMENTS;
     let full = script.repo.issue(&id(), &fields).await.unwrap();
     assert_json_snapshot!("issue_view", (script.sent(), [plain, full]));
+}
+
+#[tokio::test]
+async fn oversized_comments_are_read_in_smaller_pages() {
+    let with = |list: Value| data("IssueView", one(issue(7, json!({ "allComments": list }))));
+    let long = || with(nodes(vec![comment("IC_0", "eve", &"x".repeat(9 << 20))]));
+    let script = Script::play(vec![
+        long(),
+        with(page(vec![comment("IC_1", "eve", "1")], "c1")),
+        long(),
+        with(nodes(vec![comment("IC_2", "ada", "2")])),
+    ])
+    .await;
+    let found = script.repo.issue(&id(), &IssueFields::COMMENTS).await;
+    let found = found.unwrap();
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    assert_eq!(found.comments.unwrap().len(), 2);
+    for (document, size) in script.documents().iter().zip([100, 50, 100, 50]) {
+        let list = format!("comments(first: {size}, after: $after)");
+        assert!(document.contains(&list), "{size}: {document}");
+    }
+    assert_eq!(script.sent()[2].1["after"], "c1");
+}
+
+#[tokio::test]
+async fn oversized_neighbours_are_read_without_comments() {
+    let long = || {
+        let long = ResponseTemplate::new(200).set_body_string("x".repeat(9 << 20));
+        answer("RelatedIssues", long)
+    };
+    let list = nodes(vec![comment("IC_1", "ada", "1")]);
+    let found = json!({ "i0": { "issue": issue(7, json!({ "allComments": list })) } });
+    let mut steps: Vec<_> = (0..7).map(|_| long()).collect();
+    steps.push(data("RelatedIssues", found));
+    let script = Script::play(steps).await;
+    let fields = IssueFields::COMMENTS;
+    let set = script.repo.related_issues(&[id()], &fields).await.unwrap();
+    assert_eq!(set.issues[0].comments.as_ref().unwrap().len(), 1);
+    let documents = script.documents();
+    // The issue's own comments, and those of its neighbours.
+    for (document, lists) in documents.iter().zip([2, 2, 2, 2, 2, 2, 2, 1]) {
+        let count = document.matches("comments(first: ").count();
+        assert_eq!(count, lists, "{document}");
+    }
+    script.sent();
 }
 
 #[tokio::test]

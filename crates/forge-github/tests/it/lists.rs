@@ -10,7 +10,7 @@ use wiremock::ResponseTemplate;
 
 use crate::{
     script::{Script, Step, answer, body, data, error, gateway},
-    wire::{changed, head, nodes, pull},
+    wire::{changed, head, nodes, page, pull, thread},
 };
 
 fn list(pulls: Vec<Value>, total: u64, next: Option<&str>) -> Value {
@@ -499,6 +499,35 @@ async fn long_rows_are_read_in_smaller_pages() {
         .map(|(_, variables)| &variables["first"])
         .collect();
     assert_eq!(first, [5, 2, 2, 1]);
+}
+
+#[tokio::test]
+async fn oversized_threads_of_one_row_are_read_in_smaller_pages() {
+    let long = || {
+        let long = ResponseTemplate::new(200).set_body_string("x".repeat(9 << 20));
+        answer("PullList", long)
+    };
+    let threads = page(vec![thread("PRRT_1", false)], "r1");
+    let row = changed(7, json!({ "reviewThreads": threads }));
+    let more = json!({ "id": "PR_7", "reviewThreads": nodes(vec![thread("PRRT_2", false)]) });
+    let script = Script::play(vec![
+        long(),
+        long(),
+        long(),
+        data("PullList", list(vec![row], 1, None)),
+        data("PullMore", json!({ "node": more })),
+    ])
+    .await;
+    let mut query = PullQuery::default();
+    query.fields = PrFields::THREADS;
+    let found = script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
+    assert_eq!(found.items[0].threads.as_ref().unwrap().len(), 2);
+    let documents = script.documents();
+    for (document, size) in documents.iter().zip([100, 50, 25, 12, 100]) {
+        let list = format!("reviewThreads(first: {size}");
+        assert!(document.contains(&list), "{size}: {document}");
+    }
+    script.sent();
 }
 
 #[tokio::test]

@@ -294,6 +294,28 @@ async fn thread_filter_scans_until_page_is_full() {
 }
 
 #[tokio::test]
+async fn oversized_threads_are_listed_in_smaller_pages() {
+    let long = || data("Threads", json!({ "x": "x".repeat(9 << 20) }));
+    let script = Script::play(vec![
+        long(),
+        data("Threads", edges(&[("1", false), ("2", false)], Some("p1"))),
+        long(),
+        data("Threads", edges(&[("3", false)], None)),
+    ])
+    .await;
+    let (pr, page) = (script.pr(), PageReq::first(9));
+    let found = script.repo.threads(&pr, ThreadFilter::All, page).await;
+    assert_eq!(found.unwrap().items.len(), 3);
+    let sent = script.sent();
+    let first: Vec<_> = sent.iter().map(|(_, sent)| &sent["first"]).collect();
+    assert_eq!(first, [10, 10, 8, 8]);
+    for (document, size) in script.documents().iter().zip([100, 50, 50, 25]) {
+        let list = format!("comments(first: {size})");
+        assert!(document.contains(&list), "{size}: {document}");
+    }
+}
+
+#[tokio::test]
 async fn resolve_and_unresolve_check_thread_owner() {
     let mut missing = json!({ "data": belongs(7) });
     missing["data"]["node"] = json!(null);

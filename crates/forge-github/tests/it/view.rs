@@ -230,6 +230,40 @@ async fn long_threads_are_read_completely() {
 }
 
 #[tokio::test]
+async fn oversized_sections_are_read_in_smaller_pages() {
+    let long = || data("PullView", one(json!({ "body": "x".repeat(9 << 20) })));
+    let mut parted = thread("PRRT_1", false);
+    parted["comments"] = page(vec![line_comment("PRRC_1", "1")], "t1");
+    let fits = changed(7, json!({ "reviewThreads": page(vec![parted], "r1") }));
+    let threads = nodes(vec![thread("PRRT_2", false)]);
+    let more = json!({ "node": { "id": "PR_7", "reviewThreads": threads } });
+    let comments = json!({ "n0": { "comments": nodes(vec![line_comment("PRRC_2", "2")]) } });
+    let script = Script::play(vec![
+        long(),
+        long(),
+        data("PullView", one(fits)),
+        data("PullMore", more),
+        data("CommentsMore", comments),
+    ])
+    .await;
+    let pull = script.repo.pull(&script.pr(), PrFields::THREADS).await;
+    let pull = pull.unwrap();
+    assert!(pull.warnings.is_empty(), "{:?}", pull.warnings);
+    let threads = pull.threads.unwrap();
+    let counts: Vec<usize> = threads.iter().map(|t| t.comments.len()).collect();
+    assert_eq!(counts[0], 2, "{counts:?}");
+    assert_eq!(counts.len(), 2, "{counts:?}");
+    let documents = script.documents();
+    for (document, size) in documents.iter().zip([100, 50, 25, 25, 25]) {
+        let list = format!("comments(first: {size}");
+        assert!(document.contains(&list), "{size}: {document}");
+    }
+    let list = "reviewThreads(first: 25, after: $after0)";
+    assert!(documents[3].contains(list), "{}", documents[3]);
+    script.sent();
+}
+
+#[tokio::test]
 async fn repeated_cursor_ends_paging() {
     let stuck = page(vec![comment("IC_1", "ada", "1")], "same");
     let again = json!({ "node": { "id": "PR_7", "allComments": stuck.clone() } });

@@ -77,10 +77,7 @@ impl Tool for PrUpdateBranch {
             }
             false => None,
         };
-        let shared = match pull.head_repo {
-            Some(_) => None,
-            None => shared_as(&target.repo, &pull.head_branch).await?,
-        };
+        let shared = use_of_head(&target.repo, &pull).await?;
         if let Some(shared) = &shared {
             may_merge(call, &target, &pull, shared)?;
         }
@@ -94,6 +91,14 @@ impl Tool for PrUpdateBranch {
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(write_output::of_pull(call, "head branch updated", &outcome))
+    }
+}
+
+/// Returns how others use the head branch, as [`shared_as`] does; `None` for a branch of a fork.
+async fn use_of_head(repo: &Repo, pull: &PullRequest) -> Result<Option<String>, Error> {
+    match pull.head_repo {
+        Some(_) => Ok(None),
+        None => shared_as(repo, &pull.head_branch).await,
     }
 }
 
@@ -196,7 +201,8 @@ async fn agreed_head(
     require_confirmation(call, target, &pull, &said, question).await?;
     // The update uses exactly the confirmed head and base.
     let now = target.repo.pull(&target.id, PrFields::ROW).await?;
-    facts.ensure_unchanged(&self::facts(&now, shared))?;
+    let shared = use_of_head(&target.repo, &now).await?;
+    facts.ensure_unchanged(&self::facts(&now, shared.as_deref()))?;
     Ok(pull.head_oid)
 }
 
@@ -205,10 +211,13 @@ fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
+        (
+            "use of the head branch",
+            shared.unwrap_or("none").to_owned(),
+        ),
     ];
-    if let Some(shared) = shared {
+    if shared.is_some() {
         facts.push(("base commit", pull.base_oid.clone().unwrap_or_default()));
-        facts.push(("use of the head branch", shared.to_owned()));
     }
     QuestionFacts(facts)
 }

@@ -2,7 +2,7 @@
 //! gate.
 
 use forge_core::{
-    Error, Hint, Precondition, Result, Warning,
+    Error, Hint, Precondition, RepoId, Result, Warning,
     model::{Issue, IssueFields, IssueId},
     text::one_line,
 };
@@ -14,7 +14,7 @@ use crate::{
     AdvancePlan, ClaimGuarantee, IssueTrail, Member, SkippedMember, State, TrailEntry, TrailEvent,
     TrailSwap, advance_plan,
     ledger::took_effect,
-    member::{order, short},
+    member::{name_in, order, short},
 };
 
 /// The command name in audit entries of these moves.
@@ -154,7 +154,9 @@ impl Workflow {
         for (sheet, issue) in read {
             match sheet {
                 Ok(sheet) => sheets.push(sheet),
-                Err(e) => report.errors.push(failed_with(&issue.id, e)),
+                Err(e) => report
+                    .errors
+                    .push(failed_with(&issue.id, e, self.repo.id())),
             }
         }
         sheets
@@ -305,7 +307,8 @@ impl Workflow {
         let relations = issue.relations.unwrap_or_default();
         let mut warnings = Vec::new();
         if relations.truncated {
-            let why = format!("{} may have more sub-issues than were read", short(parent));
+            let parent = name_in(parent, self.repo.id());
+            let why = format!("{parent} may have more sub-issues than were read");
             warnings.push(Warning::new(why));
             warnings.extend(issue.warnings.into_iter().filter(is_about_relations));
         }
@@ -330,7 +333,8 @@ impl Workflow {
         if !unread.is_empty() {
             let set = self.repo.related_issues(&unread, fields).await?;
             for (id, why) in set.failed {
-                let why = format!("{} could not be read: {}", short(&id), why.message());
+                let id = name_in(&id, self.repo.id());
+                let why = format!("{id} could not be read: {}", why.message());
                 warnings.push(Warning::new(why));
             }
             let wanted = |issue: &Issue| unread.iter().any(|id| order(id) == order(&issue.id));
@@ -387,6 +391,7 @@ impl Workflow {
         }
         let results = self.ledger.swap_all(&writes).await;
         let results = results.map_err(super::with_setup)?;
+        let own = self.repo.id();
         for ((moved, (sheet, _, entry)), result) in moves.into_iter().zip(&writes).zip(results) {
             match result {
                 Ok(TrailSwap::Written(outcome)) if took_effect(&outcome.ingestion) => {
@@ -395,18 +400,18 @@ impl Workflow {
                             report.advanced.push(moved);
                             report.warnings.extend(outcome.warnings);
                         }
-                        Err(e) => report.errors.push(failed_with(&moved.id, e)),
+                        Err(e) => report.errors.push(failed_with(&moved.id, e, own)),
                     }
                 }
                 Ok(TrailSwap::Written(_)) => {
                     let why = "its record is stored, but no index shows it";
-                    report.errors.push(failed(&moved.id, why));
+                    report.errors.push(failed(&moved.id, why, own));
                 }
                 Ok(TrailSwap::Stale) => {
                     let why = "it was changed concurrently";
-                    report.errors.push(failed(&moved.id, why));
+                    report.errors.push(failed(&moved.id, why, own));
                 }
-                Err(e) => report.errors.push(failed_with(&moved.id, e)),
+                Err(e) => report.errors.push(failed_with(&moved.id, e, own)),
             }
         }
         Ok(())
@@ -418,10 +423,10 @@ fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
     moves.any(|(id, _)| order(id) == order(&issue.id))
 }
 
-fn failed(id: &IssueId, why: &str) -> FailedIssue {
+fn failed(id: &IssueId, why: &str, own: &RepoId) -> FailedIssue {
     let retry = format!(
         "retry advance, or move {} by itself with set-state",
-        short(id)
+        name_in(id, own)
     );
     FailedIssue {
         id: id.clone(),
@@ -431,11 +436,28 @@ fn failed(id: &IssueId, why: &str) -> FailedIssue {
 }
 
 /// Like [`failed`], with the recovery of the error if it has one.
-fn failed_with(id: &IssueId, e: Error) -> FailedIssue {
+fn failed_with(id: &IssueId, e: Error, own: &RepoId) -> FailedIssue {
     let e = super::with_setup(e);
-    let mut failed = failed(id, e.message());
+    let mut failed = failed(id, e.message(), own);
     if let Some(hint) = super::hint_of_one(&e) {
         failed.hint = hint;
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::id;
+
+    #[test]
+    fn retry_names_the_repository_of_a_foreign_issue() {
+        let own = id(1).repo;
+        let other = RepoId::local("/other");
+        for (repo, named) in [(&own, "#1".to_owned()), (&other, id(1).to_string())] {
+            let hint = failed(&id(1), "why", repo).hint;
+            let wanted = format!("move {named} by itself");
+            assert!(hint.text().contains(&wanted), "{hint:?}");
+        }
+    }
 }

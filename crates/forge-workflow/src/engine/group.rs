@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Result, Warning,
+    RepoId, Result, Warning,
     model::{Issue, IssueId, IssueState},
 };
 use serde::Serialize;
@@ -27,6 +27,9 @@ pub struct GroupView {
     /// The members with their workflow state, in the same order.
     #[serde(skip)]
     pub issues: Vec<Member>,
+    /// The repository of the issue whose group was read.
+    #[serde(skip)]
+    pub own: RepoId,
     /// Warnings about unreadable issues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -37,7 +40,7 @@ impl GroupView {
     /// because a missing member may be behind.
     #[must_use]
     pub fn position(&self, definition: &Definition) -> Position {
-        let mut found = position(definition, &self.issues);
+        let mut found = position(definition, &self.issues, &self.own);
         if self.group.truncated {
             found.convergence.met = false;
             found.recommendation = downgrade_to_wait(found.recommendation);
@@ -137,6 +140,7 @@ impl Workflow {
             .filter_map(|id| issues.get(&order(id)).cloned());
         Ok(GroupView {
             issues: issues.collect(),
+            own: seed.repo.clone(),
             group,
             warnings,
         })

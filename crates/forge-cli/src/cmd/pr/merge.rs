@@ -110,18 +110,28 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
         method => method,
     };
-    let seen = match ctx.ui.is_tty() {
-        true => {
-            let view = selected.repo.pull(&selected.id, VERDICT_FIELDS).await;
-            // If no question is asked, a failed read is ignored here, because the merge will report
-            // it.
-            match asks {
-                true => Some(view?),
-                false => view.ok(),
+    let mut seen = None;
+    // The pull request without its requirements, if these could not be read.
+    let mut unjudged = None;
+    if ctx.ui.is_tty() {
+        match selected.repo.pull(&selected.id, VERDICT_FIELDS).await {
+            Ok(pull) => seen = Some(pull),
+            Err(error) if asks => return Err(error),
+            // The merge does not read the requirements, so only this warning reports the failure.
+            Err(error) => {
+                // The merge reports a missing pull request itself.
+                if !error.is_not_found() {
+                    let why = error.message();
+                    ctx.ui
+                        .caution(&format!("the requirements could not be read: {why}"));
+                }
+                unjudged = match selected.found() {
+                    Some(pull) => Some(pull.clone()),
+                    None => selected.repo.pull(&selected.id, PrFields::NONE).await.ok(),
+                };
             }
         }
-        false => None,
-    };
+    }
     let mut req = MergeReq::default();
     req.method = method;
     req.expected_head = args.match_head_commit;
@@ -162,8 +172,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         _ => {}
     }
+    if let Some(pull) = unjudged.as_ref().filter(open) {
+        req.expected_head = req.expected_head.or(pull.head_patch.clone());
+    }
     // Links that are added to a text or to references after this read do not count.
-    let linking = match &seen {
+    let linking = match seen.as_ref().or(unjudged.as_ref()) {
         Some(pull) => Some(pull.clone()),
         None if merged_issues::links_by_text(&selected.repo) => match selected.found() {
             Some(pull) => Some(pull.clone()),
