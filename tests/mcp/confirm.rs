@@ -217,7 +217,7 @@ fn merge_question_names_all_objections() {
     let args = json!({"repo": REPO, "number": 1, "method": "squash", "delete_branch": true});
     wire.call("pr_merge", args).fails("cancelled");
     for part in [
-        "#1 into main by squash and delete its branch?",
+        "#1 into main by squash and delete its branch work?",
         &format!("Head {head}."),
         "Title \"Work\"",
         " Not met: ",

@@ -156,18 +156,19 @@ impl Tool for PrMerge {
             )),
         };
         require_confirmation(call, &target, &pull, &said, question).await?;
-        if let Some(judged) = &judged {
-            let now = match is_unknown(&pull) {
-                // The call has already waited for the mergeability once.
-                true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
-                false => settled(call, &target, VERDICT_FIELDS).await?,
-            };
-            facts.ensure_unchanged(&self::facts(&now))?;
-            // If the pull request is already merged, the forge decides.
-            if now.state == PrState::Open {
-                let now = verdict(call, &target, &now).await;
-                OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
-            }
+        // The user may have taken minutes to answer, so the facts in the question are checked again.
+        let now = match is_unknown(&pull) || judged.is_none() {
+            // The call has already waited for the mergeability once, or a deletion needs none.
+            true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
+            false => settled(call, &target, VERDICT_FIELDS).await?,
+        };
+        facts.ensure_unchanged(&self::facts(&now))?;
+        // If the pull request is already merged, the forge decides.
+        if let Some(judged) = &judged
+            && now.state == PrState::Open
+        {
+            let now = verdict(call, &target, &now).await;
+            OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
         }
         let mut req = MergeReq::default();
         req.method = by;
@@ -593,6 +594,7 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
     QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
+        ("head branch", pull.head_branch.clone()),
         ("title", pull.title.clone()),
         ("result of the checks", checks(pull)),
         ("list of unresolved threads", threads),
@@ -668,10 +670,9 @@ fn question(
     } else {
         ""
     };
-    let delete = if args.delete_branch {
-        " and delete its branch"
-    } else {
-        ""
+    let delete = match args.delete_branch {
+        true => format!(" and delete its branch {}", named(&pull.head_branch)),
+        false => String::new(),
     };
     let mut question = format!(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title {}, by {}.",
