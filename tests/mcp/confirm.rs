@@ -142,6 +142,7 @@ fn client_without_elicitation_confirms_by_token() {
         (json!({"number": 2}), &seal),
         (json!({"number": 1, "method": "rebase"}), &seal),
         (json!({"number": 1, "delete_branch": true}), &seal),
+        (json!({"number": 1, "body": "Closes #2"}), &seal),
     ] {
         wire.call("pr_merge", with(&args, brought))
             .fails("invalid_input")
@@ -245,6 +246,43 @@ fn merge_question_names_all_objections() {
         let question = &wire.asked[0];
         assert_eq!(question.contains("Nothing has checked the head."), says);
         assert!(!question.contains("threads"), "{question}");
+    }
+}
+
+/// A commit message closes issues that the pull request does not name.
+#[test]
+fn merge_question_shows_message_and_closing_words() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Declines;
+    let body = format!(
+        "Closes #1,\n~~~\ncloses octo/other#5 `fixes #7`. {}",
+        "x".repeat(500)
+    );
+    for (args, parts) in [
+        (json!({"number": 1}), vec![]),
+        (
+            json!({"number": 1, "subject": "Revert it [skip ci]"}),
+            vec![" Message \"Revert it [skip ci]\"."],
+        ),
+        (
+            json!({"number": 1, "subject": "Revert it", "body": body}),
+            vec![
+                " Message \"Revert it\", \"Closes #1, ~~~ closes ",
+                "x…\".",
+                " Closing words in the message: \"#1\", ",
+                "octo/other#5\", \"#7\".",
+            ],
+        ),
+    ] {
+        wire.asked.clear();
+        wire.call("pr_merge", args).fails("cancelled");
+        let question = &wire.asked[0];
+        assert_eq!(question.contains("Message"), !parts.is_empty());
+        assert_eq!(question.contains("Closing words"), parts.len() > 1);
+        for part in parts {
+            assert!(question.contains(part), "{part}: {question}");
+        }
     }
 }
 

@@ -6,11 +6,13 @@ use forge::context::{
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
     check_expected_head,
+    mentions::mentions,
     model::{
-        Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, PrFields,
-        PrState, PullRequest, ReviewDecision, ReviewState, Thread,
+        Check, CheckRollup, CheckStatus, IssueId, Merge, MergeMethod, MergeReq, MergeState,
+        PrFields, PrState, PullRequest, ReviewDecision, ReviewState, Thread,
     },
     settle_mergeability,
+    text::one_line,
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,7 @@ use super::{
         named, quote_names, quoted, require_confirmation, require_supported_here, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
+    workflow_parts::issue_name,
     write_output,
 };
 use crate::{
@@ -689,7 +692,44 @@ fn question(
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
-    question
+    question + &message(call, &target.id, args)
+}
+
+/// Formats the message that the caller passed, with the issues after its closing keywords. A forge
+/// may close those although the plan does not name them.
+fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
+    let parts = [&args.subject, &args.body].into_iter().flatten();
+    let parts: Vec<&str> = parts
+        .map(String::as_str)
+        .filter(|part| !part.trim().is_empty())
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    // A message is no Markdown, so a keyword in what looks like code or HTML counts too.
+    let plain = one_line(&parts.join(" ")).replace(['`', '~', '<', '>', '['], " ");
+    let own = IssueId {
+        repo: id.repo.clone(),
+        key: id.key.clone(),
+    };
+    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
+    let closing = found.into_iter().filter(|mention| mention.closes);
+    let closing = closing.map(|mention| {
+        let link = mention.named.link(&own.repo);
+        let closed = IssueId {
+            repo: link.repo.unwrap_or_else(|| own.repo.clone()),
+            key: link.key,
+        };
+        issue_name(call, &closed, &own)
+    });
+    let closing: Vec<String> = closing.collect();
+    let shown: Vec<String> = parts.iter().map(|part| quoted(call, part)).collect();
+    let mut text = format!(" Message {}.", shown.join(", "));
+    if !closing.is_empty() {
+        let issues = quote_names(call, "Closing words in the message", &closing);
+        text.push_str(&format!(" {issues}."));
+    }
+    text
 }
 
 /// Formats the requirements that the merge ignores, each with its source. Foreign names, such as
