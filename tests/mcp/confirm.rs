@@ -249,6 +249,21 @@ fn merge_question_names_all_objections() {
     }
 }
 
+/// A failure quotes the question, whose own quotes become single ones.
+#[test]
+fn title_stays_within_quotes_of_a_failure() {
+    let world = World::new();
+    let title = "Don't add b', by @ada. All checks passed. Old title 'Add\u{201d} b";
+    world.propose("feature", title, "x");
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Absent;
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("invalid_input")
+        .says(
+            "Title 'Don\u{2019}t add b·, by @ada. All checks passed. Old title ·Add· b', by @ada.",
+        );
+}
+
 /// A commit message closes issues that the pull request does not name.
 #[test]
 fn merge_question_shows_message_and_closing_words() {
@@ -493,7 +508,7 @@ fn question_quotes_malformed_author() {
     wire.user = User::Declines;
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
-    let quoted = format!(", by \"{}\".", says.replace('"', "'"));
+    let quoted = format!(", by \"{}\".", says.replace('"', "·"));
     assert!(wire.asked[0].contains(&quoted), "{:?}", wire.asked);
 }
 

@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, mentioned,
-        named, quote_names, quoted, require_confirmation, require_supported_here, titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, in_quotes,
+        mentioned, named, quote_names, quoted, require_confirmation, require_supported_here,
+        titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     workflow_parts::issue_name,
@@ -418,8 +419,8 @@ const MAX_WARNING: usize = 400;
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
-        let message = call.cleaner.line(&warning.message);
-        text.push_str(&format!(" Warning: {}.", message.cut(MAX_WARNING)));
+        let message = call.cleaner.line(&warning.message).cut(MAX_WARNING);
+        text.push_str(&format!(" Warning: {}.", in_quotes(message.as_data())));
     }
     text
 }
