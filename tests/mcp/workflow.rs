@@ -4,6 +4,7 @@ use forge_testkit::Identity;
 use serde_json::{Value, json};
 
 use crate::{
+    hub::{Hub, REPO},
     workflow_story::SETS,
     world::{Called, LEGACY, MODERN, User, Wire, World},
 };
@@ -488,6 +489,35 @@ fn undefined_state_is_quoted_in_question_and_results() {
     merged.says(&format!("moved: {moved}"));
     let view = wire.call("workflow_view", json!({"issue": 2})).ok();
     view.says(&format!("moved: \"{poses}\" -> Done by the merge of "));
+}
+
+#[test]
+fn unlisted_issue_of_group_shows_neither_title_nor_state() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("octo/private");
+        seed.open_issue(REPO, "grace", "All of it", "x");
+        seed.open_issue(REPO, "grace", "A part", "x");
+        seed.open_issue("octo/private", "ada", "Secret title", "x");
+        seed.label("octo/private", "state: Secret state");
+        seed.label_issue("octo/private", 1, "state: Secret state");
+        seed.sub_issue((REPO, 1), (REPO, 2));
+        seed.sub_issue((REPO, 1), ("octo/private", 1));
+    }
+    let file = "[workflow]\nlabel_prefix = \"state: \"\n";
+    hub.scratch.write("home/.config/forge/config.toml", file);
+    for (repos, is_shown) in [("tools", false), ("*", true)] {
+        let list = format!("https://github.localhost/octo/{repos}");
+        let mut wire = hub.server(&["--toolsets", "issues,workflow", "--allow-repo", &list]);
+        let args = json!({"repo": REPO, "issue": 2});
+        let found = wire.call("workflow_view", args).ok();
+        let all = found.0.to_string();
+        assert!(all.contains("octo/private#1"), "{all}");
+        assert_eq!(all.contains("Secret title"), is_shown, "{all}");
+        assert_eq!(all.contains("Secret state"), is_shown, "{all}");
+        assert_eq!(found.text().contains("state not shown"), !is_shown, "{all}");
+    }
 }
 
 /// Titles, states and reasons are texts that other people wrote.

@@ -205,11 +205,16 @@ impl ViewContext<'_> {
             |ids: &[IssueId]| first(ids.iter().map(|id| issue_name(call, id, of)).collect()).0;
         let (issues, issues_left_out) =
             first(group.issues.iter().map(|m| self.member(m)).collect());
-        // The reason and the unknown states name states of members.
+        // The reason and the unknown states can name states of members.
         let is_shown = |member: &&Member| may_show(call, &member.id, of);
-        let reason = match group.issues.iter().all(|member| is_shown(&member)) {
-            true => position.reason.as_str(),
-            false => "not shown, because this server may not read all issues of the group",
+        let names_state = |member: &Member| {
+            let state = member.state.as_deref();
+            state.is_some_and(|state| position.reason.contains(state))
+        };
+        let mut members = group.issues.iter();
+        let reason = match members.any(|member| !is_shown(&member) && names_state(member)) {
+            true => "not shown, because this server may not read all issues of the group",
+            false => position.reason.as_str(),
         };
         let shown: Vec<&Member> = group.issues.iter().filter(is_shown).collect();
         let unknown = position.unknown_states.iter();
