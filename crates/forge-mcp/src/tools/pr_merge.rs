@@ -142,7 +142,9 @@ impl Tool for PrMerge {
             can(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
-                + &warned(call, &warnings);
+                + &warned(call, &warnings)
+                // Last, so that a long message cannot push an objection out of a failure.
+                + &message(call, &target.id, &args);
             warnings.extend(unmet(&verdict));
             judged = Some(verdict);
             text
@@ -693,7 +695,7 @@ fn question(
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
-    question + &message(call, &target.id, args)
+    question
 }
 
 /// Formats the message that the caller passed, with the issues after its closing keywords. A forge
