@@ -120,7 +120,7 @@ fn hostile_titles_are_cleaned() {
     // The question names the action before it quotes the title.
     let head = world.git.oid("evil-\u{202e}branch").unwrap();
     let ask = format!(
-        " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
+        " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged ·ok·\", by @",
         head
     );
     assert!(wire.asked[0].contains(&ask), "{:?}", wire.asked);

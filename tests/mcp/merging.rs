@@ -1,7 +1,8 @@
 //! Tests the questions, refusals and merge methods of `pr_merge`.
 
 use forge_github_double::state::{Permission, Protection, ReviewState};
-use serde_json::json;
+use forge_testkit::GitDir;
+use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
@@ -105,6 +106,48 @@ fn branch_deletion_after_merge_needs_confirmation_token() {
     let named = json!({"number": 1, "delete_branch": true, "confirm": Wire::seal(&asked)});
     wire.call("pr_merge", named).ok();
     assert_eq!(world.git.oid("feature"), None);
+}
+
+/// Changes the head branch in the record of pull request 1, as anybody who can write to the
+/// repository can.
+fn rename_head_branch(git: &GitDir, to: &str) {
+    let tip = git.oid("refs/forge/pulls/1").unwrap();
+    let mut record: Value = serde_json::from_str(&git.show(&tip, "pull.json")).unwrap();
+    record["head_branch"] = json!(to);
+    let store = ["hash-object", "-w", "--stdin"];
+    let blob = git.run(store).stdin(record.to_string()).text();
+    let entry = format!("100644 blob {}\tpull.json\n", blob.trim());
+    let tree = git.run(["mktree"]).stdin(entry).text();
+    let commit = git.run(["cat-file", "commit", &tip]).text();
+    let (_, rest) = commit.split_once('\n').unwrap();
+    let commit = format!("tree {}\n{rest}", tree.trim());
+    let store = ["hash-object", "-w", "-t", "commit", "--stdin"];
+    let tip = git.run(store).stdin(commit).text();
+    git.run(["update-ref", "refs/forge/pulls/1", tip.trim()])
+        .ok();
+}
+
+#[test]
+fn branch_named_after_question_is_not_deleted() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        let mut wire = world.server(era, &["--write"]);
+        wire.call("pr_merge", json!({"number": 1})).ok();
+        world.git.set_branch("release", "feature");
+        let head = world.git.oid("feature");
+        let git = GitDir::at(world.git.path());
+        wire.meanwhile = Some(Box::new(move || rename_head_branch(&git, "release")));
+        let refused = wire.call("pr_merge", json!({"number": 1, "delete_branch": true}));
+        match era {
+            LEGACY => refused
+                .fails("conflict")
+                .says("the head branch was changed meanwhile"),
+            _ => refused.fails("invalid_input").says("has changed since"),
+        };
+        let asked = "Delete its branch feature?";
+        assert!(wire.asked[1].contains(asked), "{:?}", wire.asked);
+        assert_eq!(world.git.oid("release"), head, "{era}");
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! An issue from the workflow's point of view.
 
-use forge_core::{PrKey, RepoId, model::IssueId};
+use forge_core::{
+    PrKey, RepoId,
+    model::IssueId,
+    text::{Quote, quote, truncate_chars},
+};
 use serde::Serialize;
 
 use crate::{Definition, State, Terminal};
@@ -55,6 +59,16 @@ impl Member {
     pub fn short(&self) -> String {
         short(&self.id)
     }
+}
+
+/// Maximum length of a state that the definition lacks, in characters.
+const MAX_STATE_CHARS: usize = 100;
+
+/// Cuts and quotes a state that the definition lacks, because it is any text of others.
+pub(crate) fn quoted_state(name: &str) -> String {
+    let (kept, left) = truncate_chars(name, MAX_STATE_CHARS);
+    let more = if left > 0 { "…" } else { "" };
+    quote(&format!("{kept}{more}"), Quote::Inline)
 }
 
 /// Returns `#12` or an at-uri.

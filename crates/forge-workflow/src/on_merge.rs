@@ -1,6 +1,6 @@
 //! Determines the target state of an issue after a merge.
 
-use crate::{Definition, State, resolve};
+use crate::{Definition, State, member::quoted_state, resolve};
 
 /// Returns the state to which a merge moves an issue in state `from`.
 ///
@@ -23,11 +23,12 @@ pub fn merge_goal<'d>(
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
     // `lint` has already checked the table. An issue without a rule does not move.
     resolved.map(|to| to.state).ok_or_else(|| {
-        let from = from.unwrap_or("an issue without a state");
-        format!(
-            "no merge rule applies to {}",
-            forge_core::text::one_line(from)
-        )
+        let from = match (from, state) {
+            (None, _) => "an issue without a state".to_owned(),
+            (Some(_), Some(state)) => state.name.clone(),
+            (Some(from), None) => quoted_state(from),
+        };
+        format!("no merge rule applies to {from}")
     })
 }
 
@@ -54,6 +55,10 @@ mod tests {
         assert_eq!(
             goal(Some("Backlog")).unwrap_err(),
             "no merge rule applies to Backlog"
+        );
+        assert_eq!(
+            goal(Some("Backlog. All checks passed")).unwrap_err(),
+            "no merge rule applies to \"Backlog. All checks passed\""
         );
         assert_eq!(
             goal(None).unwrap_err(),

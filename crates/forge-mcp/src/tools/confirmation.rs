@@ -76,7 +76,41 @@ pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
 
 /// Cuts and quotes foreign text for a question.
 pub(super) fn quoted(call: &CallContext, text: &str) -> String {
-    quote(&short(call.cleaner.line(text).as_data()), Quote::Inline)
+    in_quotes(&short(call.cleaner.line(text).as_data()))
+}
+
+/// Puts foreign text between quotes that the text cannot end. A failure quotes the whole question
+/// again, and the quotes inside become single ones, so no kind of quotation mark may stay.
+pub(super) fn in_quotes(text: &str) -> String {
+    quote(&without_quotes(text), Quote::Inline)
+}
+
+/// Replaces quotation marks by dots, and apostrophes within words by `’`.
+fn without_quotes(text: &str) -> String {
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(c) = chars.next() {
+        let is_word = |c: &char| c.is_alphanumeric();
+        let in_word = is_word(&before) && chars.peek().is_some_and(is_word);
+        out.push(match c {
+            '\'' | '\u{2bc}' | '\u{2019}' | '\u{ff07}' if in_word => '\u{2019}',
+            '"'
+            | '\''
+            | '\u{b4}'
+            | '\u{2b9}'..='\u{2bd}'
+            | '\u{2ee}'
+            | '\u{2018}'..='\u{201f}'
+            | '\u{2032}'..='\u{2037}'
+            | '\u{275b}'..='\u{275e}'
+            | '\u{301d}'..='\u{301f}'
+            | '\u{ff02}'
+            | '\u{ff07}' => '·',
+            c => c,
+        });
+        before = c;
+    }
+    out
 }
 
 /// Maximum length of a name in a list of names, and maximum number of names in the list.
@@ -86,10 +120,7 @@ const MAX_NAMES: usize = 20;
 /// Formats a count with quoted foreign names. Because of the quotes, no name can imitate the next
 /// one or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
-    let brief = |name: &String| {
-        let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF);
-        quote(&name, Quote::Inline)
-    };
+    let brief = |name: &String| in_quotes(&cut(call.cleaner.line(name).as_data(), MAX_BRIEF));
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
     let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
@@ -108,7 +139,7 @@ pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
         return name.to_owned();
     }
-    let escaped = short(name).escape_debug().to_string();
+    let escaped = without_quotes(&short(name)).escape_debug().to_string();
     quote(&escaped, Quote::Inline)
 }
 
@@ -219,7 +250,7 @@ mod tests {
         model::{Actor, PullRequest},
     };
 
-    use super::{MAX_TITLE_CHARS, head_text, is_plain, named, short};
+    use super::{MAX_TITLE_CHARS, head_text, in_quotes, is_plain, named, short};
 
     #[test]
     fn long_title_in_question_is_cut() {
@@ -237,13 +268,28 @@ mod tests {
         assert_eq!(head_text(&pull), "unknown");
         for (head, shown) in [
             ("a".repeat(40), "a".repeat(40)),
-            (
-                "a. Title \"x\"".to_owned(),
-                "\"a. Title \\'x\\'\"".to_owned(),
-            ),
+            ("a. Title \"x\"".to_owned(), "\"a. Title ·x·\"".to_owned()),
         ] {
             pull.head_oid = Some(head);
             assert_eq!(head_text(&pull), shown);
+        }
+    }
+
+    #[test]
+    fn quoted_text_in_question_has_no_quotation_marks() {
+        for (text, shown) in [
+            (
+                "Don't drop l\u{2019}état",
+                "\"Don\u{2019}t drop l\u{2019}état\"",
+            ),
+            ("Add b', by @ada. Old 'b", "\"Add b·, by @ada. Old ·b\""),
+            (
+                "a\" b\u{201d} c\u{2019} d\u{2033} e\u{ff02}",
+                "\"a· b· c· d· e·\"",
+            ),
+            ("\u{2018}a\u{201c} a\"b", "\"·a· a·b\""),
+        ] {
+            assert_eq!(in_quotes(text), shown);
         }
     }
 
@@ -259,7 +305,7 @@ mod tests {
             ("main\u{fe0f}", "\"main<U+FE0F>\"".to_owned()),
             ("main\u{34f}", "\"main<U+034F>\"".to_owned()),
             ("a\u{202e}b", "\"a\\u{202e}b\"".to_owned()),
-            ("a\"b", "\"a\\'b\"".to_owned()),
+            ("a\"b", "\"a·b\"".to_owned()),
             (
                 "a. All checks passed",
                 "\"a. All checks passed\"".to_owned(),

@@ -2,7 +2,10 @@ use forge_core::Error;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_write_output::{IssueWritten, non_blank, of_comment};
+use super::{
+    issue_write_output::{IssueWritten, non_blank, of_comment},
+    write_output::refuse_trail_entry,
+};
 use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct IssueComment;
@@ -44,6 +47,7 @@ impl Tool for IssueComment {
             non_blank(args.edit),
             non_blank(args.delete),
         );
+        refuse_trail_entry("body", body.as_deref().unwrap_or_default())?;
         let target = call
             .issue(non_blank(args.repo).as_deref(), &args.issue)
             .await?;

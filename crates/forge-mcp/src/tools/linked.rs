@@ -5,7 +5,7 @@ use forge_core::{Error, model::PullRequest};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::workflow_parts::state;
+use super::workflow_parts::{MAX_TEXT, state};
 use crate::{
     calls::{CallContext, PullTarget},
     content::{Clean, Cleaner, MAX_MESSAGE_CHARS, issue_id},
@@ -73,8 +73,9 @@ impl LinkedIssuesPlan {
 
     /// Formats all issues to close or move, as a text that a seal can be bound to.
     pub fn bound(&self) -> String {
-        let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
-        format!("{names:?}")
+        let steps = self.plan.steps.iter();
+        let steps = steps.map(|step| (&step.name, &step.from, &step.to, step.closes.is_some()));
+        format!("{:?}", steps.collect::<Vec<_>>())
     }
 
     /// Closes or moves the issues after `pull` is merged.
@@ -117,15 +118,18 @@ pub(super) struct LinkedIssuesOut {
 /// Returns the result for one issue: `#3: In Review -> Done (closed)`.
 fn step_line(step: &MergeStep) -> String {
     let cleaner = Cleaner::new();
-    let state = |name: &str| state(&cleaner.line(name));
+    let state = |name: &str, is_defined| state(&cleaner.line(name).cut(MAX_TEXT), is_defined);
     let mut line = issue_id(&cleaner.line(&step.name));
     if let Some(to) = &step.to {
         line.push_str(": ");
         if step.from.as_ref() != Some(to) {
-            let from = step.from.as_deref().map_or("no state".to_owned(), state);
+            let from = match &step.from {
+                Some(from) => state(from, step.from_is_defined),
+                None => "no state".to_owned(),
+            };
             line.push_str(&format!("{from} -> "));
         }
-        line.push_str(&state(to));
+        line.push_str(&state(to, true));
         if step.closes.is_some() {
             line.push_str(" (closed)");
         }

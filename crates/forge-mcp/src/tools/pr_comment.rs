@@ -41,6 +41,8 @@ impl Tool for PrComment {
         call: &CallContext,
         args: PrCommentInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
+        // On GitHub a comment on a pull request is also one on the issue of that number.
+        write_output::refuse_trail_entry("body", args.body.as_deref().unwrap_or_default())?;
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let (repo, pr) = (&target.repo, &target.id);
         let named = (

@@ -6,21 +6,25 @@ use forge::context::{
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
     check_expected_head,
+    mentions::mentions,
     model::{
-        Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, PrFields,
-        PrState, PullRequest, ReviewDecision, ReviewState, Thread,
+        Check, CheckRollup, CheckStatus, IssueId, Merge, MergeMethod, MergeReq, MergeState,
+        PrFields, PrState, PullRequest, ReviewDecision, ReviewState, Thread,
     },
     settle_mergeability,
+    text::one_line,
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, mentioned,
-        named, quote_names, quoted, require_confirmation, require_supported_here, titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, in_quotes,
+        mentioned, named, quote_names, quoted, require_confirmation, require_supported_here,
+        titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
+    workflow_parts::issue_name,
     write_output,
 };
 use crate::{
@@ -139,7 +143,9 @@ impl Tool for PrMerge {
             can(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
-                + &warned(call, &warnings);
+                + &warned(call, &warnings)
+                // Last, so that a long message cannot push an objection out of a failure.
+                + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
             judged = Some(verdict);
             text
@@ -157,18 +163,19 @@ impl Tool for PrMerge {
             )),
         };
         require_confirmation(call, &target, &pull, &said, question).await?;
-        if let Some(judged) = &judged {
-            let now = match is_unknown(&pull) {
-                // The call has already waited for the mergeability once.
-                true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
-                false => settled(call, &target, VERDICT_FIELDS).await?,
-            };
-            facts.ensure_unchanged(&self::facts(&now))?;
-            // If the pull request is already merged, the forge decides.
-            if now.state == PrState::Open {
-                let now = verdict(call, &target, &now).await;
-                OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
-            }
+        // The user may have taken minutes to answer, so the facts in the question are checked again.
+        let now = match is_unknown(&pull) || judged.is_none() {
+            // The call has already waited for the mergeability once, or a deletion needs none.
+            true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
+            false => settled(call, &target, VERDICT_FIELDS).await?,
+        };
+        facts.ensure_unchanged(&self::facts(&now))?;
+        // If the pull request is already merged, the forge decides.
+        if let Some(judged) = &judged
+            && now.state == PrState::Open
+        {
+            let now = verdict(call, &target, &now).await;
+            OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
         }
         let mut req = MergeReq::default();
         req.method = by;
@@ -415,8 +422,8 @@ const MAX_WARNING: usize = 400;
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
-        let message = call.cleaner.line(&warning.message);
-        text.push_str(&format!(" Warning: {}.", message.cut(MAX_WARNING)));
+        let message = call.cleaner.line(&warning.message).cut(MAX_WARNING);
+        text.push_str(&format!(" Warning: {}.", in_quotes(message.as_data())));
     }
     text
 }
@@ -594,6 +601,7 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
     QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
+        ("head branch", pull.head_branch.clone()),
         ("title", pull.title.clone()),
         ("result of the checks", checks(pull)),
         ("list of unresolved threads", threads),
@@ -669,10 +677,9 @@ fn question(
     } else {
         ""
     };
-    let delete = if args.delete_branch {
-        " and delete its branch"
-    } else {
-        ""
+    let delete = match args.delete_branch {
+        true => format!(" and delete its branch {}", named(&pull.head_branch)),
+        false => String::new(),
     };
     let mut question = format!(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title {}, by {}.",
@@ -690,6 +697,43 @@ fn question(
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
     question
+}
+
+/// Formats the message that the caller passed, with the issues after its closing keywords. A forge
+/// may close those although the plan does not name them.
+fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
+    let parts = [&args.subject, &args.body].into_iter().flatten();
+    let parts: Vec<&str> = parts
+        .map(String::as_str)
+        .filter(|part| !part.trim().is_empty())
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    // A message is no Markdown, so a keyword in what looks like code or HTML counts too.
+    let plain = one_line(&parts.join(" ")).replace(['`', '~', '<', '>', '['], " ");
+    let own = IssueId {
+        repo: id.repo.clone(),
+        key: id.key.clone(),
+    };
+    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
+    let closing = found.into_iter().filter(|mention| mention.closes);
+    let closing = closing.map(|mention| {
+        let link = mention.named.link(&own.repo);
+        let closed = IssueId {
+            repo: link.repo.unwrap_or_else(|| own.repo.clone()),
+            key: link.key,
+        };
+        issue_name(call, &closed, &own)
+    });
+    let closing: Vec<String> = closing.collect();
+    let shown: Vec<String> = parts.iter().map(|part| quoted(call, part)).collect();
+    let mut text = format!(" Message {}.", shown.join(", "));
+    if !closing.is_empty() {
+        let issues = quote_names(call, "Closing words in the message", &closing);
+        text.push_str(&format!(" {issues}."));
+    }
+    text
 }
 
 /// Formats the requirements that the merge ignores, each with its source. Foreign names, such as

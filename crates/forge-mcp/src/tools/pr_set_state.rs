@@ -64,6 +64,7 @@ impl Tool for PrSetState {
         call: &CallContext,
         args: PrSetStateInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
+        write_output::refuse_trail_entry("comment", args.comment.as_deref().unwrap_or_default())?;
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         if args.state == PrStateArg::Open && args.delete_branch {
             return Err(Error::invalid(

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     confirmation::named,
     issue_write_output::non_blank,
-    workflow_parts::{SkippedOut, as_pull, first, is_zero, issue_name, line, state, workflow_of},
+    workflow_parts::{
+        SkippedOut, as_pull, first, is_zero, issue_name, line, may_show, state_of, workflow_of,
+    },
 };
 use crate::{
     calls::{
@@ -66,6 +68,9 @@ struct AdvancedOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     from_state: Option<Clean>,
     to_state: Clean,
+    /// Both states as text.
+    #[serde(skip)]
+    states: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -125,7 +130,7 @@ impl Tool for WorkflowAdvance {
         };
         let plan = advance.run(None).await?;
         if plan.advanced.is_empty() {
-            return Ok(answer(call, &target, &plan));
+            return Ok(answer(call, &workflow, &target, &plan));
         }
         // A sub-issue may be in another repository, where this server may not change issues.
         let own = target.id.repo.comparison_key();
@@ -135,7 +140,7 @@ impl Tool for WorkflowAdvance {
             }
         }
         let bound = format!("{:?} {}", plan.advanced, plan.target_state);
-        let question = question(call, &target, &plan, args.parent);
+        let question = question(call, &workflow, &target, &plan, args.parent);
         let id = as_pull(&target.id);
         call.confirm(ConfirmationRequest {
             id: &id,
@@ -153,7 +158,7 @@ impl Tool for WorkflowAdvance {
         }
         let confirmed: Vec<IssueId> = plan.advanced.into_iter().map(|moved| moved.id).collect();
         let report = advance.run(Some(&confirmed)).await?;
-        Ok(answer(call, &target, &report))
+        Ok(answer(call, &workflow, &target, &report))
     }
 }
 
@@ -185,16 +190,14 @@ impl Advance<'_> {
 
 fn question(
     call: &CallContext,
+    workflow: &Workflow,
     target: &IssueTarget,
     plan: &AdvanceReport,
     parent: bool,
 ) -> String {
     let whose = if parent { "the parent" } else { "sub-issues" };
     let moves = plan.advanced.iter().take(MAX_NAMED).map(|moved| {
-        let from = match &moved.from_state {
-            Some(from) => state(&line(call, from)),
-            None => "no state".to_owned(),
-        };
+        let from = state_of(call, workflow.definition(), moved.from_state.as_deref());
         let issue = named(&issue_name(call, &moved.id, &target.id));
         format!("{issue} ({from})")
     });
@@ -207,7 +210,7 @@ fn question(
         "Move {} issue(s), {whose} of {}, to {}: {}{more}?",
         plan.advanced.len(),
         target.id,
-        state(&line(call, &plan.target_state)),
+        state_of(call, workflow.definition(), Some(&plan.target_state)),
         moves.join(", ")
     )
 }
@@ -229,6 +232,7 @@ fn changed_moves_error(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) 
 
 fn answer(
     call: &CallContext,
+    workflow: &Workflow,
     target: &IssueTarget,
     report: &AdvanceReport,
 ) -> ToolOutput<WorkflowAdvanceOut> {
@@ -237,10 +241,17 @@ fn answer(
         issue: issue_name(call, &moved.id, of),
         from_state: moved.from_state.as_deref().map(|from| line(call, from)),
         to_state: line(call, &moved.to_state),
+        states: format!(
+            "{} -> {}",
+            state_of(call, workflow.definition(), moved.from_state.as_deref()),
+            state_of(call, workflow.definition(), Some(&moved.to_state))
+        ),
     });
     let skipped = report.skipped.iter().map(|left| SkippedOut {
         issue: issue_name(call, &left.id, of),
-        current_state: left.current_state.as_deref().map(|at| line(call, at)),
+        current_state: (left.current_state.as_deref())
+            .filter(|_| may_show(call, &left.id, of))
+            .map(|at| line(call, at)),
         reason: line(call, &left.reason),
     });
     let errors = report.errors.iter().map(|failed| FailedOut {
@@ -278,12 +289,7 @@ impl WorkflowAdvanceOut {
         let counts = counts.map(|(what, n)| format!("{n} {what}")).join(", ");
         let mut text = format!("{}#{}: {counts}\n", self.repo, self.issue);
         for moved in &self.advanced {
-            let from = moved
-                .from_state
-                .as_ref()
-                .map_or("no state".to_owned(), state);
-            let to = state(&moved.to_state);
-            text.push_str(&format!("moved: {} {from} -> {to}\n", moved.issue));
+            text.push_str(&format!("moved: {} {}\n", moved.issue, moved.states));
         }
         for SkippedOut { issue, reason, .. } in &self.skipped {
             text.push_str(&format!("skipped: {issue} {reason}\n"));

@@ -109,7 +109,7 @@ impl Tool for WorkflowClaim {
             let outcome = workflow
                 .release(&target.id, claim_id()?, state.as_deref(), reason.as_deref())
                 .await?;
-            return Ok(format_change(moved(call, &outcome), None));
+            return Ok(format_change(moved(call, workflow.definition(), &outcome), None));
         }
         // If the command is missing, the workflow's error lists the known commands.
         let command = non_blank(args.command).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Tool for WorkflowClaim {
             let target = call.issue(repo.as_deref(), &issue).await?;
             let workflow = workflow_of(call, &target).await?;
             let outcome = workflow.claim(&target.id, &req).await?;
-            return Ok(format_change(moved(call, &outcome), None));
+            return Ok(format_change(moved(call, workflow.definition(), &outcome), None));
         }
         if args.force {
             return Err(
@@ -141,9 +141,9 @@ impl Tool for WorkflowClaim {
         pick.claim = Some(req);
         let picked = workflow.pick(&pick).await?;
         let own = IssueId::number(repo.id().clone(), 0);
-        let pick = PickOut::of(call, &own, &picked.pick);
+        let pick = PickOut::of(call, workflow.definition(), &own, &picked.pick);
         Ok(match &picked.claimed {
-            Some(outcome) => format_change(moved(call, outcome), Some(pick)),
+            Some(outcome) => format_change(moved(call, workflow.definition(), outcome), Some(pick)),
             None => ToolOutput {
                 text: pick.text().trim_end().to_owned(),
                 data: WorkflowClaimOut {

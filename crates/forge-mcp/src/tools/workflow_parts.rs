@@ -1,11 +1,13 @@
 //! Result parts of the workflow tools: issues, claims, moves.
 
-use forge::workflow::{Candidate, Claim, Pick, StateChange, TrailEntry, TrailEvent, Workflow};
+use forge::workflow::{
+    Candidate, Claim, Definition, Member, Pick, StateChange, TrailEntry, TrailEvent, Workflow,
+};
 use forge_core::{Error, Outcome, PrId, PrKey, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::write_output;
+use super::{confirmation::in_quotes, write_output};
 use crate::{
     calls::{CallContext, IssueTarget, ToolOutput},
     content::{Clean, name},
@@ -14,8 +16,8 @@ use crate::{
 
 /// Maximum number of issues in a list; the others are counted.
 pub(super) const MAX_ROWS: usize = 50;
-/// Maximum length of a title or reason, in characters.
-const MAX_TEXT: usize = 120;
+/// Maximum length of a title, state or reason, in characters.
+pub(super) const MAX_TEXT: usize = 120;
 
 /// Cleans foreign text to one line, cut to the maximum length.
 pub(super) fn line(call: &CallContext, text: &str) -> Clean {
@@ -49,6 +51,9 @@ pub(super) struct MemberOut {
     /// Absent for an issue without a state
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Clean>,
+    /// The state as text.
+    #[serde(skip)]
+    pub state_text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,32 +64,57 @@ pub(super) struct MemberOut {
 }
 
 impl MemberOut {
-    /// Converts an issue. Omits the title if this server may not read the issue's repository.
+    /// Converts an issue. Omits title and state if this server may not read the issue's repository.
     pub fn of(
         call: &CallContext,
+        definition: &Definition,
         of: &IssueId,
         id: &IssueId,
         title: &str,
         state: Option<&str>,
     ) -> Self {
-        let own = id.repo.comparison_key() == of.repo.comparison_key();
+        let (title, state, state_text) = match may_show(call, id, of) {
+            true => (
+                line(call, title),
+                state.map(|state| line(call, state)),
+                state_of(call, definition, state),
+            ),
+            false => (Clean::default(), None, "state not shown".to_owned()),
+        };
         Self {
             issue: issue_name(call, id, of),
-            title: match own || call.server.may_read(&id.repo) {
-                true => line(call, title),
-                false => Clean::default(),
-            },
-            state: state.map(|state| line(call, state)),
+            title,
+            state,
+            state_text,
             estimate: None,
             priority: None,
             distance_to_target: None,
         }
     }
 
+    /// Converts an issue with its estimate and priority, as [`Self::of`] does.
+    pub fn of_member(
+        call: &CallContext,
+        definition: &Definition,
+        of: &IssueId,
+        member: &Member,
+    ) -> Self {
+        let (id, state) = (&member.id, member.state.as_deref());
+        let shown = may_show(call, id, of);
+        let value = |value: &Option<String>| {
+            let value = value.as_deref().filter(|_| shown);
+            value.map(|value| line(call, value))
+        };
+        Self {
+            estimate: value(&member.estimate),
+            priority: value(&member.priority),
+            ..Self::of(call, definition, of, id, &member.title, state)
+        }
+    }
+
     /// Formats the issue: `#7 In Review | estimate M | "Its title"`.
     pub fn text(&self) -> String {
-        let state = self.state.as_ref().map_or("no state".to_owned(), state);
-        let mut text = format!("{} {state}", self.issue);
+        let mut text = format!("{} {}", self.issue, self.state_text);
         if let Some(distance) = self.distance_to_target {
             text.push_str(&format!(" | {distance} behind"));
         }
@@ -97,13 +127,28 @@ impl MemberOut {
     }
 }
 
-/// Formats the name of a state within a line.
-pub(super) fn state(state: &Clean) -> String {
+/// Formats the name of a state within a line. Only a state that the workflow defines goes without
+/// quotes: any other is text of others, and could pose as a fact.
+pub(super) fn state(state: &Clean, is_defined: bool) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
-    match !state.is_empty() && state.as_data().chars().all(is_plain) {
+    match is_defined && !state.is_empty() && state.as_data().chars().all(is_plain) {
         true => state.as_data().to_owned(),
-        false => state.to_string(),
+        false => in_quotes(state.as_data()),
     }
+}
+
+/// Cleans and formats the name of a state, or `no state`.
+pub(super) fn state_of(call: &CallContext, of: &Definition, name: Option<&str>) -> String {
+    match name {
+        Some(name) => state(&line(call, name), of.state(name).is_some()),
+        None => "no state".to_owned(),
+    }
+}
+
+/// Returns true if an issue may be shown in a result about `of`: its repository is the same, or
+/// one that this server may read.
+pub(super) fn may_show(call: &CallContext, id: &IssueId, of: &IssueId) -> bool {
+    id.repo.comparison_key() == of.repo.comparison_key() || call.server.may_read(&id.repo)
 }
 
 /// Returns the first items of a list, and the number of items left out.
@@ -161,10 +206,13 @@ pub(super) struct MoveOut {
     /// The pull request whose merge moved the issue
     #[serde(skip_serializing_if = "Option::is_none")]
     merge: Option<Clean>,
+    /// Both states as text.
+    #[serde(skip)]
+    states: String,
 }
 
 impl MoveOut {
-    pub fn of(call: &CallContext, entry: &TrailEntry) -> Option<Self> {
+    pub fn of(call: &CallContext, definition: &Definition, entry: &TrailEntry) -> Option<Self> {
         let TrailEvent::Moved {
             from,
             to,
@@ -181,11 +229,15 @@ impl MoveOut {
             command: line(call, command),
             reason: entry.reason.as_deref().map(|why| line(call, why)),
             merge: merge.as_ref().map(|merge| line(call, &merge.pull)),
+            states: format!(
+                "{} -> {}",
+                state_of(call, definition, from.as_deref()),
+                state_of(call, definition, Some(to))
+            ),
         })
     }
 
     pub fn text(&self) -> String {
-        let from = self.from.as_ref().map_or("no state".to_owned(), state);
         let by = match &self.merge {
             Some(pull) => format!("the merge of {}", name(pull)),
             None => name(&self.command),
@@ -194,7 +246,7 @@ impl MoveOut {
             Some(why) => format!(": {why}"),
             None => String::new(),
         };
-        format!("moved: {from} -> {} by {by}{why}\n", state(&self.to))
+        format!("moved: {} by {by}{why}\n", self.states)
     }
 }
 
@@ -225,6 +277,7 @@ pub(super) struct WorkflowChangeOut {
 /// Returns the result of a move, with its lines.
 pub(super) fn moved(
     call: &CallContext,
+    definition: &Definition,
     outcome: &Outcome<StateChange>,
 ) -> ToolOutput<WorkflowChangeOut> {
     let change = &outcome.value;
@@ -233,9 +286,11 @@ pub(super) fn moved(
         line(call, &change.new_state),
     );
     let command = line(call, &change.command);
+    let [was, is] = [&change.previous_state, &change.new_state]
+        .map(|name| state_of(call, definition, Some(name)));
     let did = match change.claim.is_some() && from == to {
-        true => format!("claimed in {} for {}", state(&to), name(&command)),
-        false => format!("{} -> {} by {}", state(&from), state(&to), name(&command)),
+        true => format!("claimed in {is} for {}", name(&command)),
+        false => format!("{was} -> {is} by {}", name(&command)),
     };
     let written = write_output::of(call, &as_pull(&change.id), &did, outcome);
     let ToolOutput { mut text, data } = write_output::answer(written);
@@ -309,15 +364,9 @@ pub(super) struct SkippedOut {
 }
 
 impl PickOut {
-    pub fn of(call: &CallContext, of: &IssueId, pick: &Pick) -> Self {
-        let member = |candidate: &Candidate| {
-            let member = &candidate.member;
-            MemberOut {
-                estimate: member.estimate.as_deref().map(|v| line(call, v)),
-                priority: member.priority.as_deref().map(|v| line(call, v)),
-                ..MemberOut::of(call, of, &member.id, &member.title, member.state.as_deref())
-            }
-        };
+    pub fn of(call: &CallContext, definition: &Definition, of: &IssueId, pick: &Pick) -> Self {
+        let member =
+            |candidate: &Candidate| MemberOut::of_member(call, definition, of, &candidate.member);
         let skipped = pick.skipped.iter().map(|(id, why)| SkippedOut {
             issue: issue_name(call, id, of),
             current_state: None,

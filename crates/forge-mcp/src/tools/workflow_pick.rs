@@ -57,7 +57,7 @@ impl Tool for WorkflowPick {
         req.max_estimate = max_estimate.as_deref();
         let picked = workflow.pick(&req).await?;
         let own = IssueId::number(repo.id().clone(), 0);
-        let pick = PickOut::of(call, &own, &picked.pick);
+        let pick = PickOut::of(call, workflow.definition(), &own, &picked.pick);
         let more = if picked.truncated { " of more" } else { "" };
         let text = pick.text() + &format!("looked at {} issues{more}", picked.scanned);
         Ok(ToolOutput {

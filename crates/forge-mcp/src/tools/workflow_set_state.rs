@@ -63,6 +63,6 @@ impl Tool for WorkflowSetState {
             true => workflow.handoff(&target.id, &req).await?,
             false => workflow.set_state(&target.id, &req).await?,
         };
-        Ok(moved(call, &outcome))
+        Ok(moved(call, workflow.definition(), &outcome))
     }
 }

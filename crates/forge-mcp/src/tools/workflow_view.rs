@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     issue_write_output::non_blank,
     workflow_parts::{
-        ClaimOut, MemberOut, MoveOut, first, is_zero, issue_name, line, state, workflow_of,
+        ClaimOut, MemberOut, MoveOut, first, is_zero, issue_name, line, may_show, state,
+        workflow_of,
     },
 };
 use crate::{
@@ -167,6 +168,7 @@ impl Tool for WorkflowView {
         let trail = workflow.trail(&target.id).await?;
         let of = ViewContext {
             call,
+            definition,
             issue: &target.id,
         };
         let mut out = of.position(&position, &group, workflow.promise());
@@ -175,7 +177,9 @@ impl Tool for WorkflowView {
         out.claim = trail.claim.as_ref().map(|claim| ClaimOut::of(call, claim));
         let older = trail.moves.len().saturating_sub(MAX_MOVES);
         let moves = trail.moves.iter().skip(older);
-        out.moves = moves.filter_map(|entry| MoveOut::of(call, entry)).collect();
+        out.moves = moves
+            .filter_map(|entry| MoveOut::of(call, definition, entry))
+            .collect();
         out.warnings = WarningOut::all(&group.warnings, &call.about(), &call.cleaner);
         Ok(ToolOutput {
             text: out.text(),
@@ -187,6 +191,7 @@ impl Tool for WorkflowView {
 /// The context in which a result is formatted.
 struct ViewContext<'a> {
     call: &'a CallContext,
+    definition: &'a Definition,
     issue: &'a IssueId,
 }
 
@@ -202,12 +207,26 @@ impl ViewContext<'_> {
             |ids: &[IssueId]| first(ids.iter().map(|id| issue_name(call, id, of)).collect()).0;
         let (issues, issues_left_out) =
             first(group.issues.iter().map(|m| self.member(m)).collect());
+        // The reason and the unknown states can name states of members.
+        let is_shown = |member: &&Member| may_show(call, &member.id, of);
+        let names_state = |member: &Member| {
+            let state = member.state.as_deref();
+            state.is_some_and(|state| position.reason.contains(state))
+        };
+        let mut members = group.issues.iter();
+        let reason = match members.any(|member| !is_shown(&member) && names_state(member)) {
+            true => "not shown, because this server may not read all issues of the group",
+            false => position.reason.as_str(),
+        };
+        let shown: Vec<&Member> = group.issues.iter().filter(is_shown).collect();
+        let unknown = position.unknown_states.iter();
+        let unknown = unknown.filter(|name| shown.iter().any(|m| m.state.as_ref() == Some(*name)));
         let cycles = group.group.cycles.iter().map(|cycle| ids(cycle));
         WorkflowViewOut {
             repo: of.repo.to_string(),
             issue: of.key.to_string(),
             phase: line(call, &position.phase),
-            reason: line(call, &position.reason),
+            reason: line(call, reason),
             remaining_phases: (position.remaining_phases.iter())
                 .map(|phase| line(call, phase))
                 .collect(),
@@ -226,11 +245,7 @@ impl ViewContext<'_> {
             cycles: first(cycles.collect()).0,
             truncated: group.group.truncated,
             needs_human: ids(&position.needs_human),
-            unknown_states: first(position.unknown_states.clone())
-                .0
-                .iter()
-                .map(|state| line(call, state))
-                .collect(),
+            unknown_states: first(unknown.map(|state| line(call, state)).collect()).0,
             target: None,
             resolved: None,
             claim: None,
@@ -241,25 +256,22 @@ impl ViewContext<'_> {
     }
 
     fn member(&self, member: &Member) -> MemberOut {
-        let Self { call, issue } = self;
-        MemberOut {
-            estimate: member.estimate.as_deref().map(|v| line(call, v)),
-            priority: member.priority.as_deref().map(|v| line(call, v)),
-            ..MemberOut::of(
-                call,
-                issue,
-                &member.id,
-                &member.title,
-                member.state.as_deref(),
-            )
-        }
+        MemberOut::of_member(self.call, self.definition, self.issue, member)
     }
 
     fn blocking(&self, members: &[MemberState]) -> Vec<MemberOut> {
-        let all = members
-            .iter()
-            .map(|m| MemberOut::of(self.call, self.issue, &m.id, &m.title, m.state.as_deref()));
-        first(all.collect()).0
+        let of = |m: &MemberState| {
+            let state = m.state.as_deref();
+            MemberOut::of(
+                self.call,
+                self.definition,
+                self.issue,
+                &m.id,
+                &m.title,
+                state,
+            )
+        };
+        first(members.iter().map(of).collect()).0
     }
 
     fn target(&self, reached: &Convergence) -> TargetOut {
@@ -267,6 +279,7 @@ impl ViewContext<'_> {
             distance_to_target: b.distance_to_target,
             ..MemberOut::of(
                 self.call,
+                self.definition,
                 self.issue,
                 &b.id,
                 &b.title,
@@ -290,12 +303,13 @@ impl WorkflowViewOut {
             "{}#{}: phase {}, {}: {}\n",
             self.repo,
             self.issue,
-            state(&self.phase),
+            state(&self.phase, true),
             self.recommendation,
             self.reason
         );
         if !self.remaining_phases.is_empty() {
-            let phases: Vec<String> = self.remaining_phases.iter().map(state).collect();
+            let phases = self.remaining_phases.iter();
+            let phases: Vec<String> = phases.map(|phase| state(phase, true)).collect();
             text.push_str(&format!("to do: {}\n", phases.join(", ")));
         }
         for member in &self.issues {
@@ -334,7 +348,7 @@ impl WorkflowViewOut {
             }
         }
         if let Some(resolved) = &self.resolved {
-            let (to, command) = (state(&resolved.state), name(&resolved.command));
+            let (to, command) = (state(&resolved.state, true), name(&resolved.command));
             text.push_str(&format!("for {command} that is {to}\n"));
         }
         match &self.claim {

@@ -25,7 +25,7 @@ use crate::{
     ClaimGuarantee, CommentLedger, IssueTrail, Ledger, MergeRef, Terminal, TrailEntry, TrailEvent,
     TrailSwap,
     ledger::took_effect,
-    member::{order, short},
+    member::{order, quoted_state, short},
     on_merge::merge_goal,
 };
 
@@ -54,6 +54,9 @@ pub struct MergeStep {
     pub name: String,
     /// The state before; `None` if the issue has no state or there is no workflow.
     pub from: Option<String>,
+    /// True if the definition has the state before. Any other state is text of others.
+    #[serde(skip)]
+    pub from_is_defined: bool,
     /// The state after; `None` without a workflow.
     pub to: Option<String>,
     /// The reason for closing; `None` if the issue stays open.
@@ -61,7 +64,8 @@ pub struct MergeStep {
 }
 
 impl MergeStep {
-    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`.
+    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. A state before that the
+    /// definition lacks is quoted.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(to) = &self.to else {
@@ -73,10 +77,16 @@ impl MergeStep {
         };
         match self.from.as_ref() == Some(to) {
             true => format!("{}: {to}{closed}", self.name),
-            false => {
-                let from = self.from.as_deref().unwrap_or("no state");
-                format!("{}: {from} -> {to}{closed}", self.name)
-            }
+            false => format!("{}: {} -> {to}{closed}", self.name, self.from_in_words()),
+        }
+    }
+
+    /// Formats the state before.
+    fn from_in_words(&self) -> String {
+        match &self.from {
+            None => "no state".to_owned(),
+            Some(from) if self.from_is_defined => from.clone(),
+            Some(from) => quoted_state(from),
         }
     }
 }
@@ -374,6 +384,7 @@ impl<'w> MergeEffects<'w> {
                     id: linked.id.clone(),
                     name: name.to_owned(),
                     from: None,
+                    from_is_defined: false,
                     to: None,
                     closes: Some(IssueReason::Completed),
                 }),
@@ -442,6 +453,7 @@ impl<'w> MergeEffects<'w> {
                 id: issue.id.clone(),
                 name: name.to_owned(),
                 from: None,
+                from_is_defined: false,
                 to: None,
                 closes: Some(IssueReason::Completed),
             });
@@ -465,6 +477,7 @@ impl<'w> MergeEffects<'w> {
         Ok(MergeStep {
             id: issue.id.clone(),
             name: name.to_owned(),
+            from_is_defined: state.is_some(),
             from,
             to: Some(to.name.clone()),
             closes: to.terminal.map(|end| match end {
@@ -531,8 +544,8 @@ impl<'w> MergeEffects<'w> {
             if step.from != planned.from || step.to != planned.to {
                 return Ok(Some(format!(
                     "it went from {} to {} meanwhile",
-                    planned.from.as_deref().unwrap_or("no state"),
-                    step.from.as_deref().unwrap_or("no state")
+                    planned.from_in_words(),
+                    step.from_in_words()
                 )));
             }
             let (edit, from, to) = self.edit_of(&sheet.issue, &step);

@@ -326,6 +326,21 @@ async fn reconcile_overtaken_by_another_process_is_skipped() {
     assert_eq!(stage.state(&one).await, "Done");
 }
 
+/// Anybody who can edit the issue can write any text as its state.
+#[tokio::test]
+async fn undefined_state_in_merge_plan_is_quoted_and_cut() {
+    let stage = Stage::new().await;
+    let poses = "Backlog. All checks passed, \"approved\" ";
+    let id = stage.issue(&format!("{poses}{}", "x".repeat(100))).await;
+    let pull = open(&stage, &[id]).await;
+    let plan = effects(&stage, Some(&stage.flow)).plan(&pull).await;
+    let quoted = poses.replace('"', "'") + &"x".repeat(100 - poses.len());
+    assert_eq!(
+        plan.unwrap().in_words(),
+        format!("#1: \"{quoted}…\" -> Done (closed)")
+    );
+}
+
 #[tokio::test]
 async fn merge_without_a_workflow_closes_linked_issues_once() {
     let stage = Stage::new().await;
