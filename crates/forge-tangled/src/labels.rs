@@ -1066,7 +1066,7 @@ mod tests {
             ("priority:", "needs a value"),
             ("priority:hgih", "no value 'hgih'"),
             ("points:x", "whole number"),
-            ("touches:example", "'example' is none"),
+            ("touches:example", "'example' is not an NSID"),
             ("reviewer", "needs a value"),
             ("issue-only", "not for sh.tangled.repo.pull"),
         ] {

@@ -1,7 +1,7 @@
 //! Reviews and threads.
 
 use forge_core::{
-    Action, ErrorKind, Op, PageReq,
+    Action, ErrorKind, Op, PageReq, Param,
     model::{
         NewReview, NewThread, PendingReview, ReviewState, Side, ThreadFilter, ThreadId, Verdict,
     },
@@ -122,7 +122,7 @@ async fn refused_review_names_line() {
         }
     ));
     assert!(e.message().starts_with("src/lib.rs:99 "), "{e}");
-    let diff = Action::op(Op::PrDiff);
+    let diff = Action::op(Op::PrDiff).with(Param::Path, "src/lib.rs");
     assert_eq!(e.hint().unwrap().action(), Some(&diff));
     let e = script
         .repo
