@@ -97,7 +97,7 @@ impl GitHub {
             let comments = take_newest(review.comments, "comments of a review", warnings);
             texts.extend(comments.into_iter().map(|c| c.body));
         }
-        for PullCommit { commit } in newest(found.commits, "commits", warnings) {
+        for PullCommit { commit } in take_newest(found.commits, "commits", warnings) {
             texts.extend([commit.message_headline, commit.message_body]);
         }
         let ends = |ends: Nodes<LinkEnd>, what: &str, warnings: &mut Vec<Warning>| -> Vec<Link> {
