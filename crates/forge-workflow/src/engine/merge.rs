@@ -77,12 +77,12 @@ impl MergeStep {
         };
         match self.from.as_ref() == Some(to) {
             true => format!("{}: {to}{closed}", self.name),
-            false => format!("{}: {} -> {to}{closed}", self.name, self.from_in_words()),
+            false => format!("{}: {} -> {to}{closed}", self.name, self.shown_from()),
         }
     }
 
     /// Formats the state before.
-    fn from_in_words(&self) -> String {
+    fn shown_from(&self) -> String {
         match &self.from {
             None => "no state".to_owned(),
             Some(from) if self.from_is_defined => from.clone(),
@@ -544,8 +544,8 @@ impl<'w> MergeEffects<'w> {
             if step.from != planned.from || step.to != planned.to {
                 return Ok(Some(format!(
                     "it went from {} to {} meanwhile",
-                    planned.from_in_words(),
-                    step.from_in_words()
+                    planned.shown_from(),
+                    step.shown_from()
                 )));
             }
             let (edit, from, to) = self.edit_of(&sheet.issue, &step);
