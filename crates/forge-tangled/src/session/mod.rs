@@ -170,9 +170,10 @@ impl Session {
 
     /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
     /// a pin only the DID counts, and nothing is sent if the handle names another DID.
-    async fn identify(&self, login: Login) -> Result<Viewer> {
-        let account = login.account.trim_start_matches('@').to_ascii_lowercase();
-        let is_did = account.starts_with("did:");
+    async fn identify(&self, mut login: Login) -> Result<Viewer> {
+        login.account = login.account.trim_start_matches('@').to_owned();
+        let is_did = login.account.starts_with("did:");
+        let account = login.account.to_ascii_lowercase();
         let kept = match &login.pin {
             Some(pin) => vec![pin.clone()],
             None => {
