@@ -663,7 +663,7 @@ async fn redirect_of_service_auth_does_not_forward_tokens() {
 }
 
 #[tokio::test]
-async fn token_with_line_end_is_refused_by_name_of_its_server() {
+async fn token_with_line_end_names_its_server() {
     const MERGE: &str = "sh.tangled.repo.merge";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
