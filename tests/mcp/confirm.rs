@@ -313,7 +313,11 @@ fn confirmation_is_valid_only_for_the_named_change() {
         ("the base branch was", |hub| {
             ada(hub, "pr_edit", json!({"base": "feature"}));
         }),
-        ("the result of the checks was", fails_a_check),
+        (
+            "the result of the checks was changed meanwhile: expected success, found failed \
+             'ci/test'",
+            fails_a_check,
+        ),
         ("the list of unresolved threads was", opens_thread),
         (
             "the list of those who request changes was",

@@ -80,13 +80,19 @@ pub fn check_expected_base(
 }
 
 /// Returns the error for a head that is `actual` instead of `expected`. `actual` is empty if the
-/// head is unknown.
+/// head is unknown, and equals `expected` if the host refuses the head that it shows.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {
         "" => (
             format!("the head of {pull} is not known, so it cannot be compared with {expected}"),
             "review the changes, then try again without an expected head".to_owned(),
+        ),
+        _ if actual.eq_ignore_ascii_case(expected) => (
+            format!(
+                "the host says that the head of {pull} is not {expected}, and shows that very head"
+            ),
+            "view the pull request, then try again if it still has that head".to_owned(),
         ),
         _ if is_cid(actual) && !is_cid(expected) => (
             format!(
@@ -195,6 +201,14 @@ mod tests {
         let e = check(HEAD, None).unwrap_err();
         assert_eq!(e.code(), "conflict");
         assert!(e.message().contains("not known"), "{e:?}");
+    }
+
+    #[test]
+    fn refusal_of_the_shown_head_is_a_contradiction() {
+        let e = head_moved(&"#7", HEAD, HEAD);
+        assert_eq!(e.code(), "conflict");
+        assert_eq!(e.message().matches(HEAD).count(), 1, "{e:?}");
+        assert!(e.message().contains("shows that very head"), "{e:?}");
     }
 
     #[test]

@@ -487,10 +487,11 @@ impl Reviews for Tangled {
         if !self.settings.verdict_comments {
             return Ok(Page::complete(Vec::new()));
         }
-        let (records, warnings) = self.comment_records(&located).await?;
+        let (records, mut warnings) = self.comment_records(&located).await?;
         let (verdicts, _) = self.parted(&located.pull, records);
         let writers = self.writers(&located.repository).await;
-        let given = self.given(&located, &verdicts, &writers, true).await;
+        let (given, told) = self.given(&located, verdicts, &writers, true).await;
+        warnings.extend(told);
         let uri = &located.pull.record.uri;
         let mut page = page::of("tangled-reviews", uri, verdicts::reviews(given), &req)?;
         page.warnings = warnings;

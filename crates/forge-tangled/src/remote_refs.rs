@@ -23,6 +23,9 @@ const MAX_BRANCHES: usize = 50_000;
 
 /// No directory, so that libcurl finds no `.netrc` there.
 const NO_HOME: &str = "/dev/null";
+/// A git directory that no account of the machine can create: git obeys the configuration of an
+/// explicit `GIT_DIR`, whoever owns it.
+const NO_GIT_DIR: &str = "/dev/null/none";
 
 /// Branches, and which of them is the default one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,14 +169,13 @@ fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
 
 /// Returns git without repository, credentials and prompts, for one URL.
 fn anonymous_git(url: &str) -> Git {
-    let nowhere = std::env::temp_dir();
     let scheme = url.split(':').next().unwrap_or_default().to_owned();
-    let git = Git::at(&nowhere).with_env("HOME", NO_HOME);
+    let git = Git::at(std::env::temp_dir()).with_env("HOME", NO_HOME);
     let git = match global_settings() {
         Some(file) => git.with_env("GIT_CONFIG_GLOBAL", file),
         None => git,
     };
-    git.with_env("GIT_DIR", nowhere.join("forge-has-no-repository-here"))
+    git.with_env("GIT_DIR", NO_GIT_DIR)
         .with_env("GIT_ALLOW_PROTOCOL", scheme)
         .with_env("GIT_TERMINAL_PROMPT", "0")
         // Set and empty, so that no other program is asked.
@@ -199,6 +201,7 @@ mod tests {
     use std::{
         ffi::OsStr,
         net::{Ipv4Addr, TcpListener},
+        path::Path,
         sync::{
             Arc,
             atomic::{AtomicUsize, Ordering},
@@ -213,6 +216,15 @@ mod tests {
         let mut variables = command.as_std().get_envs();
         let none = Some(OsStr::new(NO_HOME));
         assert!(variables.any(|(key, value)| key == "HOME" && value == none));
+    }
+
+    #[test]
+    fn git_directory_of_anonymous_git_cannot_be_planted() {
+        let command = anonymous_git("https://knot.example/did:plc:a").command(["ls-remote"]);
+        let mut variables = command.as_std().get_envs();
+        let (_, dir) = variables.find(|(key, _)| *key == "GIT_DIR").unwrap();
+        let parent = Path::new(dir.unwrap()).parent().unwrap();
+        assert!(parent.exists() && !parent.is_dir(), "{parent:?}");
     }
 
     #[test]

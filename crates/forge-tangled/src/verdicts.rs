@@ -10,18 +10,27 @@ use std::borrow::Cow;
 use crate::{
     ShFields, Tangled, comments,
     hints::another_round_hint,
+    kinds,
     pulls::{
         CALLED_MERGED,
         record::{Content, Pull},
         status::{Authority, Writers},
         view::Located,
     },
-    records::Record,
+    records::{self, Record},
+    sources::IN_FLIGHT,
 };
 use forge_core::{
-    Action, Arg, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, Warning,
+    Action, Arg, AtUri, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, Warning,
     model::{NewReview, PrState, PullRequest, Review, ReviewState, Verdict, fold_review},
+    text::one_line,
 };
+use futures::{StreamExt as _, stream};
+
+/// Maximum number of verdicts that are read from the servers of their authors.
+const MAX_CONFIRMED: usize = 100;
+/// The part of a view that is incomplete without a verdict.
+const SECTION: &str = "latest_reviews";
 
 const APPROVED: &str = "Approved round ";
 const REQUESTED: &str = "Requested changes to round ";
@@ -128,19 +137,90 @@ impl Tangled {
         })
     }
 
-    /// The reviews that comments with a verdict are, in their order. With `commits` each names the
-    /// commit that was looked at, which takes the patch of its round.
+    /// Replaces the verdicts that would count by the records on their authors' servers: an index can
+    /// show verdicts that nobody has given. A verdict that cannot be read counts if it requests
+    /// changes, and not if it approves.
+    async fn confirm_verdicts(
+        &self,
+        pull: &Pull,
+        verdicts: Vec<Record>,
+        writers: &Writers,
+    ) -> (Vec<Record>, Vec<Warning>) {
+        let (kind, fields) = (kinds::comments(&self.settings.dialects), self.fields());
+        let counts = |record: &Record| {
+            record.author() != pull.author() && writers.may_write(record.author())
+        };
+        let (mut counted, mut all): (Vec<_>, Vec<_>) = verdicts.into_iter().partition(counts);
+        let mut warnings = Vec::new();
+        let older = counted.len().saturating_sub(MAX_CONFIRMED);
+        if older > 0 {
+            let message = format!(
+                "{older} older verdicts of those who may push are left out: the newest \
+                 {MAX_CONFIRMED} were read"
+            );
+            warnings.push(Warning::new(message).of_section(SECTION));
+        }
+        let read: Vec<_> = stream::iter(counted.split_off(older))
+            .map(|shown| async move { (self.read_verdict(&shown).await, shown) })
+            .buffered(IN_FLIGHT)
+            .collect()
+            .await;
+        for (found, shown) in read {
+            let uri = one_line(&shown.uri).into_owned();
+            match found {
+                Ok(Some(record))
+                    if record.collection() == kind.collection
+                        && kind.subject(&record) == Some(pull.record.uri.as_str())
+                        && VerdictComment::of(&record, pull, fields).is_some() =>
+                {
+                    all.push(record);
+                }
+                Ok(_) => warnings.push(Warning::new(format!(
+                    "the verdict {uri} is left out: only the index shows it, and its author's \
+                     server does not"
+                ))),
+                Err(e) => {
+                    let said = VerdictComment::of(&shown, pull, fields);
+                    let approves = said.is_none_or(|it| it.state == ReviewState::Approved);
+                    let effect = if approves { "does not count" } else { "counts" };
+                    let message = format!(
+                        "the verdict {uri} could not be read from its author's server, and \
+                         {effect}: {}",
+                        e.message()
+                    );
+                    warnings.push(Warning::new(message).of_section(SECTION));
+                    if !approves {
+                        all.push(shown);
+                    }
+                }
+            }
+        }
+        (comments::sorted(all, fields), warnings)
+    }
+
+    /// Reads a verdict from its author's server; `None` if the server does not have it.
+    async fn read_verdict(&self, shown: &Record) -> Result<Option<Record>> {
+        let Ok(uri) = AtUri::parse(&shown.uri) else {
+            return Ok(None);
+        };
+        let pds = self.identities.pds(&uri.authority).await?;
+        records::find(&pds, &uri.authority, &uri.collection, &uri.rkey).await
+    }
+
+    /// The reviews that comments with a verdict are, in their order, and why others are not. With
+    /// `commits` each names the commit that was looked at, which takes the patch of its round.
     pub(crate) async fn given(
         &self,
         located: &Located,
-        verdicts: &[Record],
+        verdicts: Vec<Record>,
         writers: &Writers,
         commits: bool,
-    ) -> Vec<Given> {
+    ) -> (Vec<Given>, Vec<Warning>) {
         let pull = &located.pull;
         let newest = pull.latest().map(|(number, _)| number);
+        let (verdicts, warnings) = self.confirm_verdicts(pull, verdicts, writers).await;
         let mut all = Vec::new();
-        for record in verdicts {
+        for record in &verdicts {
             let Some(said) = VerdictComment::of(record, pull, self.fields()) else {
                 continue;
             };
@@ -176,7 +256,7 @@ impl Tangled {
                 review,
             });
         }
-        all
+        (all, warnings)
     }
 
     /// Returns the comment text of a verdict, or refuses a verdict that the viewer may not give.

@@ -623,7 +623,11 @@ fn record(pull: &PullRequest) -> Option<String> {
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
-    format!("{names:?}")
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
 }
 
 fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
@@ -642,7 +646,11 @@ fn checks(pull: &PullRequest) -> String {
                 let is_bad =
                     |c: &&Check| matches!(c.status, CheckStatus::Failure | CheckStatus::Cancelled);
                 let failed = report.checks.iter().filter(is_bad);
-                format!("failed {}", listed(failed.map(|c| (&c.workflow, &c.name))))
+                let name = |c: &Check| match &c.workflow {
+                    Some(workflow) => format!("{workflow}/{}", c.name),
+                    None => c.name.clone(),
+                };
+                format!("failed {}", listed(failed.map(name)))
             }
             CheckRollup::Pending => "pending".to_owned(),
             CheckRollup::Neutral => "none".to_owned(),

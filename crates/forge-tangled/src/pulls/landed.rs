@@ -155,6 +155,27 @@ impl Tangled {
         })
     }
 
+    /// Searches the commits from `before` to the tip `after` for the change of a patch. If they are
+    /// the change and nothing else, one request proves that. `name` is the subject of a plain diff.
+    pub(super) async fn landed_between(
+        &self,
+        located: &Located,
+        patch: &Patch,
+        before: &str,
+        after: &str,
+        name: String,
+    ) -> Result<MergeDetection> {
+        // A comparison may fail because others have pushed more than is read; the log decides then.
+        if let Ok(compared) = self.compare(&located.repository, before, after).await {
+            let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
+            if is_whole_change(&theirs, patch, &name) {
+                return Ok(MergeDetection::Yes);
+            }
+        }
+        let until = Until::Commit(before);
+        self.landed_in(located, patch, after, until, &[name]).await
+    }
+
     /// The newest commits, page by page, as far as `until` or until they have those of a series.
     /// The cursor of a log is how many commits came before (`sh.tangled.repo.log`).
     async fn log(
@@ -269,10 +290,26 @@ impl Tangled {
         let compared = self.compare(repository, parent, oid).await?;
         let theirs = compared.patch.unwrap_or_default();
         let theirs = Patch::parse(theirs.into_bytes());
-        // Compares the sent diff and the knot's lossy form, because JSON has only UTF-8.
-        let ours = patch.diff();
-        let ours = String::from_utf8_lossy(&ours);
-        Ok(patch::same_changes(&theirs.diff(), ours.as_bytes()))
+        Ok(makes_diff(&theirs, patch))
+    }
+}
+
+/// Returns true if what a knot prints makes the changes of a plain diff. Compares the sent diff and
+/// the knot's lossy form, because JSON has only UTF-8.
+fn makes_diff(theirs: &Patch, ours: &Patch) -> bool {
+    let ours = ours.diff();
+    let ours = String::from_utf8_lossy(&ours);
+    patch::same_changes(&theirs.diff(), ours.as_bytes())
+}
+
+/// Returns true if the commits that a knot prints are those of a patch, in its order, and no others.
+fn is_whole_change(theirs: &Patch, ours: &Patch, name: &str) -> bool {
+    match (theirs.mails.as_slice(), ours.mails.as_slice()) {
+        ([made], []) => bare(&made.subject) == bare(name) && makes_diff(theirs, ours),
+        (theirs, ours) => {
+            let mut pairs = theirs.iter().zip(ours);
+            !ours.is_empty() && theirs.len() == ours.len() && pairs.all(|(a, b)| is_same(a, b))
+        }
     }
 }
 
@@ -486,6 +523,50 @@ mod tests {
         ] {
             assert_eq!(is_same(&theirs, &ours), same, "{theirs:?}");
         }
+    }
+
+    #[test]
+    fn change_between_tips_is_whole_or_unproved() {
+        let printed = |subjects: &[&str]| {
+            let mails = mails(subjects).into_iter().map(|mut mail| {
+                mail.diff = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
+                mail
+            });
+            let mut patch = Patch::parse(Vec::new());
+            patch.mails = mails.collect();
+            patch
+        };
+        let two = printed(&["One", "Two"]);
+        for (theirs, whole) in [
+            (&["One", "Two"][..], true),
+            (&["Two", "One"], false),
+            (&["One"], false),
+            (&["One", "Two", "Three"], false),
+            (&[], false),
+        ] {
+            assert_eq!(
+                is_whole_change(&printed(theirs), &two, ""),
+                whole,
+                "{theirs:?}"
+            );
+        }
+        let plain = Patch::parse(b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec());
+        assert!(plain.mails.is_empty());
+        for (theirs, name, whole) in [
+            (&["One"][..], "One", true),
+            (&["One"], "Two", false),
+            (&["One", "Two"], "One", false),
+            (&[], "One", false),
+        ] {
+            assert_eq!(
+                is_whole_change(&printed(theirs), &plain, name),
+                whole,
+                "{theirs:?}"
+            );
+        }
+        let mut other = printed(&["One"]);
+        other.mails[0].diff = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+c\n".to_vec();
+        assert!(!is_whole_change(&other, &plain, "One"));
     }
 
     #[test]

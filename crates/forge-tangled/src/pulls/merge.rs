@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     head_branch,
-    landed::{MergeDetection, Until, bare, subject_of},
+    landed::{MergeDetection, Until, subject_of},
     merge_claim::{find_merge_claim, is_proved},
     record::Pull,
     state::Standing,
@@ -187,8 +187,8 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// Returns the branch after the merge, if the branch has the change. If the knot's answer was
-    /// lost, the branch decides; another account may have pushed at the same time.
+    /// Returns the branch after the merge, if the branch has the change. The branch decides, whatever
+    /// the knot has answered; another account may have pushed at the same time.
     async fn landed(
         &self,
         located: &Located,
@@ -209,14 +209,9 @@ impl Tangled {
         let (landed, after) = match after.map(moved) {
             Err(e) => (MergeDetection::Unknown(e.message().to_owned()), None),
             Ok(None) => (MergeDetection::No, None),
-            Ok(Some(after)) if lost.is_none() && ends_with(&after, patch, &name) => {
-                (MergeDetection::Yes, Some(after))
-            }
             Ok(Some(after)) => {
-                let until = Until::Commit(&before.hash);
-                let landed = self
-                    .landed_in(located, patch, &after.hash, until, &[name])
-                    .await;
+                let (from, to) = (before.hash.as_str(), after.hash.as_str());
+                let landed = self.landed_between(located, patch, from, to, name).await;
                 let landed =
                     landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
                 (landed, Some(after))
@@ -576,16 +571,4 @@ fn with_message(
         }
     }
     input
-}
-
-/// Returns true if the newest commit has the subject of the last commit of the change.
-fn ends_with(after: &Branch, patch: &Patch, name: &str) -> bool {
-    let Some(message) = &after.message else {
-        return false;
-    };
-    let subject = subject_of(message);
-    match patch.mails.last() {
-        Some(mail) => bare(&subject) == bare(&mail.subject),
-        None => subject == name,
-    }
 }

@@ -336,7 +336,8 @@ impl Tangled {
             view.comments = Some(self.comment_models(repository, &comments).await);
         }
         let wanted = fields.contains(PrFields::REVIEWS);
-        let given = self.given(located, &verdicts, &said.writers, wanted).await;
+        let (given, told) = self.given(located, verdicts, &said.writers, wanted).await;
+        view.warnings.extend(told);
         verdicts::add_up(&mut view, &given);
         view.reviews = wanted.then(|| verdicts::reviews(given));
         if fields.contains(PrFields::THREADS) {

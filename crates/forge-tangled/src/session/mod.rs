@@ -170,9 +170,10 @@ impl Session {
 
     /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
     /// a pin only the DID counts, and nothing is sent if the handle names another DID.
-    async fn identify(&self, login: Login) -> Result<Viewer> {
-        let account = login.account.trim_start_matches('@').to_ascii_lowercase();
-        let is_did = account.starts_with("did:");
+    async fn identify(&self, mut login: Login) -> Result<Viewer> {
+        login.account = login.account.trim_start_matches('@').to_owned();
+        let is_did = login.account.starts_with("did:");
+        let account = login.account.to_ascii_lowercase();
         let kept = match &login.pin {
             Some(pin) => vec![pin.clone()],
             None => {
@@ -365,13 +366,12 @@ impl Session {
                         .server
                         .get_service_auth(params.into())
                         .await;
-                    answer
-                        .map(|a| a.token.clone())
-                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, wire_failure, false))
+                    let answer = answer
+                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, wire_failure, false))?;
+                    read_token(&answer.token, xrpc.origin(), get_service_auth::NSID)
                 }
             })
             .await?;
-        let token = Secret::new(token);
         self.http.remember(&token);
         Ok(token)
     }
@@ -480,9 +480,10 @@ impl Session {
                 ),
             ));
         }
+        let token = |text: &str| read_token(text, xrpc.origin(), create_session::NSID);
         Ok(Tokens {
-            access: Secret::new(answer.access_jwt.clone()),
-            refresh: Secret::new(answer.refresh_jwt.clone()),
+            access: token(&answer.access_jwt)?,
+            refresh: token(&answer.refresh_jwt)?,
         })
     }
 
@@ -499,9 +500,10 @@ impl Session {
         let answer = service.com.atproto.server.refresh_session().await;
         let answer =
             answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, wire_failure, false))?;
+        let token = |text: &str| read_token(text, xrpc.origin(), refresh_session::NSID);
         Ok(Tokens {
-            access: Secret::new(answer.access_jwt.clone()),
-            refresh: Secret::new(answer.refresh_jwt.clone()),
+            access: token(&answer.access_jwt)?,
+            refresh: token(&answer.refresh_jwt)?,
         })
     }
 }
@@ -513,6 +515,15 @@ impl Session {
 /// `config` when a file cannot be removed.
 pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
     Store::new(Some(dir.to_owned())).forget(account)
+}
+
+/// Refuses a token that no header can have: the later call would fail in the name of another server.
+fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
+    if token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Ok(Secret::new(token));
+    }
+    let why = "its token has a character that no header can have";
+    Err(fault::garbled(origin, nsid, why, false))
 }
 
 /// Returns an error of atrium as it was on the wire: `{"error": …, "message": …}`.

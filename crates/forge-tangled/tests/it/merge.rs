@@ -466,6 +466,35 @@ async fn commit_with_same_subject_does_not_prove_a_merge() {
     assert_eq!(view.state, PrState::Open, "nothing was recorded");
 }
 
+/// The knot commits other bytes under the change's subject and reports success.
+#[tokio::test]
+async fn merge_of_other_bytes_is_not_recorded() {
+    for (patch, subject, said) in [
+        (Some(MORE), "One more", "not proved to be the change"),
+        (None, "Add topic", "does not hold the change"),
+    ] {
+        let stage = Stage::new();
+        let made = match patch {
+            Some(patch) => open_from(&stage, patch, "One more").await,
+            None => stage.open(&stage.handle(&stage.alice), "topic").await,
+        };
+        let git = &stage.repo.git;
+        let head = git.oid("topic");
+        pushed_meanwhile(&stage, subject);
+        let knot = stage.world.knot().host();
+        knot.fault(Fault::answer(200, &[], "").on(MERGE));
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
+        let forge = stage.tangled(&stage.alice);
+        let e = forge.merge(&made.id, &req).await.unwrap_err();
+        assert!(e.message().contains(said), "{e:?}");
+        assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
+        assert_eq!(git.oid("topic"), head, "the head branch is kept");
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Open, "nothing was recorded");
+    }
+}
+
 const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/null\n+++ b/more\n\
     @@ -0,0 +1 @@\n+more\n";
 

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{DraftMarker, Settings};
-use forge_tangled_world::Account;
+use forge_tangled_world::{Account, Fault};
 
 use crate::stage::{PASSWORD, Stage, action};
 
@@ -245,4 +245,65 @@ async fn verdicts_of_owner_and_collaborators_count() {
     let view = bob.pull(&pr, PrFields::NONE).await.unwrap();
     assert_eq!(view.review_decision, Some(ReviewDecision::Approved));
     assert_eq!(view.latest_reviews[0].author.login, "alice.test");
+}
+
+/// The servers of verdicts do not have what the index shows, or do not answer.
+#[tokio::test]
+async fn verdict_shown_only_by_index_does_not_count() {
+    let stage = Stage::new();
+    let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
+    let pds = stage.world.pds();
+    let missing = || Fault::error(400, "RecordNotFound", "Could not locate record");
+    let changes = Some(ReviewDecision::ChangesRequested);
+    let section = Some("latest_reviews");
+    for (branch, verdict, fault, decision, told, unread) in [
+        (
+            "a",
+            Verdict::Approve,
+            missing(),
+            None,
+            "only the index",
+            None,
+        ),
+        (
+            "b",
+            Verdict::RequestChanges,
+            missing(),
+            None,
+            "only the index",
+            None,
+        ),
+        (
+            "c",
+            Verdict::Approve,
+            Fault::gateway(502),
+            None,
+            "does not count",
+            section,
+        ),
+        (
+            "d",
+            Verdict::RequestChanges,
+            Fault::gateway(502),
+            changes,
+            "and counts",
+            section,
+        ),
+    ] {
+        let pr = stage.open(&bob, branch).await.id;
+        let review = NewReview::new(verdict, "Text.");
+        alice.submit_review(&pr, &review).await.unwrap();
+        let (uri, ..) = pds.records(&stage.alice.did, COMMENT).pop().unwrap();
+        let key = uri.rsplit('/').next().unwrap();
+        pds.host().fault(fault.about(key).always());
+        let view = bob.pull(&pr, PrFields::REVIEWS).await.unwrap();
+        pds.host().clear_faults();
+        assert_eq!(
+            (view.approvals, view.review_decision),
+            (0, decision),
+            "{branch}"
+        );
+        let warning = view.warnings.iter().find(|w| w.message.contains(told));
+        assert_eq!(warning.expect(told).section, unread, "{branch}");
+    }
 }

@@ -227,6 +227,7 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
     let bob = &world.stage.bob;
     let (here, there) = (world.pin().server, world.theirs.host().url());
     let here = here.unwrap();
+    let marked = format!("@{}", bob.did);
     let pin = Some(Pin {
         did: bob.did.clone(),
         ..world.pin()
@@ -239,10 +240,12 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
     world.stage.world.pds().host().reset_record();
     for (account, pin, branch) in [
         ("bob.test", pin.clone(), "a"),
-        (bob.did.as_str(), pin, "b"),
+        (bob.did.as_str(), pin.clone(), "b"),
         // The stored session pins the account.
         ("bob.test", None, "c"),
         (&bob.did, None, "d"),
+        (&marked, pin, "e"),
+        (&marked, None, "f"),
     ] {
         let forge = world.process(account, pin);
         let e = world.write(&forge, branch).await.unwrap_err();

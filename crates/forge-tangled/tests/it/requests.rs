@@ -320,6 +320,26 @@ async fn view_of_merged_pull_asks_knot_only_when_needed() {
     }
 }
 
+#[tokio::test]
+async fn merge_is_proved_by_one_comparison() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.view(&made.id, PrFields::NONE).await.unwrap();
+    reset(&stage);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    let knot = stage.world.knot().host();
+    for (method, count) in [
+        ("sh.tangled.repo.branch", 2),
+        ("sh.tangled.repo.log", 1),
+        ("sh.tangled.repo.mergeCheck", 1),
+        ("sh.tangled.repo.merge", 1),
+        ("sh.tangled.repo.compare", 1),
+    ] {
+        assert_eq!(knot.count_of(method), count, "{method}");
+    }
+}
+
 /// At 100 ms per request, 20 sequential requests take two seconds.
 const CHAIN: usize = 20;
 const AUTHORS: usize = 50;

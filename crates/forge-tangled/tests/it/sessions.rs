@@ -6,7 +6,7 @@ use std::{
 };
 
 use forge_core::{
-    Action, Call, ErrorKind, Param, PullRequests, Repos, Reviews, Secret,
+    Action, Call, ErrorKind, Param, PullRequests, Repos, Retry, Reviews, Secret,
     model::{CreatePull, MergeReq, PrFields, PrState},
 };
 use forge_http::Http;
@@ -659,5 +659,40 @@ async fn redirect_of_service_auth_does_not_forward_tokens() {
                 assert!(!sent.contains(secret), "{method} {status}: {sent}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn token_with_line_end_names_its_server() {
+    const MERGE: &str = "sh.tangled.repo.merge";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, knot) = (stage.world.pds().host(), stage.world.knot().host());
+    let session = json!({
+        "accessJwt": "a\nb", "refreshJwt": "c", "handle": "alice.test", "did": stage.alice.did,
+    });
+    for (method, answer) in [
+        (CREATE, session),
+        (
+            "com.atproto.server.getServiceAuth",
+            json!({ "token": "a\r\nb" }),
+        ),
+    ] {
+        let lie = Fault::answer(
+            200,
+            &[("content-type", "application/json")],
+            answer.to_string(),
+        );
+        pds.fault(lie.on(method));
+        let forge = stage.tangled(&stage.alice);
+        let merged = forge.merge(&made.id, &MergeReq::default()).await;
+        let e = merged.unwrap_err();
+        assert_eq!(e.code(), "protocol", "{e:?}");
+        assert!(
+            e.message().contains(&format!("to {method} cannot")),
+            "{e:?}"
+        );
+        assert_ne!(e.retry(), Retry::Ambiguous, "{e:?}");
+        assert_eq!(knot.count_of(MERGE), 0);
     }
 }
