@@ -559,8 +559,8 @@ pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Returns true if two diffs remove the same lines from the same files and add the same lines, at
-/// any place and with any context. A binary file is compared as git packs the file; without the
-/// packed content the result is false.
+/// any place and with any context. A binary file is compared as git packs the file, or by the ids of
+/// its contents; without both the result is false.
 pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     match (changed_lines(one), changed_lines(other)) {
         (Some(one), Some(other)) => !one.is_empty() && one == other,
@@ -568,14 +568,57 @@ pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// The changed lines of each file; `None` where a file is binary and its content is left out.
-fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
-    let mut changes: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
+/// The changes of one file in a diff.
+#[derive(Default)]
+struct ChangedLines<'a> {
+    /// Header lines that are a change even without a hunk.
+    headers: Vec<&'a [u8]>,
+    /// Removed and added lines, or the packed content if `ids` is missing.
+    lines: Vec<&'a [u8]>,
+    /// The ids of both contents, `OLD..NEW`; whole in a packed file, otherwise shortened.
+    ids: Option<&'a [u8]>,
+    is_packed: bool,
+}
+
+impl PartialEq for ChangedLines<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        // One side packs a file whose bytes are not UTF-8, and the other side prints its lines.
+        let is_equal = match self.is_packed == other.is_packed {
+            true if self.is_packed => (self.ids, &self.lines) == (other.ids, &other.lines),
+            true => self.lines == other.lines,
+            false => self
+                .ids
+                .zip(other.ids)
+                .is_some_and(|(a, b)| are_same_ids(a, b)),
+        };
+        is_equal && self.headers == other.headers
+    }
+}
+
+/// Returns true if the ids of two `index` lines agree as far as both have digits.
+fn are_same_ids(one: &[u8], other: &[u8]) -> bool {
+    let halves = |ids: &[u8]| {
+        let ids = String::from_utf8_lossy(ids).into_owned();
+        ids.split_once("..")
+            .map(|(old, new)| (old.to_owned(), new.to_owned()))
+    };
+    let agree = |a: &str, b: &str| {
+        a.len().min(b.len()) >= MIN_ID_DIGITS && (a.starts_with(b) || b.starts_with(a))
+    };
+    let both = halves(one).zip(halves(other));
+    both.is_some_and(|((old, new), (old2, new2))| agree(&old, &old2) && agree(&new, &new2))
+}
+
+/// Least number of digits of a shortened id in an `index` line; git never prints fewer by default.
+const MIN_ID_DIGITS: usize = 7;
+
+/// The changes of each file; `None` where a file is binary and its content is left out.
+fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
+    let mut changes: BTreeMap<String, ChangedLines<'_>> = BTreeMap::new();
     let mut reader = LineReader::default();
     let mut file = String::new();
     let (mut was_changed, mut is_packed) = (false, false);
-    // The contents of both sides of a file, by their ids.
-    let mut sides: Option<&[u8]> = None;
+    let mut ids: Option<&[u8]> = None;
     for line in diff.split(|b| *b == b'\n') {
         let kind = reader.read(line);
         let is_changed = match kind {
@@ -583,10 +626,10 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
             // The same content can be packed in many ways, and git refuses content with another id.
-            DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
+            DiffLine::Opaque => is_packed && !line.is_empty() && ids.is_none(),
             DiffLine::File(names) => {
                 file = parse_diff_path(names);
-                (is_packed, sides) = (false, None);
+                (is_packed, ids) = (false, None);
                 false
             }
             DiffLine::Combined(_) => {
@@ -595,12 +638,13 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
             }
             DiffLine::Header(HeaderKey::BinaryPatch, _) => {
                 is_packed = true;
-                changes.entry(file.clone()).or_default().extend(sides);
+                let changed = changes.entry(file.clone()).or_default();
+                (changed.is_packed, changed.ids) = (true, ids);
                 false
             }
             DiffLine::Header(HeaderKey::BinaryFiles, _) => return None,
             DiffLine::Header(HeaderKey::Index, value) => {
-                sides = value.split(|b| *b == b' ').next();
+                ids = value.split(|b| *b == b' ').next();
                 false
             }
             DiffLine::Header(key @ (HeaderKey::OldName | HeaderKey::NewName), name) => {
@@ -615,14 +659,21 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
                 }
                 false
             }
-            DiffLine::Header(key, _) => changes_by_itself(key),
+            DiffLine::Header(key, _) => {
+                if changes_by_itself(key) {
+                    changes.entry(file.clone()).or_default().headers.push(line);
+                }
+                false
+            }
             DiffLine::Other if line.starts_with(b"@@ -") => return None,
             DiffLine::Hunk(_) | DiffLine::Context { .. } | DiffLine::Other => false,
         };
         if is_changed {
-            changes.entry(file.clone()).or_default().push(line);
+            let changed = changes.entry(file.clone()).or_default();
+            changed.lines.push(line);
+            changed.ids = changed.ids.or(ids);
         }
-        was_changed = is_changed && !matches!(kind, DiffLine::Header(..) | DiffLine::Opaque);
+        was_changed = is_changed && !matches!(kind, DiffLine::Opaque);
     }
     Some(changes)
 }
@@ -935,6 +986,21 @@ literal 1
             &one,
             &known("0a..0c", "literal 1\nIcmZPo000310RR91\n")
         ));
+        let whole = known(
+            &format!("{}..{}", "0a".repeat(20), "0b".repeat(20)),
+            "literal 1\n",
+        );
+        for (ids, is_same) in [
+            ("0a0a0a0..0b0b0b0", true),
+            ("0a0a0a0..0b0b0c0", false),
+            ("0a..0b", false),
+        ] {
+            let printed = format!(
+                "{ours}diff --git a/p b/p\nindex {ids} 100644\n--- a/p\n+++ b/p\n@@ -1 +1 @@\n-a\n+b\n"
+            );
+            assert_eq!(same(&whole, &printed), is_same, "{ids}");
+            assert_eq!(same(&printed, &whole), is_same, "{ids}");
+        }
     }
 
     #[test]
