@@ -467,7 +467,7 @@ fn comment_with_trail_entry_is_refused() {
     let close = json!({"number": 2, "state": "closed", "comment": moved});
     wire.call("pr_set_state", close)
         .fails("invalid_input")
-        .says("(argument comment)");
+        .says("the comment is an entry of a workflow");
     let found = view(&mut wire, 2, "");
     assert_eq!(found["claim"]["id"], json!(claim));
 }
