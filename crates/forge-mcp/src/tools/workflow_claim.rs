@@ -109,7 +109,10 @@ impl Tool for WorkflowClaim {
             let outcome = workflow
                 .release(&target.id, claim_id()?, state.as_deref(), reason.as_deref())
                 .await?;
-            return Ok(format_change(moved(call, workflow.definition(), &outcome), None));
+            return Ok(format_change(
+                moved(call, workflow.definition(), &outcome),
+                None,
+            ));
         }
         // If the command is missing, the workflow's error lists the known commands.
         let command = non_blank(args.command).unwrap_or_default();
@@ -123,7 +126,10 @@ impl Tool for WorkflowClaim {
             let target = call.issue(repo.as_deref(), &issue).await?;
             let workflow = workflow_of(call, &target).await?;
             let outcome = workflow.claim(&target.id, &req).await?;
-            return Ok(format_change(moved(call, workflow.definition(), &outcome), None));
+            return Ok(format_change(
+                moved(call, workflow.definition(), &outcome),
+                None,
+            ));
         }
         if args.force {
             return Err(
