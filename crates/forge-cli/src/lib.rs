@@ -14,7 +14,7 @@ mod gh_habits;
 mod select;
 pub mod ui;
 
-use std::{io::Write as _, process::ExitCode};
+use std::{io::Write as _, process::ExitCode, time::Duration};
 
 use clap::error::ErrorKind;
 use forge_core::text;
@@ -23,6 +23,9 @@ use crate::{args::GlobalArgs, cli::Cli, cmd::RootCommand, ctx::Ctx, exit::Exit, 
 
 pub use context_docs::context_docs;
 pub use docs::{cli_docs, definition};
+
+/// Time in which the threads of a command can end after it.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the program with the process's arguments.
 #[must_use]
@@ -48,6 +51,9 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
     let exit = runtime.block_on(cmd::run(&ctx, command));
     // The command's failure takes precedence over a failure to print.
     let printed = ctx.ui.flush();
+    drop(ctx);
+    // A thread may still write to an output that nobody reads.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.and_then(|exit| printed.map(|()| exit))
 }
 

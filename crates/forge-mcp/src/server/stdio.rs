@@ -5,7 +5,7 @@
 //! unread, and continues as soon as the client reads, without further input. At the limits of calls
 //! and of their parameters, a request is refused at once and does not wait: the answer of the user
 //! or the cancellation that ends a running call is on a later line. Responses and notifications
-//! count for no limit.
+//! count for no limit. Answers that stay unread after the end of the input are given up.
 
 use std::{
     io,
@@ -13,6 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use forge_core::call::weight_of_json;
@@ -27,15 +28,23 @@ use serde_json::json;
 use tokio::{
     io::{
         AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt,
-        BufReader,
+        BufReader, DuplexStream,
     },
-    sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch},
+    time::{sleep, timeout},
 };
 
 use super::message;
 
 /// Capacity that the buffer for lines keeps between two lines, in bytes.
 const LINE_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Input that is read while answers are unread, in bytes. A pipe holds less, so that its end is
+/// noticed.
+const READ_AHEAD_BYTES: usize = 1024 * 1024;
+
+/// Length of one read of the input, in bytes.
+const READ_BYTES: usize = 8 * 1024;
 
 /// Weight of a request that does not count for [`StdioLimits::requests`], in bytes. A short request
 /// is therefore not refused because of long ones.
@@ -54,6 +63,10 @@ pub(super) struct StdioLimits {
     requests: usize,
     /// Weight of unread answers from which on no input is read, in bytes.
     unread: usize,
+    /// Time after the end of the input until unread answers are given up.
+    end: Duration,
+    /// Time until a client is given up that reads no answers and still sends.
+    stall: Duration,
 }
 
 impl Default for StdioLimits {
@@ -64,6 +77,9 @@ impl Default for StdioLimits {
             requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
             // A thousand short answers.
             unread: 1024 * ANSWER_OVERHEAD,
+            // rmcp waits as long for running calls.
+            end: Duration::from_secs(5),
+            stall: Duration::from_secs(60),
         }
     }
 }
@@ -85,6 +101,8 @@ pub(super) struct Stdio<W> {
     /// The pending answer to an invalid line. It is stored because `receive` can be dropped at any
     /// time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
+    /// Closed when the client has left, see [`read_ahead`].
+    gone: watch::Receiver<()>,
 }
 
 impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
@@ -99,13 +117,17 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
             calls: Arc::new(Semaphore::new(limits.calls)),
             weight: Arc::new(Semaphore::new(limits.requests)),
         };
-        tokio::spawn(read_lines(BufReader::new(read), sender, room));
+        let (ahead, input) = tokio::io::duplex(READ_AHEAD_BYTES);
+        let (leave, gone) = watch::channel(());
+        tokio::spawn(read_ahead(read, ahead, limits, leave));
+        tokio::spawn(read_lines(BufReader::new(input), sender, room));
         Self {
             lines,
             output: Arc::new(Mutex::new(Some(write))),
             unread: Arc::default(),
             max_unread: limits.unread,
             answer: None,
+            gone,
         }
     }
 
@@ -116,17 +138,47 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
         });
         let unread = UnreadAnswer::new(&self.unread, line.as_ref().map_or(0, Vec::len));
         let output = Arc::clone(&self.output);
+        let mut gone = self.gone.clone();
         Box::pin(async move {
             let _unread = unread;
             let line = line?;
-            match &mut *output.lock().await {
-                Some(output) => {
-                    output.write_all(&line).await?;
-                    output.flush().await
-                }
-                None => Err(io::ErrorKind::NotConnected.into()),
+            tokio::select! {
+                biased;
+                written = write_line(&output, &line) => written,
+                _ = gone.changed() => Err(io::ErrorKind::TimedOut.into()),
             }
         })
+    }
+
+    /// Returns the next message, and answers the invalid lines before it.
+    async fn next_message(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(answer) = &mut self.answer {
+                answer.await.ok()?;
+                self.answer = None;
+            }
+            self.unread.wait_below(self.max_unread).await;
+            match self.lines.recv().await? {
+                Ok(message) => return Some(message),
+                Err((why, id)) => {
+                    let refused = TxJsonRpcMessage::<RoleServer>::error(why, id);
+                    self.answer = Some(self.write(&refused));
+                }
+            }
+        }
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    output: &Mutex<Option<W>>,
+    line: &[u8],
+) -> io::Result<()> {
+    match &mut *output.lock().await {
+        Some(output) => {
+            output.write_all(line).await?;
+            output.flush().await
+        }
+        None => Err(io::ErrorKind::NotConnected.into()),
     }
 }
 
@@ -141,19 +193,11 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            if let Some(answer) = &mut self.answer {
-                answer.await.ok()?;
-                self.answer = None;
-            }
-            self.unread.wait_below(self.max_unread).await;
-            match self.lines.recv().await? {
-                Ok(message) => return Some(message),
-                Err((why, id)) => {
-                    let refused = TxJsonRpcMessage::<RoleServer>::error(why, id);
-                    self.answer = Some(self.write(&refused));
-                }
-            }
+        let mut gone = self.gone.clone();
+        tokio::select! {
+            biased;
+            message = self.next_message() => message,
+            _ = gone.changed() => None,
         }
     }
 
@@ -280,6 +324,25 @@ fn busy(why: &str) -> ErrorData {
     ErrorData::internal_error(text, Some(json!({ "code": "rate_limited" })))
 }
 
+/// Copies the input to `ahead`, so that the end of the input is noticed while answers are unread.
+/// Drops `_leave` when the client has left: some time after the end, or after it stopped reading.
+async fn read_ahead(
+    mut read: impl AsyncRead + Unpin,
+    mut ahead: DuplexStream,
+    limits: StdioLimits,
+    _leave: watch::Sender<()>,
+) {
+    let mut bytes: Vec<u8> = Vec::with_capacity(READ_BYTES);
+    while matches!(read.read_buf(&mut bytes).await, Ok(1..)) {
+        match timeout(limits.stall, ahead.write_all(&bytes)).await {
+            Ok(Ok(())) => bytes.clear(),
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+    drop(ahead);
+    sleep(limits.end).await;
+}
+
 /// Reads lines until the input ends, and sends the message or the error of each to `lines`.
 async fn read_lines(
     mut read: impl AsyncBufRead + Unpin,
@@ -338,7 +401,6 @@ mod tests {
     use futures::FutureExt as _;
     use rmcp::model::ServerResult;
     use serde_json::Value;
-    use tokio::io::DuplexStream;
 
     use super::*;
 
@@ -346,12 +408,21 @@ mod tests {
         calls: 3,
         requests: 100_000,
         unread: 10 * ANSWER_OVERHEAD,
+        end: Duration::from_secs(60),
+        stall: Duration::from_secs(60),
     };
 
     fn call(id: usize, text: &str) -> String {
         let params = json!({"name": "pr_list", "arguments": {"search": text}});
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         format!("{call}\n")
+    }
+
+    /// Returns an input of a hundred requests.
+    fn pings() -> Cursor<Vec<u8>> {
+        let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let lines: String = (0..100).map(|id| format!("{}\n", ping(id))).collect();
+        Cursor::new(lines.into_bytes())
     }
 
     /// Returns the next message, or `None` if the transport waits or has ended.
@@ -376,16 +447,47 @@ mod tests {
     /// 100,000 unread answers to pings took half a gigabyte.
     #[tokio::test]
     async fn input_waits_while_answers_are_unread() {
-        let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-        let pings: String = (0..100).map(|id| format!("{}\n", ping(id))).collect();
         let (output, client) = tokio::io::duplex(16);
-        let mut stdio = Stdio::new(Cursor::new(pings.into_bytes()), output, LIMITS);
+        let mut stdio = Stdio::new(pings(), output, LIMITS);
         assert_eq!(answer_all(&mut stdio).await, 10);
         tokio::spawn(async move {
             let (mut client, mut nowhere) = (client, tokio::io::sink());
             tokio::io::copy(&mut client, &mut nowhere).await
         });
         assert_eq!(answer_all(&mut stdio).await, 90);
+    }
+
+    /// The server ran on after its client had closed the input and read nothing.
+    #[tokio::test]
+    async fn unread_answers_are_given_up_after_end_of_input() {
+        let (output, _client) = tokio::io::duplex(16);
+        let end = Duration::from_millis(10);
+        let mut stdio = Stdio::new(pings(), output, StdioLimits { end, ..LIMITS });
+        let mut answers = Vec::new();
+        while let Some(JsonRpcMessage::Request(request)) = stdio.receive().await {
+            let answer = JsonRpcMessage::response(ServerResult::empty(()), request.id);
+            answers.push(tokio::spawn(stdio.send(answer)));
+        }
+        assert!(answers.len() < 100);
+        stdio.close().await.unwrap();
+        for answer in answers {
+            assert!(answer.await.unwrap().is_err());
+        }
+    }
+
+    /// A client that sends on and reads nothing did not end the server either.
+    #[tokio::test]
+    async fn client_that_sends_and_never_reads_is_given_up() {
+        let (output, _client) = tokio::io::duplex(16);
+        let stall = Duration::from_millis(10);
+        let limits = StdioLimits { stall, ..LIMITS };
+        let endless = tokio::io::repeat(b'\n');
+        let mut stdio = Stdio::new(pings().chain(endless), output, limits);
+        while let Some(JsonRpcMessage::Request(request)) = stdio.receive().await {
+            let answer = JsonRpcMessage::response(ServerResult::empty(()), request.id);
+            tokio::spawn(stdio.send(answer));
+        }
+        stdio.close().await.unwrap();
     }
 
     /// Answers requests as long as any come, and returns their number.
