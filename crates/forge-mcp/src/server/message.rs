@@ -13,6 +13,10 @@ use serde_json::Value;
 /// memory at once: the values in which rmcp buffers the message, and the arguments made from them.
 pub(super) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
+/// Maximum length of a request id and of a progress token, in bytes. Both are copied several times,
+/// and kept while the request is handled.
+const MAX_ID_BYTES: usize = 256;
+
 /// Returns the error for invalid bytes, with the request id if they contain one. Bytes that would
 /// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
@@ -48,7 +52,9 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
         return Some(Fault::Request("jsonrpc has to be \"2.0\""));
     }
     if message.get("id").is_some() && !has_id {
-        return Some(Fault::Request("id has to be a text or a whole number"));
+        return Some(Fault::Request(
+            "id has to be a whole number, or a text of at most 256 bytes",
+        ));
     }
     let Some(method) = message.get("method") else {
         let is_object = |name| message.get(name).is_some_and(Value::is_object);
@@ -69,6 +75,10 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
     let param = |name| params.and_then(|params| params.get(name));
     if param("_meta").is_some_and(|meta| !meta.is_object() && !meta.is_null()) {
         return Some(Fault::Params("_meta has to be an object"));
+    }
+    let token = param("_meta").and_then(|meta| meta.get("progressToken")?.as_str());
+    if token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
+        return Some(Fault::Params("progressToken has at most 256 bytes"));
     }
     let is_cursor = |cursor: &&Value| !cursor.is_null() && cursor.as_str() != Some("");
     if method.ends_with("/list") && param("cursor").filter(is_cursor).is_some() {
@@ -94,7 +104,9 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
 
 fn request_id(id: &Value) -> Option<RequestId> {
     match id {
-        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        Value::String(text) if text.len() <= MAX_ID_BYTES => {
+            Some(RequestId::String(text.as_str().into()))
+        }
         Value::Number(number) => number.as_i64().map(RequestId::Number),
         _ => None,
     }
@@ -121,6 +133,32 @@ mod tests {
         let text = "x".repeat(15 << 20);
         let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{text}"}}}}"#);
         assert!(refusal(text.as_bytes()).is_none());
+    }
+
+    /// Ids of 16 MB took more memory than the server promises.
+    #[test]
+    fn overlong_id_or_progress_token_is_refused() {
+        for (length, refused) in [(MAX_ID_BYTES, false), (MAX_ID_BYTES + 1, true)] {
+            let text = "x".repeat(length);
+            let token = format!(r#""params":{{"_meta":{{"progressToken":"{text}"}}}}"#);
+            for (message, wanted) in [
+                (
+                    format!(r#"{{"jsonrpc":"2.0","id":"{text}","method":"ping"}}"#),
+                    (-32600, None),
+                ),
+                (
+                    format!(r#"{{"jsonrpc":"2.0","id":"{text}","result":{{}}}}"#),
+                    (-32600, None),
+                ),
+                (
+                    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping",{token}}}"#),
+                    (-32602, Some(RequestId::Number(7))),
+                ),
+            ] {
+                let got = refusal(message.as_bytes()).map(|(error, id)| (error.code.0, id));
+                assert_eq!(got, refused.then_some(wanted), "{message}");
+            }
+        }
     }
 
     #[test]
