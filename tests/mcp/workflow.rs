@@ -456,6 +456,12 @@ fn comment_with_trail_entry_is_refused() {
             &moved,
             "workflow_set_state",
         ),
+        (
+            "pr_review",
+            json!({"number": 2, "verdict": "comment"}),
+            &moved,
+            "workflow_set_state",
+        ),
     ] {
         let mut args = args;
         args["body"] = json!(body);
@@ -466,6 +472,11 @@ fn comment_with_trail_entry_is_refused() {
     }
     let close = json!({"number": 2, "state": "closed", "comment": moved});
     wire.call("pr_set_state", close)
+        .fails("invalid_input")
+        .says("the comment is an entry of a workflow");
+    let lines = json!([{"path": "a", "line": 1, "body": moved}]);
+    let review = json!({"number": 2, "verdict": "comment", "comments": lines});
+    wire.call("pr_review", review)
         .fails("invalid_input")
         .says("the comment is an entry of a workflow");
     let found = view(&mut wire, 2, "");

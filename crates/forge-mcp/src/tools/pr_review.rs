@@ -76,6 +76,11 @@ impl Tool for PrReview {
         call: &CallContext,
         args: PrReviewInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
+        // On tangled a review is a comment.
+        write_output::refuse_trail_entry("body", args.body.as_deref().unwrap_or_default())?;
+        for comment in &args.comments {
+            write_output::refuse_trail_entry("comments", &comment.body)?;
+        }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         if args.pending == Some(PendingArg::Discard) {
             return discard(call, &target, &args).await;
