@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use forge_core::{
     Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, check_expected_head,
     model::PullRequest,
-    text::{Quote, one_line, quote},
+    text::{Quote, one_line, quote, strip_hidden},
 };
 
 use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
@@ -85,32 +85,66 @@ pub(super) fn in_quotes(text: &str) -> String {
     quote(&without_quotes(text), Quote::Inline)
 }
 
-/// Replaces quotation marks by dots, and apostrophes within words by `’`.
+/// Keeps letters, digits, marks and the signs that cannot be taken for quotation marks, and writes
+/// `·` for any other sign. An apostrophe between two Latin letters becomes `’`.
 fn without_quotes(text: &str) -> String {
     let mut before = ' ';
     let mut chars = text.chars().peekable();
     let mut out = String::with_capacity(text.len());
     while let Some(c) = chars.next() {
-        let is_word = |c: &char| c.is_alphanumeric();
-        let in_word = is_word(&before) && chars.peek().is_some_and(is_word);
-        out.push(match c {
+        let in_word = is_latin(before) && chars.peek().is_some_and(|c| is_latin(*c));
+        let kept = match c {
             '\'' | '\u{2bc}' | '\u{2019}' | '\u{ff07}' if in_word => '\u{2019}',
-            '"'
-            | '\''
-            | '\u{b4}'
-            | '\u{2b9}'..='\u{2bd}'
-            | '\u{2ee}'
-            | '\u{2018}'..='\u{201f}'
-            | '\u{2032}'..='\u{2037}'
-            | '\u{275b}'..='\u{275e}'
-            | '\u{301d}'..='\u{301f}'
-            | '\u{ff02}'
-            | '\u{ff07}' => '·',
-            c => c,
-        });
-        before = c;
+            c if is_no_quote(c, before) => c,
+            _ => '·',
+        };
+        out.push(kept);
+        before = kept;
     }
     out
+}
+
+fn is_latin(c: char) -> bool {
+    let is_wide = matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');
+    c.is_ascii_alphabetic() || is_wide && is_of_common_script(c) && c.is_alphabetic()
+}
+
+/// Returns true if `c` cannot be taken for a quotation mark after `before`. Hidden characters are
+/// not replaced, because they are shown as numbers.
+fn is_no_quote(c: char, before: char) -> bool {
+    let is_accent =
+        |c| matches!(c, '\u{300}'..='\u{30a}' | '\u{30c}' | '\u{323}'..='\u{328}' | '\u{331}');
+    // The standard library has no other test for marks: it escapes them alone.
+    let is_mark = c.escape_debug().count() > 1;
+    match c {
+        '"' | '\'' | '`' => false,
+        '!'..='~' | '·' | '…' | '–' | '—' => true,
+        c if c.is_whitespace() || strip_hidden(c.encode_utf8(&mut [0; 4])).1 > 0 => true,
+        c if is_accent(c) => before.is_alphabetic() || is_accent(before),
+        c if !is_of_common_script(c) => false,
+        // A mark without a letter of its script can look like a quotation mark.
+        c if is_mark => u32::from(c) >> 8 == u32::from(before) >> 8,
+        c => c.is_alphanumeric(),
+    }
+}
+
+/// Returns true in the ranges of common scripts. Letters and modifiers that look like quotation
+/// marks are in none.
+fn is_of_common_script(c: char) -> bool {
+    matches!(c,
+        // Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic.
+        '\u{c0}'..='\u{148}' | '\u{14a}'..='\u{1bf}' | '\u{1c4}'..='\u{24f}'
+        | '\u{1e00}'..='\u{1e99}' | '\u{1e9b}'..='\u{1eff}' | '\u{386}'..='\u{481}'
+        | '\u{48a}'..='\u{52f}' | '\u{531}'..='\u{556}' | '\u{561}'..='\u{587}'
+        | '\u{5b0}'..='\u{5ea}' | '\u{620}'..='\u{6fc}' | '\u{750}'..='\u{77f}'
+        // Scripts of India and South East Asia, Georgian and Ethiopic.
+        | '\u{900}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{10d0}'..='\u{10fa}'
+        | '\u{1200}'..='\u{135f}' | '\u{1780}'..='\u{17e9}'
+        // Hangul, kana and Han.
+        | '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{3163}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fe}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{323af}')
 }
 
 /// Maximum length of a name in a list of names, and maximum number of names in the list.
@@ -288,8 +322,31 @@ mod tests {
                 "\"a· b· c· d· e·\"",
             ),
             ("\u{2018}a\u{201c} a\"b", "\"·a· a·b\""),
+            // A mark needs a letter of its script.
+            ("b\u{e4a} b\u{64b}", "\"b· b·\""),
         ] {
             assert_eq!(in_quotes(text), shown);
+        }
+        let signs = "\u{5f4}\u{2057}\u{2dd}\u{3003}\u{2f6}\u{2e42}\u{275f}\u{2760}\u{1f678}\u{5f3}\
+                     \u{55a}\u{7f4}\u{a78c}\u{384}\u{1fbd}\u{1fbf}\u{1ffe}«»`¨\u{30b}\u{30d}\u{30e}\
+                     \u{315}\u{a4f8}\u{a4f9}\u{309b}\u{3099}\u{ff9e}\u{149}\u{374}\u{1c1}";
+        for sign in signs.chars() {
+            let shown = "\"Add b·, by ·ada·\"";
+            assert_eq!(
+                in_quotes(&format!("Add b{sign}, by {sign}ada{sign}")),
+                shown
+            );
+        }
+    }
+
+    #[test]
+    fn words_of_common_scripts_in_question_stay() {
+        for text in [
+            "Größe 10–20 % (naïve), e\u{301}te\u{302}\u{301} [a] {b} <T> \\ #1 | x…",
+            "Ελλάδα Привет Հայ \u{5e9}\u{5c1}\u{5b8}\u{5dc} \u{633}\u{64e}\u{644}",
+            "हिन्दी বাংলা ไทยที่ 日本語 カード 한국어",
+        ] {
+            assert_eq!(in_quotes(text), format!("\"{text}\""));
         }
     }
 
