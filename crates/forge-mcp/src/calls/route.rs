@@ -60,6 +60,11 @@ pub(crate) trait Tool: 'static {
     /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
+    /// Returns true for a read that needs no forge, and therefore waits for no turn.
+    fn is_local(_args: &Self::Args) -> bool {
+        false
+    }
+
     fn run(
         call: &CallContext,
         args: Self::Args,
@@ -172,8 +177,9 @@ async fn run<T: Tool>(
             return forge_core::call::kept(false, run).await.0;
         }
         let args = || args::read::<T::Args>(&sent, input);
-        args()?;
-        call.acquire_slot().await?;
+        if !T::is_local(&args()?) {
+            call.acquire_slot().await?;
+        }
         let read = || async {
             call.cleaner.reset();
             T::run(&call, args()?).await

@@ -245,6 +245,15 @@ async fn running_call_counts_for_the_body_limit() {
     assert!(head.starts_with("http/1.1 200 "), "{head}");
     let other = "x".repeat(7_500);
     assert_eq!(post(addr, None, &other).0, 503);
+    // The status of the server waits for no turn.
+    let status = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"forge_status","arguments":{}}}"#;
+    let mut answer = String::new();
+    let mut asked = begin_post(addr, Some(&session), status);
+    asked.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.contains("\"id\":3") && !answer.contains("rate_limited"),
+        "{answer}"
+    );
     drop(turns);
     eventually(|| post(addr, None, &other).0 != 503);
 }

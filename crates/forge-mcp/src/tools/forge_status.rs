@@ -82,6 +82,10 @@ impl Tool for ForgeStatus {
     type Args = ForgeStatusInput;
     type Out = ForgeStatusOut;
 
+    fn is_local(args: &ForgeStatusInput) -> bool {
+        args.repo.is_none()
+    }
+
     async fn run(
         call: &CallContext,
         args: ForgeStatusInput,
