@@ -244,19 +244,28 @@ fn pending_review_is_kept_submitted_and_discarded() {
     wire.call("pr_review", args(json!({"body": "Now."})))
         .fails("precondition_failed")
         .says("discard it (argument pending)");
-    wire.call(
-        "pr_review",
-        args(json!({"pending": "discard", "body": "b"})),
-    )
-    .fails("invalid_input");
+    for more in [
+        json!({"pending": "discard", "body": "b"}),
+        json!({"pending": "discard", "expected_head": "a".repeat(40)}),
+    ] {
+        wire.call("pr_review", args(more)).fails("invalid_input");
+    }
     wire.call("pr_review", args(json!({"pending": "discard"})))
         .ok()
         .says("discarded, with 1 comment");
     wire.call("pr_review", args(json!({"pending": "discard"})))
         .ok()
         .says("nothing was written");
-    wire.call("pr_review", keep).ok();
+    wire.call("pr_review", keep.clone()).ok();
+    let more = [("more.txt", Some("more\n"))];
+    hub.double.seed().commit(REPO, "work", &more, "More");
     let submit = json!({"pending": "submit", "verdict": "approve"});
+    wire.call("pr_review", args(submit.clone()))
+        .fails("conflict")
+        .says("was begun at");
+    wire.call("pr_review", args(json!({"pending": "discard"})))
+        .ok();
+    wire.call("pr_review", keep).ok();
     wire.call("pr_review", args(submit))
         .ok()
         .says("reviewed: approved, with 1 comment that had been pending");

@@ -224,7 +224,8 @@ fn verdict(out: &mut String) {
     out.push_str(
         "\nBlockers are the texts of unmet requirements, in the order of the table. A pull request \
          that is not open has no blockers. If a pull request has approvals but fewer than the base \
-         branch requires, blocker 4 is `Review required`.\n\n| | Blocker | Rule |\n|---|---|---|\n",
+         branch requires, blocker 4 is `Review required`. If some threads could not be read, \
+         blocker 3 begins with `At least N`.\n\n| | Blocker | Rule |\n|---|---|---|\n",
     );
     let mut blockers: Vec<_> = RULES.iter().filter(|rule| rule.place > 0).collect();
     blockers.sort_by_key(|rule| rule.place);

@@ -113,7 +113,8 @@ pub struct ContextSummary {
     pub risk: Risk,
     /// The most important changes.
     pub key_changes: Vec<String>,
-    /// The number of unresolved threads; `None` if threads could not be read.
+    /// The number of unresolved threads; `None` if threads could not be read. If a warning says that
+    /// some could not be read, there may be more.
     pub outstanding_threads: Option<usize>,
 }
 

@@ -2,9 +2,9 @@
 //! viewer alone until it is submitted.
 
 use forge_core::{
-    Action, Arg, Error, ErrorKind, Hint, Outcome, Param, PrId, Precondition, Result, Retry,
-    Warning,
-    model::{NewReview, NewThread, PendingReview, Review},
+    Action, Arg, Changed, Error, ErrorKind, Hint, Outcome, Param, PrId, Precondition, Result,
+    Retry, Warning,
+    model::{NewReview, NewThread, PendingReview, Review, Verdict},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -72,6 +72,14 @@ impl GitHub {
             let has_comments = count > 0 || !review.threads.is_empty();
             check_says(review.verdict, &body, has_comments)?;
         }
+        let behind = match pending {
+            Some(pending) if submits => begun_elsewhere(pr, pending, head),
+            _ => None,
+        };
+        let behind = match behind {
+            Some(error) if review.verdict != Verdict::Comment => return Err(error),
+            behind => behind.map(|e| Warning::new(e.message())),
+        };
         let written = match pending {
             Some(pending) => self.extend_pending(pending, &body, review).await,
             None if submits => {
@@ -110,6 +118,7 @@ impl GitHub {
         .await?;
         made.pending_before = count;
         let mut outcome = Outcome::immediate(made);
+        outcome.warnings.extend(behind);
         outcome.warnings.extend(warning);
         Ok(outcome)
     }
@@ -277,6 +286,28 @@ impl GitHub {
 fn pending_of(pull: &wire::Pull) -> Option<&wire::Review> {
     let mut reviews = pull.pending_review.nodes.iter().flatten().flatten();
     reviews.find(|r| r.viewer_did_author && r.state == "PENDING")
+}
+
+/// Returns the error for a verdict if the pending review was begun at another commit than the
+/// head: GitHub would record the verdict for that commit.
+fn begun_elsewhere(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
+    let began = pending.commit.as_ref().map_or("", |c| c.oid.as_str());
+    if began == head {
+        return None;
+    }
+    let at = match began {
+        "" => "a commit that GitHub does not name",
+        _ => began,
+    };
+    let message = format!("your pending review of {pr} was begun at {at}, and the head is {head}");
+    let kind = ErrorKind::Conflict {
+        what: Changed::Head,
+        expected: began.to_owned(),
+        actual: head.to_owned(),
+    };
+    let hint = Hint::new("submit it as a comment, or discard it and review the head")
+        .with_action(Action::again(&[]).with(Param::Verdict, "comment"));
+    Some(Error::new(kind, message).with_hint(hint))
 }
 
 fn comment_count(review: Option<&wire::Review>) -> u64 {

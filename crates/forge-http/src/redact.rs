@@ -8,14 +8,14 @@
 //!
 //! A known credential is removed whatever its shape, also from base64 and percent-encoding.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse};
 
 use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use forge_core::{TOKEN_PREFIXES, text::strip_hidden};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{percent_decode, percent_decode_str};
 
 const MARK: &str = "***";
 
@@ -86,12 +86,15 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 /// Replaces each of the `secrets` in `text` by `***`: as it is, split by hidden characters, or
 /// inside a word that is percent-encoded or has base64 of either alphabet, such as the
 /// `user:token` of a `Basic` header. Encodings are recognised in whole words, which are replaced.
+/// Base64 that is wrapped into lines is replaced with the words around it.
 ///
 /// A secret of fewer than four bytes stays, because it would match ordinary words.
 #[must_use]
 pub fn mask_secrets<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     let long = secrets.iter().copied().filter(|secret| secret.len() >= 4);
-    let secrets: Vec<&str> = long.collect();
+    let mut secrets: Vec<&str> = long.collect();
+    // A secret may begin another one.
+    secrets.sort_by_key(|secret| Reverse(secret.len()));
     let masked = mask_visible(text, &secrets);
     mask_split(&masked, &secrets).map_or(masked, Cow::Owned)
 }
@@ -116,19 +119,47 @@ fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
         }
     }
     let is_gap = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
-    if !masked.split(is_gap).any(|word| encodes(word, secrets)) {
-        return masked;
+    let is_secret = |word: &str| encodes(word, secrets);
+    if let Some(words) = mask_pieces(&masked, is_gap, is_secret) {
+        masked = Cow::Owned(words);
     }
-    let mut out = String::new();
-    for piece in masked.split_inclusive(is_gap) {
-        let word = piece.trim_end_matches(is_gap);
-        out.push_str(if encodes(word, secrets) { MARK } else { word });
-        out.push_str(piece.get(word.len()..).unwrap_or_default());
+    let is_end = |c: char| !is_joint(c) && !u8::try_from(c).is_ok_and(is_base64_digit);
+    let is_secret = |run: &str| {
+        let joined = run.replace("\\r", "").replace("\\n", "");
+        let joined = joined.replace(is_joint, "");
+        joined.len() < run.len() && encodes(&joined, secrets)
+    };
+    match mask_pieces(&masked, is_end, is_secret) {
+        Some(runs) => Cow::Owned(runs),
+        None => masked,
     }
-    Cow::Owned(out)
 }
 
-/// Returns true if a word has one of the `secrets` in percent-encoding or base64.
+/// Replaces each secret piece between two gaps; `None` if no piece is secret.
+fn mask_pieces(
+    text: &str,
+    is_gap: impl Fn(char) -> bool + Copy,
+    is_secret: impl Fn(&str) -> bool,
+) -> Option<String> {
+    if !text.split(is_gap).any(&is_secret) {
+        return None;
+    }
+    let mut out = String::new();
+    for piece in text.split_inclusive(is_gap) {
+        let word = piece.trim_end_matches(is_gap);
+        out.push_str(if is_secret(word) { MARK } else { word });
+        out.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    Some(out)
+}
+
+/// Returns true for what splits base64: whitespace, also as `\n`, and the ends of its parts.
+fn is_joint(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '=' | ',' | '\\')
+}
+
+/// Returns true if a word has one of the `secrets` in base64, or in percent-encoding, also twice or
+/// as `\u00xx` of JSON.
 fn encodes(word: &str, secrets: &[&str]) -> bool {
     let holds = |bytes: &[u8]| {
         let is_in = |secret: &str| {
@@ -137,20 +168,37 @@ fn encodes(word: &str, secrets: &[&str]) -> bool {
         };
         secrets.iter().any(|secret| is_in(secret))
     };
-    let plain: Cow<'_, [u8]> = percent_decode_str(word).into();
-    holds(&plain)
-        || plain.split(|b| !is_base64_digit(*b)).any(|digits| {
-            // Digits of something else may stand in front.
-            (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
-        })
+    let in_base64 = |digits: &[u8]| {
+        // Digits of something else may stand in front.
+        (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
+    };
+    let shows = |plain: &[u8]| {
+        let is_part = |b: u8| is_base64_digit(b) || ends_base64(b);
+        holds(plain)
+            || plain.split(|b| !is_base64_digit(*b)).any(in_base64)
+            || plain.split(|b| !is_part(*b)).any(in_base64)
+    };
+    let once: Vec<u8> = percent_decode_str(&word.replace("\\u00", "%")).collect();
+    let twice: Vec<u8> = percent_decode(&once).collect();
+    shows(&once) || twice != once && shows(&twice)
+}
+
+fn ends_base64(b: u8) -> bool {
+    matches!(b, b'=' | b',')
 }
 
 fn is_base64_digit(b: u8) -> bool {
     is_word(b) || b == b'+' || b == b'/'
 }
 
+/// Decodes base64 in parts, each of which may end with `=` or `,`.
+fn base64_decoded(parts: &[u8]) -> Vec<u8> {
+    let parts = parts.split(|b| ends_base64(*b));
+    parts.flat_map(digits_decoded).collect()
+}
+
 /// Decodes base64 digits of either alphabet. A last digit that is alone encodes no byte.
-fn base64_decoded(digits: &[u8]) -> Vec<u8> {
+fn digits_decoded(digits: &[u8]) -> Vec<u8> {
     let whole = digits.len() - usize::from(digits.len() % 4 == 1);
     let url_safe = |b: &u8| match b {
         b'+' => b'-',
@@ -375,12 +423,18 @@ mod tests {
             secret.to_owned(),
             "no%3Fshape%3eCANARY~0".to_owned(),
             secret.bytes().map(|b| format!("%{b:02X}")).collect(),
+            secret.bytes().map(|b| format!("%25{b:02X}")).collect(),
+            secret.bytes().map(|b| format!("\\u{b:04x}")).collect(),
             "no?sh\u{200b}ape>CANARY~0".to_owned(),
         ];
         for pair in ["", "u:", "me:", "who:"].map(|user| format!("{user}{secret}")) {
             let base64 = BASE64_STANDARD.encode(&pair);
             forms.push(base64.replace('=', "%3D").replace('/', "%2F"));
             forms.push(format!("you/sent/{base64}"));
+            let (start, end) = pair.split_at(10);
+            let [start, end] = [start, end].map(|part| BASE64_STANDARD.encode(part));
+            forms.push(format!("{start}{end}"));
+            forms.push(format!("{start},{end}"));
             forms.push(format!("{}\u{ad}{}", &base64[..9], &base64[9..]));
             forms.push(BASE64_URL_SAFE.encode(&pair));
             forms.push(BASE64_URL_SAFE_NO_PAD.encode(&pair));
@@ -393,6 +447,26 @@ mod tests {
             let borrowed = matches!(mask_secrets(&text, &["other"]), Cow::Borrowed(_));
             assert!(borrowed, "{form}");
         }
+    }
+
+    #[test]
+    fn wrapped_base64_is_masked() {
+        use base64::prelude::BASE64_STANDARD;
+
+        let secret = "no?shape>CANARY~0";
+        let base64 = BASE64_STANDARD.encode(format!("u:{secret}"));
+        let (start, end) = base64.split_at(5);
+        for gap in ["\n", "\r\n  ", "\\r\\n", ",", "="] {
+            let text = format!("sent:{start}{gap}{end}.");
+            assert_eq!(mask_secrets(&text, &[secret]), "sent:***.", "{text}");
+            let borrowed = matches!(mask_secrets(&text, &["other"]), Cow::Borrowed(_));
+            assert!(borrowed, "{text}");
+        }
+    }
+
+    #[test]
+    fn secret_that_begins_another_leaves_no_rest() {
+        assert_eq!(mask_secrets("abcd-efgh", &["abcd", "abcd-efgh"]), "***");
     }
 
     proptest! {

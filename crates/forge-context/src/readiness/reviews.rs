@@ -233,9 +233,14 @@ impl Judge<'_> {
         let places: Vec<String> = places.collect();
         let mut by = self.author();
         by.push(cleared(ClearedBy::Reviewer, began));
+        let count = open.len();
+        let (open, blocker) = match self.is_cut("threads") {
+            true => (format!("at least {count}"), format!("At least {count}")),
+            false => (count.to_string(), count.to_string()),
+        };
         requirement(rule, RequirementStatus::Unmet, source, "", by)
-            .counting(format!("{} thread(s) open", open.len()), places)
-            .blocking(format!("{} unresolved comment thread(s)", open.len()))
+            .counting(format!("{open} thread(s) open"), places)
+            .blocking(format!("{blocker} unresolved comment thread(s)"))
     }
 }
 

@@ -233,7 +233,15 @@ fn thread_rule_is_unknown_after_a_truncated_page() {
     assert_eq!(ready.ready_to_merge, None);
     // An open thread on the page that was read decides the status.
     pull.threads = Some(vec![thread(true), thread(false)]);
-    assert_eq!(judge(&pull).ready_to_merge, Some(false));
+    let ready = judge(&pull);
+    assert_eq!(ready.ready_to_merge, Some(false));
+    let evidence = &found(&ready, Rule::ThreadsResolved).evidence;
+    assert!(
+        evidence.starts_with("at least 1 thread(s) open: "),
+        "{evidence}"
+    );
+    let blocker = "At least 1 unresolved comment thread(s)".to_owned();
+    assert!(ready.blockers.contains(&blocker), "{:?}", ready.blockers);
 }
 
 #[test]

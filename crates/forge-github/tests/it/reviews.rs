@@ -183,6 +183,32 @@ async fn pending_review_is_kept_submitted_or_discarded_in_two_requests() {
 }
 
 #[tokio::test]
+async fn pending_review_begun_at_another_commit_is_submitted_only_as_comment() {
+    let mut pull = pending(true);
+    pull["repository"]["pullRequest"]["headRefOid"] = json!("c".repeat(40));
+    let made = json!({ "pullRequestReview": review("PRR_1", "ada", "COMMENTED") });
+    let script = Script::play(vec![
+        data("PullView", pull.clone()),
+        data("PullView", pull.clone()),
+        data("PullView", pull),
+        data("submitPullRequestReview", json!({ "m": made })),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let says = |text: &str| text.contains(&format!("was begun at {}", "a".repeat(40)));
+    for verdict in [Verdict::Approve, Verdict::RequestChanges] {
+        let new = NewReview::new(verdict, "Words.").with_pending(PendingReview::Submit);
+        let e = repo.submit_review(&pr, &new).await.unwrap_err();
+        assert_eq!(e.code(), "conflict");
+        assert!(says(e.message()), "{e}");
+    }
+    let new = NewReview::new(Verdict::Comment, "Words.").with_pending(PendingReview::Submit);
+    let made = repo.submit_review(&pr, &new).await.unwrap();
+    assert!(says(&made.warnings[0].message), "{:?}", made.warnings);
+    script.sent();
+}
+
+#[tokio::test]
 async fn answer_that_publishes_a_kept_review_is_refused() {
     let made = json!({ "pullRequestReview": review("PRR_1", "ada", "COMMENTED") });
     let script = Script::play(vec![

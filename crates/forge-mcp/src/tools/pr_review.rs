@@ -146,13 +146,14 @@ async fn discard(
     args: &PrReviewInput,
 ) -> Result<ToolOutput<WriteOut>, ToolError> {
     let says = args.body.is_some() || !args.comments.is_empty();
-    if says || !matches!(args.verdict, VerdictArg::Comment) {
+    if says || args.expected_head.is_some() || !matches!(args.verdict, VerdictArg::Comment) {
         return Err(Error::invalid(
             "pending",
             "pending=discard deletes the pending review, and submits none",
         )
         .with_hint(
-            "pass verdict=comment without body and comments; submit the review in another call",
+            "pass verdict=comment without body, comments and expected_head; submit the review in \
+             another call",
         )
         .into());
     }
