@@ -66,6 +66,13 @@ fn pending_review_is_refused_by_gh_and_forge() {
     );
     world.same_output(&["pr", "view", "1", "--comments"]);
     world.same("1", "latestReviews,reviewDecision");
+    let forge = |args: &[&str]| world.ok(crate::world::Tool::Forge, args);
+    forge(&["pr", "review", "1", "--comment", "--with-pending"]);
+    forge(&["pr", "review", "1", "--pending", "-b", "Kept."]);
+    world.same_refusal_of("pr review 1 --comment -b Now");
+    forge(&["pr", "review", "1", "--discard-pending"]);
+    world.same_output(&["pr", "view", "1", "--comments"]);
+    world.same("1", "latestReviews,reviewDecision");
 }
 
 #[test]
