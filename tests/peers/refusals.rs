@@ -72,7 +72,7 @@ fn pending_review_is_refused_by_gh_and_forge() {
     world.same_refusal_of("pr review 1 --comment -b Now");
     forge(&["pr", "review", "1", "--discard-pending"]);
     world.same_output(&["pr", "view", "1", "--comments"]);
-    world.same("1", "latestReviews,reviewDecision");
+    world.same("1", "reviews,reviewDecision");
 }
 
 #[test]

@@ -238,7 +238,7 @@ pub enum Param {
     Milestone,
     /// A patch that replaces the head branch as the source of the changes.
     Patch,
-    /// What happens to a pending review: `keep`, `submit` or `discard`.
+    /// The action on a pending review: `keep`, `submit` or `discard`.
     Pending,
     /// A changed file to show; repeatable.
     Path,
@@ -268,7 +268,7 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
-    /// What to wait for: `checks`.
+    /// The event that ends a wait: `checks`.
     WaitFor,
     /// Flag: read a token from standard input.
     WithToken,

@@ -196,7 +196,7 @@ pub enum Verdict {
     Comment,
 }
 
-/// What a request does with the viewer's pending review, which nobody else sees.
+/// The effect of a request on the viewer's pending review, which is hidden from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PendingReview {
     /// Refuse the request if the viewer has a pending review.
@@ -249,7 +249,7 @@ pub struct NewReview {
     pub threads: Vec<NewThread>,
     /// Refuse the review unless [`head_id`](crate::model::PullRequest::head_id) has this value.
     pub expected_head: Option<String>,
-    /// What happens to the viewer's pending review.
+    /// The effect on the viewer's pending review.
     pub pending: PendingReview,
 }
 

@@ -161,7 +161,7 @@ impl GitHub {
             .query_in_pages(access, &text, &variables, &mut size)
             .await;
         let mut answer: GqlAnswer<Map<String, Value>> = match answer {
-            // One comment of each neighbour is too much. A neighbour without comments is read
+            // Even a single comment of each neighbour is too long. A neighbour without comments is read
             // separately.
             Err(error) if fields.comments && forge_http::is_too_long(&error) => {
                 let text = text.replace(COMMENTS, "__typename");

@@ -266,7 +266,7 @@ pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("update_issue", &["issue_edit"]),
 ];
 
-/// What to pass to the tool in place of a tool of github-mcp-server, where its name does not tell.
+/// Arguments for the tool that replaces a tool of github-mcp-server, where the name is not enough.
 pub(crate) const TOOL_NOTES: &[(&str, &str)] = &[
     ("create_branch", "with edits it also creates the branch"),
     ("list_commits", "include=commits has its commits"),

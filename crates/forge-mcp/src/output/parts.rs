@@ -325,7 +325,7 @@ pub(crate) struct ThreadOut {
     pub side: String,
     pub resolved: bool,
     pub outdated: bool,
-    /// Whether nobody but the viewer sees the thread; only for the text.
+    /// True if only the viewer sees the thread; only for the text.
     #[serde(skip)]
     pending: bool,
     pub comments: Vec<CommentOut>,

@@ -37,6 +37,8 @@ enum VerdictArg {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PendingArg {
+    // First: clients in a strict mode have to send a choice, and send this one.
+    None,
     Keep,
     Submit,
     Discard,
@@ -66,7 +68,7 @@ impl Tool for PrReview {
         name: "pr_review",
         title: "Review a pull request",
         description: "Submits one review: verdict, body, comments on lines. pending=keep publishes \
-                      nothing yet; submit also publishes what was kept, discard deletes it.",
+                      nothing yet; submit adds what was kept, discard deletes it.",
         effect: ToolEffect::Replace,
     };
     type Args = PrReviewInput;
@@ -113,7 +115,7 @@ impl Tool for PrReview {
         review.pending = match args.pending {
             Some(PendingArg::Keep) => PendingReview::Keep,
             Some(PendingArg::Submit) => PendingReview::Submit,
-            Some(PendingArg::Discard) | None => PendingReview::Refuse,
+            Some(PendingArg::Discard | PendingArg::None) | None => PendingReview::Refuse,
         };
         let outcome = target.repo.submit_review(&target.id, &review).await?;
         let before = outcome.value.pending_before;
