@@ -116,7 +116,7 @@ pub(crate) fn set_head(
     if pushed {
         dismiss_stale(state, &pull);
     }
-    stale(state, id);
+    reset_merge_state(state, id);
     Ok(())
 }
 
@@ -135,7 +135,7 @@ fn dismiss_stale(state: &mut State, pull: &Pull) {
 
 /// Removes the review requests that a submitted review answers: those to its author and to the
 /// author's teams.
-pub(crate) fn answered(state: &mut State, pull: Id, author: Id) {
+pub(crate) fn remove_answered_requests(state: &mut State, pull: Id, author: Id) {
     let teams = state.teams.values();
     let teams = teams.filter(|team| team.members.contains(&author));
     let teams: Vec<Id> = teams.map(|team| team.id).collect();
@@ -166,7 +166,7 @@ pub(crate) fn request_owners(state: &mut State, id: Id) {
 }
 
 /// Resets the merge state to unknown.
-pub(crate) fn stale(state: &mut State, id: Id) {
+pub(crate) fn reset_merge_state(state: &mut State, id: Id) {
     if let Some(pull) = state.pulls.get_mut(&id) {
         pull.lazy = Lazy::Stale {
             reads: 0,
@@ -220,7 +220,7 @@ fn base_moved(
         if let Some(pull) = state.pulls.get_mut(&id) {
             tip.clone_into(&mut pull.base_oid);
         }
-        stale(state, id);
+        reset_merge_state(state, id);
     }
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
         .filter_map(|pull| Some((pull.id, pull.auto_merge.as_ref()?.by)))
         .collect();
     for (id, by) in waiting {
-        let token = everything(state, by);
+        let token = full_token(state, by);
         let ctx = Ctx::new(state, "", token, web, 0);
         mutations::merge_when_clean(&ctx, id)?;
     }
@@ -305,7 +305,7 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
 pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
     for id in state.queue.clone() {
         let by = state.pulls.get(&id).map_or(0, |pull| pull.author);
-        let token = everything(state, by);
+        let token = full_token(state, by);
         let ctx = Ctx::new(state, "", token, "", 0);
         mutations::merge_queued(&ctx, id)?;
     }
@@ -313,7 +313,7 @@ pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
 }
 
 /// Returns a token of an account that has all permissions.
-fn everything(state: &State, account: Id) -> Token {
+fn full_token(state: &State, account: Id) -> Token {
     Token {
         account,
         scopes: None,

@@ -3,7 +3,7 @@
 //! | request | what it does |
 //! |---|---|
 //! | `GET /_double/requests` | the recorded requests, and counts |
-//! | `DELETE /_double/requests` | sets the record back |
+//! | `DELETE /_double/requests` | resets the record |
 //! | `GET /_double/state?repo=o/r` | pull requests, comments and reviews of a repository |
 //! | `POST /_double/faults` | adds a fault (see [`Fault`]), answers how many are left |
 //! | `DELETE /_double/faults` | drops all faults |
@@ -66,7 +66,7 @@ fn body(request: &Incoming) -> Value {
 fn requests(shared: &Shared) -> Reply {
     let log = lock(&shared.log);
     let counts = Counts::of(&log);
-    let list: Vec<Value> = log.iter().map(recorded).collect();
+    let list: Vec<Value> = log.iter().map(recorded_json).collect();
     Reply::json(
         200,
         &json!({
@@ -82,7 +82,7 @@ fn requests(shared: &Shared) -> Reply {
     )
 }
 
-fn recorded(it: &Recorded) -> Value {
+fn recorded_json(it: &Recorded) -> Value {
     json!({
         "index": it.index,
         "method": it.method,
@@ -148,7 +148,7 @@ fn seed(shared: &Shared, request: &Incoming) -> Reply {
     }
 }
 
-/// The seed steps, with their fields; brackets enclose fields that may be left out.
+/// Seed steps and their fields. Optional fields are in brackets.
 pub const STEPS: &[(&str, &str)] = &[
     ("user", "login [name]"),
     ("bot", "login"),
@@ -227,9 +227,10 @@ fn why_not(step: &Value, absent: &str) -> String {
     }
 }
 
-/// Executes a step. `None` for an unknown step or a missing field, whose name `absent` keeps.
+/// Executes a step. Returns `None` if the step is unknown or lacks a field; `absent` then holds the
+/// name of the missing field.
 fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Option<Value> {
-    // A step that is not listed does not work, so that the list is complete.
+    // Steps that are not in `STEPS` are refused, so that the list stays complete.
     let name = step.get("do").and_then(Value::as_str)?;
     STEPS.iter().find(|(known, _)| *known == name)?;
     let get = |name: &'static str| {

@@ -28,13 +28,13 @@ pub struct Options {
     pub port: u16,
     /// Delay before each answer.
     pub latency: Duration,
-    /// Number of requests that read a changed merge state as `UNKNOWN`. `None` stands for one, as
-    /// on github.com.
+    /// Number of requests that read a changed merge state as `UNKNOWN`. `None` means 1, as on
+    /// github.com.
     pub merge_state_lag: Option<u32>,
     /// Address of the web pages that answers contain. `None` derives the address from the requested
     /// host.
     pub web: Option<String>,
-    /// True if git needs no token, for tests that are not about git's credentials.
+    /// True if git clients need no token, for tests that do not check git's credentials.
     pub open_git: bool,
 }
 
@@ -101,7 +101,7 @@ impl GitHubDouble {
         format!("http://{}", self.address)
     }
 
-    /// Returns the environment variables that lead a client of GitHub to the double, with a token.
+    /// Returns the environment variables that point a GitHub client at the double, with a token.
     pub fn env(&self, token: &str) -> Vec<(&'static str, String)> {
         vec![
             ("GH_HOST", "github.localhost".to_owned()),

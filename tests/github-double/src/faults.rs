@@ -68,7 +68,7 @@ pub enum Action {
     Headers(Vec<(String, String)>),
     /// Sends the correct answer, but stops after this many bytes of the body.
     Truncate(usize),
-    /// Sends the correct answer with a body that is broken and not JSON.
+    /// Sends the correct answer, with a first byte that makes the JSON body invalid.
     Malformed,
     /// Resets the connection without an answer.
     Reset,
@@ -81,7 +81,7 @@ pub struct Fault {
     pub on: Matcher,
     /// Number of matching requests that pass before the fault acts.
     pub skip: u32,
-    /// Number of times that the fault acts; `None` stands for always.
+    /// Number of times that the fault acts; `None` means always.
     pub times: Option<u32>,
     /// Delay before the fault acts.
     pub delay: Duration,
@@ -139,7 +139,7 @@ impl Fault {
         })
     }
 
-    /// Creates a fault that reports the primary rate limit as GraphQL does: status 200, and an
+    /// Creates a fault that reports the primary rate limit in GraphQL's form: status 200, and an
     /// error of type `kind`, which is `RATE_LIMITED` or `RATE_LIMIT`.
     pub fn rate_limited(kind: &str) -> Self {
         let body = json!({ "errors": [{
@@ -159,7 +159,7 @@ impl Fault {
         )
     }
 
-    /// Creates a fault that reports the primary rate limit as REST does: status 403, and no
+    /// Creates a fault that reports the primary rate limit in REST's form: status 403, and no
     /// requests left until `reset`, in seconds since the epoch.
     pub fn exhausted(reset: i64) -> Self {
         let body = json!({
@@ -264,9 +264,9 @@ impl Fault {
 
     /// Reads a fault from the JSON of the control interface.
     ///
-    /// Fields: `operation`, `path`, `method`, `mutation`, `body`, `skip`, `times` (0 stands for
-    /// always), `delay_ms`, `committed`, and one of: `status` with `headers` and `answer`;
-    /// `truncate`; `malformed`; `reset`.
+    /// Fields: `operation`, `path`, `method`, `mutation`, `body`, `skip`, `times` (0 means always),
+    /// `delay_ms`, `committed`, and one of: `status` with `headers` and `answer`; `truncate`;
+    /// `malformed`; `reset`.
     pub(crate) fn from_json(value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let number = |name: &str| value.get(name).and_then(Value::as_u64);

@@ -260,8 +260,7 @@ pub fn delete_ref(dir: &Path, name: &str) -> Result<(), GitError> {
     run(dir, &["update-ref", "-d", name]).map(drop)
 }
 
-/// Copies the commits of a branch in another repository, and points a ref of this repository at
-/// them.
+/// Fetches a branch of another repository into a ref of this repository.
 ///
 /// # Errors
 ///
@@ -484,7 +483,7 @@ pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> 
     )
 }
 
-/// Returns the tree that a merge of two commits has, or `None` if they conflict.
+/// Merges two commits and returns the resulting tree, or `None` if the commits conflict.
 ///
 /// # Errors
 ///
@@ -500,8 +499,8 @@ pub fn merge_tree(dir: &Path, ours: &str, theirs: &str) -> Result<Option<String>
     }
 }
 
-/// Returns the tree that a merge of two commits has if their merge base is `base`, or `None` if
-/// they conflict.
+/// Merges two commits with `base` as their merge base. Returns the resulting tree, or `None` if the
+/// commits conflict.
 ///
 /// # Errors
 ///

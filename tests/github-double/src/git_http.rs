@@ -35,7 +35,7 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
             .and_then(|token| state.tokens.get(token))
             .filter(|token| !token.revoked);
         let Some(repo) = state.repo(owner, name) else {
-            return refuse(viewer.is_some());
+            return refusal_reply(viewer.is_some());
         };
         let least = if push {
             Permission::Write
@@ -50,7 +50,7 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
         });
         let open = shared.open_git;
         if !public && !open && permission < Some(least) {
-            return refuse(viewer.is_some());
+            return refusal_reply(viewer.is_some());
         }
         let actor = viewer.map_or(repo.owner, |token| token.account);
         let before = if push {
@@ -91,7 +91,7 @@ fn maintainer_may_push(state: &State, repo: Id, account: Id) -> bool {
     })
 }
 
-fn refuse(known: bool) -> Reply {
+fn refusal_reply(known: bool) -> Reply {
     if known {
         return Reply::text(404, "text/plain", b"Repository not found.\n".to_vec());
     }

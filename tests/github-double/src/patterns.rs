@@ -34,7 +34,8 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     step(pattern.as_bytes(), path.as_bytes())
 }
 
-/// Returns the owners of a file. The last line with a matching pattern decides, and may name none.
+/// Returns the owners of a file. The last line with a matching pattern decides; a line without
+/// owners means none.
 ///
 /// Syntax:
 /// <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>.

@@ -115,7 +115,7 @@ fn sources(state: &State) -> Vec<Source> {
 }
 
 /// Returns true if a text references `number` in the repository `full`. `own` is true if the text
-/// belongs to that repository.
+/// belongs to `full`.
 fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
     let text = without_code(text).to_lowercase();
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');

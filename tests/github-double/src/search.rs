@@ -118,7 +118,7 @@ fn values(text: &str) -> Vec<String> {
     values
 }
 
-/// The fields of an issue or a pull request that a search compares.
+/// Fields of an issue or a pull request that a search compares with its terms.
 struct Candidate<'a> {
     node: Node,
     repo: Id,
@@ -262,11 +262,11 @@ fn matches(
         .terms
         .iter()
         .filter(|term| !is_place(term))
-        .all(|term| holds(state, viewer, it, term, checks) != term.negated || inert(term))
+        .all(|term| holds(state, viewer, it, term, checks) != term.negated || is_ignored(term))
 }
 
 /// Returns true if a qualifier does not restrict the results.
-fn inert(term: &Term) -> bool {
+fn is_ignored(term: &Term) -> bool {
     matches!(term.name.as_str(), "sort" | "in" | "archived")
 }
 

@@ -156,7 +156,7 @@ impl State {
 /// Values for a new pull request.
 #[derive(Debug, Clone, Default)]
 pub struct PullSeed<'a> {
-    /// Login of the author. An empty text stands for the repository's owner.
+    /// Login of the author. An empty text means the repository's owner.
     pub author: &'a str,
     /// Title of the pull request.
     pub title: &'a str,
@@ -164,7 +164,7 @@ pub struct PullSeed<'a> {
     pub body: &'a str,
     /// Head branch: `branch`, or `owner:branch` for a fork's branch.
     pub head: &'a str,
-    /// Base branch. An empty text stands for the default branch.
+    /// Base branch. An empty text means the default branch.
     pub base: &'a str,
     /// True if the pull request is not ready for review.
     pub draft: bool,
@@ -176,8 +176,8 @@ pub struct PullSeed<'a> {
 
 /// The locked state of a running double, which a test fills and inspects.
 ///
-/// Requests wait until this value is dropped. Every method panics if an object that it is given
-/// does not exist, because a double fails by panicking.
+/// Requests wait until this value is dropped. Every method panics if an object that its arguments
+/// name does not exist, because a double fails by panicking.
 pub struct Seed<'a>(pub(super) MutexGuard<'a, State>);
 
 impl Deref for Seed<'_> {
@@ -810,7 +810,7 @@ impl Seed<'_> {
             },
         );
         if verdict != ReviewState::Pending {
-            actions::answered(&mut self.0, pull.id, author);
+            actions::remove_answered_requests(&mut self.0, pull.id, author);
         }
         id
     }
@@ -959,7 +959,7 @@ impl Seed<'_> {
                 steps: Vec::new(),
             },
         );
-        self.settle();
+        self.run_auto_merges();
         id
     }
 
@@ -1010,7 +1010,7 @@ impl Seed<'_> {
                 created_at,
             },
         );
-        self.settle();
+        self.run_auto_merges();
         id
     }
 
@@ -1152,8 +1152,8 @@ impl Seed<'_> {
         }
     }
 
-    /// Merges the pull requests that waited for a check.
-    fn settle(&mut self) {
+    /// Runs the auto-merges whose requirements are now met.
+    fn run_auto_merges(&mut self) {
         if let Err(fail) = actions::auto_merges(&mut self.0, "") {
             panic!("auto-merge failed: {}", fail.message);
         }

@@ -264,7 +264,7 @@ async fn answer(shared: &Arc<Shared>, mut incoming: Incoming) -> Result<Response
     } else {
         Reply::default()
     };
-    let sent = disturb(reply, fault.map(|fault| fault.action));
+    let sent = apply_fault(reply, fault.map(|fault| fault.action));
     if let Some((reply, _)) = &sent {
         record.status = reply.status;
         record.response_bytes = reply.body.len();
@@ -295,7 +295,7 @@ fn record(incoming: &Incoming, outline: &Outline, parsed: Option<&graphql::Reque
 
 /// Applies a fault to an answer. `None` means that the connection is reset. The number is the
 /// length to which the body is cut.
-fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
+fn apply_fault(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),
         Some(Action::Reset) => None,

@@ -27,9 +27,9 @@ const REPO: &str = "acme/widget";
 /// Expected content of an output stream.
 #[derive(Clone, Copy)]
 enum Text {
-    /// Exactly this text.
+    /// Equals this text.
     Is(&'static str),
-    /// All of these texts, in any place.
+    /// Contains all of these texts, anywhere.
     Has(&'static [&'static str]),
 }
 use Text::{Has, Is};

@@ -386,7 +386,7 @@ fn fault_can_hide_the_response_of_a_write() {
 }
 
 #[test]
-fn connections_break_as_the_fault_says() {
+fn fault_breaks_connection_as_configured() {
     let double = double();
     let id = pull_id(&double);
     let body = json!({ "query": COMMENT, "variables": { "id": id } }).to_string();

@@ -8,7 +8,7 @@ use apollo_compiler::{
 use serde_json::{Value, json};
 
 /// Maximum number of nodes that a document may request.
-const MOST_NODES: u64 = 500_000;
+const MAX_NODES: u64 = 500_000;
 
 /// Cost that GitHub computes for a document.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,7 @@ pub(crate) fn measure(
         return Err(json!({ "errors": [{
             "type": "MAX_NODE_LIMIT_EXCEEDED",
             "message": format!(
-                "By the time this query traverses to the {field} connection, it is requesting up to {} possible nodes which exceeds the maximum limit of {MOST_NODES}.",
+                "By the time this query traverses to the {field} connection, it is requesting up to {} possible nodes which exceeds the maximum limit of {MAX_NODES}.",
                 walk.nodes
             ),
         }]}));
@@ -56,12 +56,12 @@ struct Walk<'a> {
     excess: Option<String>,
 }
 
-/// Maximum depth that the traversal reaches. Validation refuses endless documents.
-const DEEPEST: usize = 64;
+/// Maximum depth of the traversal. Validation already refuses documents with fragment cycles.
+const MAX_DEPTH: usize = 64;
 
 impl Walk<'_> {
     fn set(&mut self, set: &SelectionSet, times: u64, depth: usize) {
-        if depth > DEEPEST || self.excess.is_some() {
+        if depth > MAX_DEPTH || self.excess.is_some() {
             return;
         }
         for selection in &set.selections {
@@ -72,7 +72,7 @@ impl Walk<'_> {
                         Some(page) => {
                             self.requests = self.requests.saturating_add(times);
                             self.nodes = self.nodes.saturating_add(times.saturating_mul(page));
-                            if self.nodes > MOST_NODES && self.excess.is_none() {
+                            if self.nodes > MAX_NODES && self.excess.is_none() {
                                 self.excess = Some(field.name.to_string());
                             }
                             times.saturating_mul(page)

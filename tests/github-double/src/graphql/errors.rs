@@ -67,9 +67,10 @@ pub(crate) fn plain(message: &str) -> Value {
 
 /// Parses and validates a document.
 ///
-/// GitHub lets one name stand for fields of two types if the types differ only in nullability (gh's
-/// `reviewRequests`) or are both enumerations (the `state` in gh's `issueOrPullRequest`). The
-/// GraphQL specification forbids this, so the double ignores that violation.
+/// GitHub accepts two fields of different types under one response name if the types differ only in
+/// nullability (gh's `reviewRequests`) or are both enumerations (the `state` in gh's
+/// `issueOrPullRequest`). The GraphQL specification forbids this, so the double ignores that
+/// violation.
 pub(crate) fn validated(
     schema: &Valid<Schema>,
     query: &str,
@@ -81,10 +82,10 @@ pub(crate) fn validated(
     let mut errors = Vec::new();
     for diagnostic in problem.errors.iter() {
         let standard = diagnostic.unstable_to_json_compat();
-        if github_takes_both(schema, &standard.message) {
+        if github_accepts_both(schema, &standard.message) {
             continue;
         }
-        errors.push(in_githubs_words(&standard));
+        errors.push(as_github_error(&standard));
     }
     if errors.is_empty() {
         return Ok(Valid::assume_valid(problem.partial));
@@ -92,8 +93,8 @@ pub(crate) fn validated(
     Err(json!({ "errors": errors }))
 }
 
-/// Returns true if GitHub accepts the two types that the reference implementation's message names.
-fn github_takes_both(schema: &Schema, message: &str) -> bool {
+/// Returns true if GitHub accepts the two conflicting types that a validation message names.
+fn github_accepts_both(schema: &Schema, message: &str) -> bool {
     let is_enum = |name: &str| schema.get_enum(name).is_some();
     message
         .split_once("conflicting types \"")
@@ -105,8 +106,8 @@ fn github_takes_both(schema: &Schema, message: &str) -> bool {
         })
 }
 
-/// Rewrites messages of the reference implementation to those of GitHub.
-fn in_githubs_words(error: &GraphQLError) -> Value {
+/// Rewrites a message of the validator to GitHub's wording.
+fn as_github_error(error: &GraphQLError) -> Value {
     let quoted: Vec<&str> = error.message.split('"').skip(1).step_by(2).collect();
     let locations = locations(error);
     match (quoted.as_slice(), error.message.as_str()) {

@@ -113,8 +113,8 @@ fn resolved<'a>(
     })
 }
 
-/// Returns true if the field's type is a list. An array is then a list of values, otherwise a
-/// scalar's value.
+/// Returns true if the field's type is a list. A JSON array is then a list of values; otherwise it
+/// is the value of a scalar.
 fn is_list(info: &ResolveInfo<'_>) -> bool {
     let definition = info.field_definition();
     definition.ty.is_list()

@@ -10,7 +10,7 @@ use apollo_compiler::{
 use super::value::{Args, Connection, Fail, Val};
 
 /// Maximum number of records in a page.
-const MOST: i64 = 100;
+const MAX_PAGE_SIZE: i64 = 100;
 
 /// Returns the requested page of a connection as a record of type `type_name`.
 ///
@@ -108,11 +108,11 @@ fn amount(args: &Args, name: &str, field: &str) -> Result<Option<usize>, Fail> {
     let Some(wanted) = args.int(name) else {
         return Ok(None);
     };
-    if wanted > MOST {
+    if wanted > MAX_PAGE_SIZE {
         return Err(Fail::new(
             "EXCESSIVE_PAGINATION",
             format!(
-                "Requesting {wanted} records on the `{field}` connection exceeds the `{name}` limit of {MOST} records."
+                "Requesting {wanted} records on the `{field}` connection exceeds the `{name}` limit of {MAX_PAGE_SIZE} records."
             ),
         ));
     }

@@ -1,4 +1,4 @@
-//! Checks a classic token's scopes before execution, and refuses the whole document if one is
+//! Checks a classic token's scopes before execution, and refuses the whole document if a scope is
 //! missing.
 //!
 //! Every field of a team needs a scope, even if the answer would contain no team. In cli/cli#812

@@ -60,7 +60,7 @@ pub(crate) struct Connection {
     pub(crate) extra: Vec<(&'static str, Val)>,
     /// Additional fields of the edges, in the order of the nodes.
     pub(crate) edges: Vec<Vec<(&'static str, Val)>>,
-    /// Total that the connection reports; `None` stands for the number of nodes.
+    /// Total that the connection reports; `None` means the number of nodes.
     pub(crate) total: Option<usize>,
 }
 
@@ -177,7 +177,7 @@ impl Fail {
         Self::new("FORBIDDEN", message)
     }
 
-    /// Creates an error without a type, as many errors of GitHub are.
+    /// Creates an error without a type, like many errors of GitHub.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self {
             kind: None,

@@ -239,9 +239,9 @@ fn log_both(ctx: &Ctx<'_>, one: (Id, EventKind), two: (Id, EventKind)) {
 }
 
 /// Maximum number of sub-issues of an issue (docs.github.com, "Adding sub-issues").
-const MOST_SUB_ISSUES: usize = 100;
+const MAX_SUB_ISSUES: usize = 100;
 /// Maximum number of issues that block one issue, and of issues that one issue blocks.
-const MOST_BLOCKED_BY: usize = 50;
+const MAX_BLOCKED_BY: usize = 50;
 
 pub(super) fn add_sub_issue(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let (parent, sub) = both(ctx, input, "subIssueId", "AddSubIssue")?;
@@ -268,7 +268,7 @@ pub(super) fn add_sub_issue(ctx: &Ctx<'_>, input: &Args) -> Payload {
                 "An error occured while adding the sub-issue to the parent issue. Sub issue may only have one parent",
             ));
         }
-        let full = |it: &Issue| it.sub_issues.len() >= MOST_SUB_ISSUES;
+        let full = |it: &Issue| it.sub_issues.len() >= MAX_SUB_ISSUES;
         if state.issues.get(&parent).is_some_and(full) {
             return Err(Fail::unprocessable(
                 "Parent cannot have more than 100 sub-issues",
@@ -333,7 +333,7 @@ pub(super) fn add_blocked_by(ctx: &Ctx<'_>, input: &Args) -> Payload {
         if issue.blocked_by.contains(&other) {
             return Err(Fail::unprocessable("Target issue has already been taken"));
         }
-        if issue.blocked_by.len() >= MOST_BLOCKED_BY {
+        if issue.blocked_by.len() >= MAX_BLOCKED_BY {
             return Err(Fail::unprocessable(
                 "An issue can be blocked by 50 issues at most",
             ));

@@ -195,7 +195,7 @@ fn retarget(ctx: &Ctx<'_>, id: Id, base: &str) -> Result<(), Fail> {
         base.clone_into(&mut pull.base_branch);
         pull.base_oid = tip;
     }
-    actions::stale(&mut state, id);
+    actions::reset_merge_state(&mut state, id);
     Ok(())
 }
 

@@ -223,7 +223,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
             }
             let kind = EventKind::BaseChanged(old.unwrap_or_default(), branch);
             actions::log(&mut state, id, actor, kind);
-            actions::stale(&mut state, id);
+            actions::reset_merge_state(&mut state, id);
         }
         if let Some(title) = input.str("title").map(str::trim) {
             let old = state.pulls.get(&id).map(|pull| pull.title.clone());

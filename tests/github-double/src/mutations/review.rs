@@ -139,7 +139,7 @@ pub(super) fn publish(ctx: &Ctx<'_>, pull: &Pull, id: Id, to: ReviewState) {
     if let Some(pull) = state.pulls.get_mut(&pull.id) {
         pull.updated_at = now;
     }
-    actions::answered(&mut state, pull.id, viewer);
+    actions::remove_answered_requests(&mut state, pull.id, viewer);
 }
 
 fn own_review(ctx: &Ctx<'_>, input: &Args) -> Result<Review, Fail> {

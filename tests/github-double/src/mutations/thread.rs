@@ -105,8 +105,8 @@ fn comment(
     id
 }
 
-/// Returns the review for a new comment, and true if the review is new. This is the review that the
-/// input names, otherwise the pending one, otherwise a new one.
+/// Returns the review for a new comment, and true if that review is new. The input may name the
+/// review; otherwise the viewer's pending review is used, or a new one is started.
 fn review_for(ctx: &Ctx<'_>, input: &Args, pull: &Pull) -> Result<(Id, bool), Fail> {
     if input.has("pullRequestReviewId") {
         let Node::Review(id) = target(ctx, input, "pullRequestReviewId")? else {

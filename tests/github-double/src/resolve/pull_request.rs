@@ -221,7 +221,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     }))
 }
 
-/// Returns the commit of a test merge. It stays the same until the head or the base moves.
+/// Returns the commit of a test merge. Its id stays the same until the head or the base moves.
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
@@ -411,8 +411,7 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     found
 }
 
-/// Returns the review decision. `None` means that no review is required and that there is no
-/// review.
+/// Returns the review decision, or `None` if no review is required and no review exists.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
     let verdicts = review::verdicts(state, pull);
     if verdicts.against > 0 {

@@ -17,8 +17,8 @@ struct Unmet {
     message: String,
 }
 
-/// Returns the rules that a merge would violate. `method` is the merge method; `None` stands for
-/// any method that the repository allows.
+/// Returns the rules that a merge would violate. `method` is the merge method; `None` means any
+/// method that the repository allows.
 fn unmet(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context], method: Option<&str>) -> Vec<Unmet> {
     let Ok(repo) = ctx.repo(pull.repo) else {
         return Vec::new();

@@ -62,10 +62,10 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
     match pull.state {
         PullState::Merged => {
-            return told(200, "merged", "Pull request was already merged.", None);
+            return status_reply(200, "merged", "Pull request was already merged.", None);
         }
         PullState::Open if !pull.draft => {}
-        _ => return told(400, "failed", "Pull request is closed or a draft.", None),
+        _ => return status_reply(400, "failed", "Pull request is closed or a draft.", None),
     }
     if text("sha").is_some_and(|sha| sha != pull.head_oid) {
         return reply::message(
@@ -76,7 +76,7 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     let mut state = ctx.state();
     let pending = |merge: &&AsyncMerge| merge.pull == pull.id && merge.done.is_none();
     if let Some((key, _)) = state.async_merges.iter().find(|(_, it)| pending(it)) {
-        return told(409, "pending", "Merge request is in progress.", Some(key));
+        return status_reply(409, "pending", "Merge request is in progress.", Some(key));
     }
     let key = format!("00000000-0000-4000-8000-{:012}", state.next_id());
     state.async_merges.insert(
@@ -91,11 +91,11 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
             done: None,
         },
     );
-    told(202, "pending", "Merge request enqueued.", Some(&key))
+    status_reply(202, "pending", "Merge request enqueued.", Some(&key))
 }
 
 /// Formats the state of a merge for the routes that start and poll it.
-fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
+fn status_reply(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
     let mut details = json!({ "message": message });
     if let Some(key) = key {
         details["uuid"] = json!(key);
@@ -121,8 +121,8 @@ pub(super) fn poll(ctx: &Ctx<'_>, key: &str) -> Reply {
             .insert(key.to_owned(), merge.clone());
     }
     match merge.done {
-        None => told(200, "pending", "Merge request is in progress.", Some(key)),
-        Some(Ok(status)) => told(200, &status, "Pull request was merged.", None),
-        Some(Err(why)) => told(200, "failed", &why, None),
+        None => status_reply(200, "pending", "Merge request is in progress.", Some(key)),
+        Some(Ok(status)) => status_reply(200, &status, "Pull request was merged.", None),
+        Some(Err(why)) => status_reply(200, "failed", &why, None),
     }
 }

@@ -66,7 +66,7 @@ fn source(ctx: &Ctx<'_>, repo: &Repo, ruleset: &Ruleset) -> String {
     }
 }
 
-/// Answers with one ruleset, or with a list of all rulesets, which leaves out their rules.
+/// Answers with one ruleset, or with a list of all rulesets without their rules.
 pub(super) fn rulesets(ctx: &Ctx<'_>, repo: &Repo, id: Option<&str>) -> Reply {
     let short = |ruleset: &Ruleset| {
         json!({

@@ -101,8 +101,8 @@ pub struct State {
     pub limits: Limits,
     pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
-    /// True if merges leave linked issues open: they close later, or the repository has that
-    /// switched off.
+    /// True if a merge leaves linked issues open. On GitHub, linked issues close some time after
+    /// the merge, or never if the repository has disabled this.
     pub keeps_linked_open: bool,
     /// True if all writes get the same time.
     pub same_second: bool,
@@ -154,7 +154,7 @@ impl State {
         self.next
     }
 
-    /// Advances the clock by one second, and returns the new time.
+    /// Advances the clock by one second and returns the new time.
     pub fn tick(&mut self) -> String {
         self.seconds += i64::from(!self.same_second);
         self.now()

@@ -83,7 +83,7 @@ pub struct ProjectItem {
     pub id: Id,
     /// The project that contains the item.
     pub project: Id,
-    /// The pull request or issue that the item stands for.
+    /// The pull request or issue of the item.
     pub content: Id,
     /// Ids of the selected options, by field number.
     pub values: BTreeMap<Id, String>,

@@ -33,7 +33,7 @@ pub enum Reviewer {
     Team(Id),
 }
 
-/// Progress of the merge state's computation.
+/// Cache state of a pull request's merge state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
     /// The state has changed, so that requests may still read `UNKNOWN`.

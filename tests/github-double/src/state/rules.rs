@@ -75,7 +75,7 @@ impl Ruleset {
     }
 }
 
-/// Where a requirement comes from.
+/// Origin of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Source {
     /// The requirement comes from branch protection.
