@@ -7,7 +7,8 @@ use super::{directory::Entries, host};
 /// Where DID documents come from.
 #[derive(Clone)]
 pub(crate) enum Identities {
-    /// The directory in this process. The hosts read it without requests, which a test would count.
+    /// The directory in this process. The hosts read it in memory, because a test would count
+    /// requests.
     Entries(Entries),
     /// The directory in this process, and for unknown DIDs the real directory at this address.
     EntriesOr(Entries, String),

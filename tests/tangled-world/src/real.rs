@@ -22,7 +22,7 @@ use super::{
 };
 
 /// Time limit for the servers to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The process that runs the servers. It ends when its standard input is closed.
 struct Servers {
@@ -84,7 +84,7 @@ impl Drop for Servers {
     fn drop(&mut self) {
         let mut child = lock(&self.child);
         drop(child.stdin.take());
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + START_TIMEOUT;
         while Instant::now() < end {
             if let Ok(Some(_)) = child.try_wait() {
                 return;

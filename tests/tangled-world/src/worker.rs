@@ -32,8 +32,8 @@ impl Worker {
         })
     }
 
-    /// Stops the thread. `wake` has to wake it, and returns false if it could not. Such a thread is
-    /// not joined.
+    /// Stops the thread. `wake` wakes the thread and returns false on failure. A thread that was
+    /// not woken is not joined.
     pub(super) fn stop(&mut self, wake: impl FnOnce() -> bool) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take().filter(|_| wake()) {

@@ -115,8 +115,7 @@ impl World {
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
-    /// Creates a repository of 2025. It differs from one of [`Self::repository`] because it has no
-    /// DID.
+    /// Creates a repository of 2025. Unlike a repository of [`Self::repository`], it has no DID.
     #[must_use]
     pub fn repository_2025(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_2025(owner, name);

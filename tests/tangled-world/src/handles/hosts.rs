@@ -20,7 +20,7 @@ use crate::{host::lock, worker::Worker};
 /// A certificate for `*.handles.example`. The file also has its key.
 const SERVER: &[u8] = include_bytes!("server.pem");
 /// Time limit for a client to send its request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The answer of a handle's host.
 #[derive(Debug, Clone)]
@@ -189,7 +189,7 @@ fn tls() -> Arc<ServerConfig> {
 
 /// Serves one connection: the `CONNECT` request, and then the request inside the tunnel.
 fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
     let connect = request(&mut stream)?;
     lock(state).requests.push(connect.clone());
     let target = second_word(&connect);

@@ -21,7 +21,7 @@ pub enum Action {
     },
     /// Sends the correct answer, but stops after this many bytes of the body.
     Truncate(usize),
-    /// Sends the correct answer with a body that is broken and not JSON.
+    /// Sends the correct answer, with a first byte that makes the JSON body invalid.
     Malformed,
     /// Resets the connection without an answer.
     Reset,
@@ -178,8 +178,8 @@ impl Fault {
         self
     }
 
-    /// Returns true if the request is executed although the fault hides its answer.
-    pub(super) fn lets_it_happen(&self) -> bool {
+    /// Returns true if the host executes the request although the fault hides the answer.
+    pub(super) fn executes_request(&self) -> bool {
         self.committed || !matches!(self.action, Action::Answer { .. } | Action::Reset)
     }
 
@@ -251,7 +251,10 @@ impl Plan {
 
 /// Applies a fault to an answer. `None` means that the connection is reset. The number is the
 /// length to which the body is cut.
-pub(super) fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
+pub(super) fn apply_fault(
+    mut reply: Reply,
+    action: Option<Action>,
+) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),
         Some(Action::Reset) => None,

@@ -355,8 +355,8 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
     let _busy = Busy::new(desk);
     let began = Instant::now();
     let trap = lock(&desk.trap).clone();
-    if let Some(trap) = trap.filter(Trap::counts_down) {
-        if trap.lets_it_happen() {
+    if let Some(trap) = trap.filter(Trap::counts_trapped) {
+        if trap.executes_request() {
             execute(desk, incoming).await;
         }
         trap.spring();
@@ -375,13 +375,13 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
     }
     let mut record = Recorded::of(index, &incoming);
     record.faulted = fault.is_some();
-    record.executed = fault.as_ref().is_none_or(Fault::lets_it_happen);
+    record.executed = fault.as_ref().is_none_or(Fault::executes_request);
     let reply = if record.executed {
         execute(desk, incoming).await
     } else {
         Reply::default()
     };
-    let sent = faults::disturb(reply, fault.map(|fault| fault.action));
+    let sent = faults::apply_fault(reply, fault.map(|fault| fault.action));
     if let Some((reply, _)) = &sent {
         record.status = reply.status;
         record.response_bytes = reply.body.len();

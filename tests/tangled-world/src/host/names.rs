@@ -1,6 +1,6 @@
-//! Renames names of the protocol on the wire. A host uses only default names internally. It
-//! translates requests to default names before it executes them, and answers to new names before it
-//! sends them. A default name that has a new name is unknown on the wire. A record's CID is
+//! Renames names of the protocol on the wire. A host uses only default names internally: it
+//! translates each request to default names before execution, and each answer to new names before
+//! sending. A renamed item is unknown on the wire under its default name. A record's CID is
 //! computed with the names on the wire.
 
 use std::{
@@ -65,7 +65,7 @@ impl Names {
     }
 
     /// Renames a field. `path` contains the default names of the keys that lead to the field,
-    /// joined by dots. A list on the path stands for all of its items.
+    /// joined by dots. A list on the path means all of its items.
     pub fn field(&mut self, place: Place, path: &str, now: &str) {
         self.fields.push(Field {
             place,
@@ -98,7 +98,7 @@ impl Names {
         if self.texts.is_empty() && self.fields.is_empty() {
             return request;
         }
-        request.query = self.put_back(&self.with_usual_cids(&request.query));
+        request.query = self.with_default_texts(&self.with_usual_cids(&request.query));
         let here = Place::Query(method.clone());
         for field in self.fields.iter().filter(|field| field.place == here) {
             let Some(usual) = field.path.first() else {
@@ -130,7 +130,7 @@ impl Names {
             .header("content-type")
             .starts_with("application/json");
         let sent = String::from_utf8_lossy(&request.body).into_owned();
-        let body = self.put_back(&self.with_usual_cids(&sent));
+        let body = self.with_default_texts(&self.with_usual_cids(&sent));
         if is_json && let Ok(mut value) = serde_json::from_str::<Value>(&body) {
             let here = Place::Input(method);
             for field in &self.fields {
@@ -248,7 +248,7 @@ impl Names {
         texts.fold(text, |text, (usual, now)| replace(&text, usual, now))
     }
 
-    fn put_back(&self, text: &str) -> String {
+    fn with_default_texts(&self, text: &str) -> String {
         let gone = |text: String, (usual, _): &(String, String)| {
             replace(&text, usual, &format!("gone.{usual}"))
         };

@@ -54,8 +54,8 @@ impl Recorded {
     }
 
     /// Returns the length of the longest chain of requests in which each request arrives after the
-    /// answer to the one before. If all requests take the same time, the total time is this number
-    /// times that.
+    /// answer to the one before. If every request takes the time `t`, the chain takes this number
+    /// times `t`.
     #[must_use]
     pub fn longest_chain(hosts: &[&Host]) -> usize {
         let all = hosts.iter().flat_map(|host| host.requests());

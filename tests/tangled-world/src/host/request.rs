@@ -33,7 +33,7 @@ impl Incoming {
     }
 
     /// Translates the method to its default name. `names` maps new names to default names. A
-    /// default name that has a new name is unknown.
+    /// renamed method is unknown under its default name.
     pub(super) fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         let Some(asked) = self.nsid().map(str::to_owned) else {
             return self;

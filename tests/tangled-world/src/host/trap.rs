@@ -59,11 +59,11 @@ impl Trap {
     }
 
     /// Counts a request, and returns true if it is the trapped one.
-    pub(super) fn counts_down(&self) -> bool {
+    pub(super) fn counts_trapped(&self) -> bool {
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }
 
-    pub(super) fn lets_it_happen(&self) -> bool {
+    pub(super) fn executes_request(&self) -> bool {
         self.0.after
     }
 

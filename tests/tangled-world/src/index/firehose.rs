@@ -24,7 +24,7 @@ use crate::{
 /// Pause before a new attempt to connect to a server.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum time that a server may be down.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads a firehose until the worker is dropped, and reconnects when its server restarts.
 pub(super) fn follower(url: &str, network: Network, identities: Identities) -> io::Result<Worker> {
@@ -49,7 +49,7 @@ fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
         .and_then(|it| it.split('/').next())
         .ok_or_else(|| io::Error::other(format!("{url} is no ws:// address")))?;
     let stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
     let (mut socket, _) = tungstenite::client(format!("{url}?cursor={cursor}"), stream)
         .map_err(|error| io::Error::other(error.to_string()))?;
     // The thread checks after each timeout whether it has to stop.
@@ -168,7 +168,7 @@ fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String,
             continue;
         };
         let url = format!("{pds}/xrpc/com.atproto.sync.getBlob?did={did}&cid={id}");
-        if let Ok((200, bytes)) = patiently(&url) {
+        if let Ok((200, bytes)) = get_with_retries(&url) {
             found.insert(id.to_owned(), bytes);
         }
     }
@@ -176,8 +176,8 @@ fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String,
 }
 
 /// Requests an address, and tries again while its server restarts.
-fn patiently(url: &str) -> io::Result<(u16, Vec<u8>)> {
-    let end = Instant::now() + PATIENCE;
+fn get_with_retries(url: &str) -> io::Result<(u16, Vec<u8>)> {
+    let end = Instant::now() + CONNECT_TIMEOUT;
     loop {
         let answer = host::get(url);
         if answer.is_ok() || Instant::now() > end {

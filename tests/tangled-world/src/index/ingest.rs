@@ -17,7 +17,7 @@ pub(super) const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
 const LABEL_OP: &str = "sh.tangled.label.op";
 
 /// Maximum size of a patch after decompression, in bytes.
-const LARGEST_PATCH: u64 = 15 << 20;
+const MAX_PATCH_BYTES: u64 = 15 << 20;
 
 /// Ingests the changes that are due.
 pub(super) fn catch_up(index: &Index, state: &mut State) {
@@ -136,11 +136,11 @@ fn patch(change: &Change, round: &Value) -> Result<String, String> {
         .ok_or("a round without a patch")?;
     let mut text = Vec::new();
     let read = MultiGzDecoder::new(bytes.as_slice())
-        .take(LARGEST_PATCH + 1)
+        .take(MAX_PATCH_BYTES + 1)
         .read_to_end(&mut text);
     match read {
         Err(_) => Err("the patch is not gzip".to_owned()),
-        Ok(length) if length as u64 > LARGEST_PATCH => Err("the patch is too large".to_owned()),
+        Ok(length) if length as u64 > MAX_PATCH_BYTES => Err("the patch is too large".to_owned()),
         Ok(_) => String::from_utf8(text).map_err(|_| "the patch is no text".to_owned()),
     }
 }

@@ -24,8 +24,8 @@ use super::{
     worker::Worker,
 };
 
-/// How the index handles records. [`Host::fault`] and [`Host::set_down`] cover an index that
-/// answers 429 or does not answer.
+/// How the index handles records. For an index that answers 429 or does not answer, use
+/// [`Host::fault`] and [`Host::set_down`].
 #[derive(Debug, Clone)]
 pub struct Moods {
     /// Delay between the commit of a record and its ingestion.
@@ -182,7 +182,7 @@ impl IndexDouble {
         state.dropped.clone()
     }
 
-    /// Returns the CID of a record that the index has ingested, or `None` if it has not.
+    /// Returns the CID of an ingested record, or `None` if the index has not ingested the record.
     #[must_use]
     pub fn knows(&self, uri: &str) -> Option<String> {
         let mut state = lock(&self.index.state);
@@ -263,8 +263,8 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// Returns the record's sort key. It is the time of creation, or the time in the record key if
-    /// there is none.
+    /// Returns the record's sort key: its time of creation, or the time in its record key if it
+    /// names none.
     fn order(&self) -> (i64, String) {
         let made = ["/createdAt", "/performedAt"]
             .iter()

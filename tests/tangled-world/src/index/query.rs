@@ -15,7 +15,7 @@ use crate::{
     xrpc::{self, Answer, Failure},
 };
 
-const MOST: usize = 1_000;
+const MAX_PAGE_SIZE: usize = 1_000;
 
 pub(super) struct Answers(pub(super) Arc<Index>);
 
@@ -230,8 +230,8 @@ fn page(
         Some(limit) => limit
             .parse()
             .ok()
-            .filter(|it| (1..=MOST).contains(it))
-            .ok_or_else(|| Failure::invalid(format!("limit must be 1 to {MOST}")))?,
+            .filter(|it| (1..=MAX_PAGE_SIZE).contains(it))
+            .ok_or_else(|| Failure::invalid(format!("limit must be 1 to {MAX_PAGE_SIZE}")))?,
     };
     let mut found: Vec<&Entry> = state.records.values().filter(fits).collect();
     found.sort_by_key(|it| it.order());

@@ -59,8 +59,8 @@ pub(super) fn put(
     put_over(knot, repo, collection, rkey, record, None)
 }
 
-/// Writes a record over the given version, which is a CID, no version, or any version. The check
-/// and the write are atomic.
+/// Writes a record if its current version is the expected one: a CID, no version, or any version.
+/// The check and the write are atomic.
 fn put_over(
     knot: &Knot,
     repo: &str,
@@ -106,7 +106,7 @@ fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failur
     };
     if fields.get("$type").and_then(Value::as_str) == Some(TICKET) {
         for path in &knot.options.loses {
-            lose(fields, path);
+            remove_field(fields, path);
         }
     }
     fields.retain(|name, _| !name.starts_with("x-tngl-"));
@@ -115,12 +115,12 @@ fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failur
 }
 
 /// Removes a field from a record. `path` may be nested, such as `title.text`.
-fn lose(fields: &mut Map<String, Value>, path: &str) {
+fn remove_field(fields: &mut Map<String, Value>, path: &str) {
     match path.split_once('.') {
         None => drop(fields.remove(path)),
         Some((name, rest)) => {
             if let Some(inner) = fields.get_mut(name).and_then(Value::as_object_mut) {
-                lose(inner, rest);
+                remove_field(inner, rest);
             }
         }
     }

@@ -60,8 +60,8 @@ pub struct KnotOptions {
     pub audience: Audience,
     /// Fields that the knot loses when it writes a ticket. `title.text` names a nested field.
     pub loses: Vec<String>,
-    /// A second host name without a port, whose tokens the knot also accepts. Clients need it if
-    /// their PDS does not accept a port in the audience.
+    /// A second host name without a port, whose tokens the knot also accepts. Clients need this
+    /// name if their PDS does not accept a port in the audience.
     pub alias: Option<String>,
 }
 

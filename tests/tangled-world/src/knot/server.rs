@@ -81,8 +81,8 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
     })
 }
 
-/// Returns true if a request names a repository of Tangled 1.0. For these, no `sh.tangled.repo.*`
-/// method was observed.
+/// Returns true if a request names a repository of Tangled 1.0. No `sh.tangled.repo.*` method was
+/// observed on such repositories.
 fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let named = ["repo", "repoDid", "subject"].into_iter().filter_map(|it| {

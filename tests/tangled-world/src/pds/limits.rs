@@ -117,7 +117,7 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
 }
 
 /// Adds headers to an answer that describe the limit with the fewest points left.
-pub(super) fn tell(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
+pub(super) fn add_headers(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
     let now = lock(&pds.state).now();
     let limits = lock(&pds.limits);
     let drawn = limits.draws(nsid, request).into_iter();

@@ -233,8 +233,8 @@ impl PdsDouble {
             .collect()
     }
 
-    /// Sets the clock of the PDS ahead by `seconds_ahead`. Tokens issued before are then expired,
-    /// or were issued in the future.
+    /// Sets the clock of the PDS ahead by `seconds_ahead`. Earlier tokens are then expired, or,
+    /// with a negative number, issued in the future.
     pub fn set_clock(&self, seconds_ahead: i64) {
         lock(&self.pds.state).clock_ahead = seconds_ahead;
     }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Maximum size of a JSON body, in bytes.
-const LARGEST_JSON: usize = 1_000_000;
+const MAX_JSON_BYTES: usize = 1_000_000;
 
 pub(super) struct Answers(pub(super) Arc<Pds>);
 
@@ -69,7 +69,7 @@ impl Service for Answers {
         if reply.status == 401 && request.header("authorization").starts_with("DPoP ") {
             auth::challenge(&mut reply);
         }
-        limits::tell(pds, nsid, request, &mut reply);
+        limits::add_headers(pds, nsid, request, &mut reply);
         reply
     }
 }
@@ -85,7 +85,7 @@ fn call(pds: &Pds, nsid: &str, request: &Incoming) -> Answer {
         return Err(Failure::invalid(message));
     }
     let is_blob = nsid == "com.atproto.repo.uploadBlob";
-    if !is_blob && request.body.len() > LARGEST_JSON {
+    if !is_blob && request.body.len() > MAX_JSON_BYTES {
         return Err(Failure::new(
             413,
             "PayloadTooLargeError",

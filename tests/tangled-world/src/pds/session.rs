@@ -14,11 +14,11 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-const REFRESH_LIFETIME: i64 = 90 * 86_400;
+const REFRESH_LIFETIME_SECONDS: i64 = 90 * 86_400;
 
 /// Seconds for which a used refresh token is accepted again, for clients that did not receive the
 /// first answer.
-const GRACE: i64 = 2 * 3_600;
+const REFRESH_GRACE_SECONDS: i64 = 2 * 3_600;
 
 const HOUR: i64 = 3_600;
 
@@ -49,14 +49,14 @@ fn new_session(state: &mut State, did: &str, app_password: Option<String>) -> (S
     let session = Session {
         did: did.to_owned(),
         app_password,
-        expires: state.now() + REFRESH_LIFETIME,
+        expires: state.now() + REFRESH_LIFETIME_SECONDS,
         next: None,
     };
     state.sessions.insert(jti.clone(), session.clone());
     (jti, session)
 }
 
-/// Returns what an account's own session may know about the account.
+/// Returns the fields of an account that only the account's own session may read.
 fn profile(pds: &Pds, state: &State, did: &str) -> Value {
     let account = state.accounts.get(did);
     let mut profile = json!({
@@ -141,7 +141,7 @@ pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Answer {
         Some(following) => following,
         None => {
             let new = new_session(&mut state, &old.did, old.app_password.clone());
-            let until = state.now() + GRACE;
+            let until = state.now() + REFRESH_GRACE_SECONDS;
             if let Some(session) = state.sessions.get_mut(&jti) {
                 session.next = Some((new.0.clone(), until));
             }

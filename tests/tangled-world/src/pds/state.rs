@@ -80,8 +80,8 @@ pub(crate) struct Session {
     pub(crate) did: String,
     pub(crate) app_password: Option<String>,
     pub(crate) expires: i64,
-    /// The `jti` of the token that replaced this one, and the time until which this one is still
-    /// accepted.
+    /// The `jti` of the refresh token that replaced this session's token, and the time until which
+    /// the replaced token is still accepted.
     pub(crate) next: Option<(String, i64)>,
 }
 

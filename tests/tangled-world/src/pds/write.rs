@@ -18,7 +18,7 @@ use crate::{
     xrpc::{Answer, Failure, Input, is_nsid, is_record_key},
 };
 
-const MOST_WRITES: usize = 200;
+const MAX_WRITES: usize = 200;
 
 /// Effect of a write on its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(crate) fn commit(
     for write in writes {
         let exists = account.record(&write.collection, &write.rkey).is_some();
         let twice = !seen.insert((write.collection.clone(), write.rkey.clone()));
-        // The reference implementation answers both errors with the same general one.
+        // The reference implementation answers both errors with an internal error.
         if twice || (write.action == Action::Create) == exists {
             return Err(Failure::internal());
         }
@@ -343,8 +343,8 @@ pub(crate) fn apply(pds: &Pds, request: &Incoming) -> Answer {
     let swap_commit = swap(&input, "swapCommit")?;
     let mut state = lock(&pds.state);
     own_repo(&state, &viewer, repo)?;
-    if listed.len() > MOST_WRITES {
-        let message = format!("Too many writes. Max: {MOST_WRITES}");
+    if listed.len() > MAX_WRITES {
+        let message = format!("Too many writes. Max: {MAX_WRITES}");
         return Err(Failure::invalid(message));
     }
     let mut writes = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests features of the light PDS for which no test compares it with a real PDS.
+//! Tests features of the PDS double that the comparison with a real PDS does not cover.
 
 use forge_tangled_world::KnotOptions;
 use forge_tangled_world::{Caller, DocumentForm, Fault, PdsOptions, World};
