@@ -1,5 +1,5 @@
-//! Tests commands that change a pull request which the branch name or the current branch selects.
-//! The search for the branch also returns what the change needs, so no further read follows.
+//! Tests commands that change a pull request which a branch name or the checked-out branch selects.
+//! The branch lookup also returns the fields that the change needs, so no second read follows.
 
 use forge_testkit::{Run, git_program};
 
@@ -10,13 +10,13 @@ use crate::hub::{Hub, REPO};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     ByBranch,
-    ByStanding,
+    ByCheckout,
 }
 
-const WAYS: [Named; 2] = [Named::ByBranch, Named::ByStanding];
+const WAYS: [Named; 2] = [Named::ByBranch, Named::ByCheckout];
 
 /// Creates a hub, and a clone that has branch `work` checked out and the double as `origin`.
-fn standing() -> Hub {
+fn hub_with_clone() -> Hub {
     let hub = Hub::with_pull();
     let clone = hub.scratch.repository("clone");
     let dir = clone.path();
@@ -33,7 +33,7 @@ fn run(hub: &Hub, named: Named, command: &[&str], flags: &[&str]) -> Run {
             let args = [command, &["work"], flags, &["-R", REPO]].concat();
             hub.forge(&args)
         }
-        Named::ByStanding => {
+        Named::ByCheckout => {
             let args = [command, flags].concat();
             hub.forge(&args).dir(hub.scratch.path("clone"))
         }
@@ -41,7 +41,7 @@ fn run(hub: &Hub, named: Named, command: &[&str], flags: &[&str]) -> Run {
 }
 
 #[track_caller]
-fn costs(hub: &Hub, requests: usize, run: &Run) {
+fn assert_requests(hub: &Hub, requests: usize, run: &Run) {
     hub.double.reset_record();
     let output = run.output().success();
     let sent: Vec<_> = hub
@@ -57,7 +57,7 @@ fn costs(hub: &Hub, requests: usize, run: &Run) {
 #[test]
 fn change_of_pull_named_by_branch_takes_two_requests() {
     for named in WAYS {
-        let hub = standing();
+        let hub = hub_with_clone();
         for (command, flags) in [
             (["pr", "edit"], &["-t", "New", "-b", "New"][..]),
             (["pr", "comment"], &["-b", "Said."]),
@@ -65,19 +65,19 @@ fn change_of_pull_named_by_branch_takes_two_requests() {
             (["pr", "ready"], &["--undo"]),
             (["pr", "ready"], &[]),
         ] {
-            costs(&hub, 2, &run(&hub, named, &command, flags));
+            assert_requests(&hub, 2, &run(&hub, named, &command, flags));
         }
-        // The search does not return labels, so adding a label costs one lookup.
+        // The branch lookup returns no labels, so adding a label costs one more request.
         let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
-        costs(&hub, 3, &label);
+        assert_requests(&hub, 3, &label);
         // `pr close` and `pr reopen` require an argument: the branch or the number.
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
-        costs(&hub, 2, &close);
-        costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
+        assert_requests(&hub, 2, &close);
+        assert_requests(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
         // The first read makes GitHub compute mergeability, and the next read returns the result.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
             .ok();
-        costs(&hub, 2, &run(&hub, named, &["pr", "merge"], &["--squash"]));
+        assert_requests(&hub, 2, &run(&hub, named, &["pr", "merge"], &["--squash"]));
         assert_eq!(
             format!("{:?}", hub.double.seed().pull_of(REPO, 1).state),
             "Merged"
@@ -88,7 +88,7 @@ fn change_of_pull_named_by_branch_takes_two_requests() {
 #[test]
 fn merge_of_unexpected_head_is_refused() {
     // C-000-14: the head commit is compared before the merge.
-    let hub = standing();
+    let hub = hub_with_clone();
     hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
         .ok();
     for named in WAYS {
@@ -106,8 +106,8 @@ fn merge_of_unexpected_head_is_refused() {
 
 #[test]
 fn close_of_closed_pull_takes_one_request() {
-    let hub = standing();
+    let hub = hub_with_clone();
     let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
     close.ok();
-    costs(&hub, 1, &close);
+    assert_requests(&hub, 1, &close);
 }

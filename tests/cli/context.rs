@@ -499,7 +499,7 @@ fn c_002_17_own_approval_rule_can_be_disabled() {
     let key = "context.summary.require_approval";
     hub.forge(&["config", "set", key, "false"]).ok();
     assert_eq!(approval(), (json!([]), vec![]));
-    // A rule of the forge still applies.
+    // GitHub's own rule still requires an approval.
     protect(&hub, |p| p.approvals = 1);
     assert_eq!(approval(), (missing, told("branch_protection")));
 }
@@ -594,7 +594,7 @@ fn requirements_predict_whether_merge_succeeds() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // A requirement that only this program checks does not stop a merge.
+    // A requirement that only `forge` checks does not make GitHub refuse the merge.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -638,7 +638,7 @@ fn r_002_3_failing_section_does_not_fail_the_call() {
 
 #[test]
 fn default_sections_need_two_round_trips_at_most() {
-    // One page of a section has at most a hundred items. Each thread also makes a review.
+    // One page of a section has at most a hundred items. Each thread also creates a review.
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     for n in 0..100 {
@@ -653,7 +653,7 @@ fn default_sections_need_two_round_trips_at_most() {
         .ok();
     hub.double.reset_record();
     // The delay makes concurrent requests overlap, so that the test can measure the longest chain.
-    // The delay also exceeds the time that the double needs for a hundred items.
+    // The delay exceeds the time in which the double answers with a hundred items.
     let slow = Fault::delayed(Duration::from_millis(300));
     hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);

@@ -235,7 +235,7 @@ fn html_since_section_names_start_and_changes() {
     assert!(body.starts_with(&begin), "{body}");
     assert!(body.ends_with("1 + <b>two"), "{body}");
     assert!(!body.contains("feature.txt"), "{body}");
-    // The start is given as a commit, and the head has not moved.
+    // Both starts are commits: the reviewed commit, and the current head.
     for (since, begin) in [
         (&reviewed, "has more commits. added"),
         (&head, "has not moved."),
@@ -244,7 +244,7 @@ fn html_since_section_names_start_and_changes() {
         let body = page(since);
         assert!(body.contains(&wanted), "{body}");
     }
-    // An error names a start that does not exist, and the page has no section for it.
+    // If the start commit is unknown, the page shows an error and has no section for the changes.
     let gone = "1".repeat(40);
     let args = ["pr", "context", "1", "--since", &gone, "--html", "-"];
     let page = world.grace(&args).text();

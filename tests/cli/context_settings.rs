@@ -214,7 +214,7 @@ fn r_002_18_cloned_repository_cannot_set_context_keys() {
             .exits(1);
         assert!(out.stderr_text().contains(&refused), "{out:?}");
     }
-    // Each of these keys has an effect in the user's own file.
+    // In the user's own file, each of these keys has an effect.
     world.configure(&lines.concat());
     for (key, value) in KEYS {
         let shown = world.forge(&["config", "get", key]).text();
@@ -268,8 +268,8 @@ fn r_002_18_config_sets_risk_limits_and_required_approval() {
     // C-002-17
     assert_eq!(found["summary"]["blockers"], json!([]));
     assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
-    // A variable that is set replaces its reference. A variable that is not set leaves the key at
-    // its default.
+    // A reference `${NAME}` is replaced by the variable's value. If the variable is not set, the
+    // key keeps its default.
     world.configure("[context.summary]\nmedium_risk_lines = \"${FEW_LINES}\"\n");
     assert_eq!(context()["summary"]["risk"]["score"], 0);
     let run = world
@@ -321,7 +321,7 @@ fn r_002_18_configured_lookback_includes_older_pulls() {
         let found = hub.context(&["2", "--json", "relatedPrs"]);
         found["relatedPrs"].as_array().unwrap().len()
     };
-    // The double's clock is behind this machine's, so its pull requests seem old.
+    // The double's clock is behind the system time, so its pull requests seem old.
     assert_eq!(related(), 0);
     hub.forge(&[
         "config",

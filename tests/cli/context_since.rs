@@ -25,7 +25,7 @@ fn numbered(lines: usize, changed: usize, to: &str) -> String {
 }
 
 /// Returns a summary of a bundle's `since`: how the head moved, its commits, and the changed files.
-fn told(found: &Value) -> (String, Vec<String>, Vec<String>) {
+fn since_summary(found: &Value) -> (String, Vec<String>, Vec<String>) {
     let since = &found["since"];
     let list = |all: &Value, of: &dyn Fn(&Value) -> String| -> Vec<String> {
         all.as_array()
@@ -60,7 +60,7 @@ impl World {
         world
     }
 
-    /// Commits the two commits of `feature` on top of the current `main`.
+    /// Creates the two commits of `feature` on top of the current `main`.
     fn write_series(&self, text: &str, headline: &str) {
         self.git.delete_branch("feature");
         let lib = self.git.show("main", "src/lib.rs");
@@ -86,7 +86,7 @@ fn changes_since_review_are_only_pushed_commits() {
         .commit("feature", "Add b", &[("b.txt", Some("two\n"))]);
     let found = world.since("review");
     assert_eq!(
-        told(&found),
+        since_summary(&found),
         wanted("continued", &["added Add b"], &["b.txt"])
     );
     assert_eq!(found["since"]["fromSha"], reviewed);
@@ -94,7 +94,11 @@ fn changes_since_review_are_only_pushed_commits() {
     assert_eq!(found["diff"], Value::Null);
     let id = found["reviews"][0]["id"].as_str().unwrap();
     for asked in [id, &reviewed, &reviewed[..9]] {
-        assert_eq!(told(&world.since(asked)), told(&found), "{asked}");
+        assert_eq!(
+            since_summary(&world.since(asked)),
+            since_summary(&found),
+            "{asked}"
+        );
     }
     let text = world
         .grace(&["pr", "context", "1", "--since", "review"])
@@ -118,7 +122,10 @@ fn changes_since_review_are_only_pushed_commits() {
 #[test]
 fn pull_without_push_since_review_is_unchanged() {
     let world = World::reviewed();
-    assert_eq!(told(&world.since("review")), wanted("unchanged", &[], &[]));
+    assert_eq!(
+        since_summary(&world.since("review")),
+        wanted("unchanged", &[], &[])
+    );
 }
 
 #[test]
@@ -128,7 +135,10 @@ fn pure_rebase_since_review_shows_no_changes() {
     let main = [("src/lib.rs", Some(lib.as_str())), ("new", Some("x\n"))];
     world.git.commit("main", "Move on", &main);
     world.write_series("one\n", "lib: change line 3");
-    assert_eq!(told(&world.since("review")), wanted("rebased", &[], &[]));
+    assert_eq!(
+        since_summary(&world.since("review")),
+        wanted("rebased", &[], &[])
+    );
     let text = world
         .grace(&["pr", "context", "1", "--since", "review"])
         .text();
@@ -147,9 +157,9 @@ fn rebase_with_change_since_review_shows_the_change() {
         .commit("main", "Move on", &[("src/lib.rs", Some(lib.as_str()))]);
     world.write_series("other\n", "lib: say three");
     let found = world.since("review");
-    // A commit with the same changes under a new headline counts as the same commit.
+    // A commit with unchanged contents and a new headline counts as the same commit.
     assert_eq!(
-        told(&found),
+        since_summary(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
     );
     let hunk = found["since"]["diff"]["files"][0]["hunks"][0]["text"].as_str();
@@ -168,7 +178,7 @@ fn force_push_since_review_names_dropped_commits() {
     let found = world.since("review");
     let commits = ["added Add c", "dropped lib: change line 3", "dropped Add a"];
     assert_eq!(
-        told(&found),
+        since_summary(&found),
         wanted("rewritten", &commits, &["c", "src/lib.rs"])
     );
 }
@@ -182,7 +192,7 @@ fn conflicting_rebase_since_review_shows_whole_files() {
         .commit("main", "Move on", &[("src/lib.rs", Some(lib.as_str()))]);
     world.write_series("one\n", "lib: change line 3");
     let found = world.since("review");
-    let (change, _, files) = told(&found);
+    let (change, _, files) = since_summary(&found);
     assert_eq!(
         (&*change, files),
         ("rebased", vec!["src/lib.rs".to_owned()])
@@ -203,7 +213,10 @@ fn since_flag_accepts_revisions_of_git() {
         .commit("feature", "Add b", &[("b.txt", Some("two\n"))]);
     let found = world.since("feature~1");
     assert_eq!(found["since"]["fromSha"], reviewed);
-    assert_eq!(told(&found), told(&world.since(&reviewed)));
+    assert_eq!(
+        since_summary(&found),
+        since_summary(&world.since(&reviewed))
+    );
     // `review` selects the review even if a branch has that name.
     let review = world.since("review")["since"]["review"].clone();
     let id = review.as_str().unwrap();
@@ -217,7 +230,7 @@ fn merge_of_base_since_review_shows_no_changes() {
     let world = World::reviewed();
     world.git.commit("main", "Move on", &[("new", Some("x\n"))]);
     world.forge(&["pr", "update-branch", "1"]).ok();
-    let (change, commits, files) = told(&world.since("review"));
+    let (change, commits, files) = since_summary(&world.since("review"));
     assert_eq!((&*change, commits.len()), ("continued", 1));
     assert_eq!(files, Vec::<String>::new());
 }
@@ -328,7 +341,7 @@ impl Cloned {
         self.git(&["commit", "--quiet", "-m", headline]);
     }
 
-    /// Commits the two commits of `work` on top of `base`.
+    /// Creates the two commits of `work` on top of `base`.
     fn write_series(&self, text: &str, base: &str) {
         self.git(&["switch", "--quiet", "--no-track", "-C", "work", base]);
         self.commit(&[("long.txt", &numbered(60, 30, "thirty"))], "Add long");
@@ -356,33 +369,40 @@ fn since_flag_on_github_needs_no_clone() {
     let (hub, clone) = Hub::reviewed();
     let reviewed = clone.head();
     let since = ["--since", "review", "--json", "since,warnings,errors"];
-    assert_eq!(told(&hub.bundle(&since)), wanted("unchanged", &[], &[]));
+    assert_eq!(
+        since_summary(&hub.bundle(&since)),
+        wanted("unchanged", &[], &[])
+    );
 
     clone.commit(&[("b.txt", "two\n")], "Add b");
     clone.push();
     let pushed = wanted("continued", &["added Add b"], &["b.txt"]);
     for found in [hub.bundle(&since), hub.bundle_in(&clone, &since)] {
-        assert_eq!(told(&found), pushed, "{found}");
+        assert_eq!(since_summary(&found), pushed, "{found}");
         assert_eq!(found["since"]["fromSha"], reviewed);
         assert_eq!(found["warnings"], json!([]));
     }
     let short = ["--since", &reviewed[..10], "--json", "since"];
-    assert_eq!(told(&hub.bundle(&short)), pushed);
+    assert_eq!(since_summary(&hub.bundle(&short)), pushed);
 
     clone.move_main();
     clone.write_series("one\n", "origin/main");
     clone.push();
     for found in [hub.bundle(&since), hub.bundle_in(&clone, &since)] {
-        assert_eq!(told(&found), wanted("rebased", &[], &[]), "{found}");
+        assert_eq!(
+            since_summary(&found),
+            wanted("rebased", &[], &[]),
+            "{found}"
+        );
     }
 
     clone.write_series("other\n", "origin/main");
     clone.push();
-    let (change, _, files) = told(&hub.bundle(&since));
+    let (change, _, files) = since_summary(&hub.bundle(&since));
     assert_eq!((&*change, files), ("rebased", vec!["a.txt".to_owned()]));
     let found = hub.bundle_in(&clone, &since);
     assert_eq!(
-        told(&found),
+        since_summary(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
     );
 }
@@ -421,15 +441,15 @@ fn moved_change_since_review_on_github_is_shown() {
 
     commit("work", "", 4);
     let found = hub.bundle(&since);
-    let (change, _, files) = told(&found);
+    let (change, _, files) = since_summary(&found);
     assert_eq!((&*change, files), ("rewritten", vec!["f.py".to_owned()]));
 
     commit("main", "# top\n", 0);
     commit("work", "# top\n", 4);
     let found = hub.bundle(&since);
-    // A rewritten commit may have another date. Without git, such a commit may count as a different
+    // A rewritten commit may get a new date. Without git, such a commit may count as a different
     // one.
-    let (change, _, files) = told(&found);
+    let (change, _, files) = since_summary(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
     assert!(
@@ -449,7 +469,7 @@ fn reviewed_commit_without_ref_is_fetched_by_id() {
     let refs = fresh.git(&["for-each-ref"]);
     let found = hub.bundle_in(&fresh, &["--since", "review", "--json", "since,warnings"]);
     assert_eq!(
-        told(&found),
+        since_summary(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
     );
     assert_eq!(found["warnings"], json!([]));
@@ -600,7 +620,7 @@ fn source_section_of_local_pull_respects_the_budget() {
     let long = &whole["files"][2];
     assert_eq!(long["path"], "src/long.rs");
     assert_eq!(long["excerpts"].as_array().unwrap().len(), 1);
-    // The excerpt has five lines of context, and twenty more on each side.
+    // The excerpt has the five lines of context, and twenty more lines on each side.
     assert_eq!(long["excerpts"][0]["line"], 425);
     let text = long["excerpts"][0]["text"].as_str().unwrap();
     assert_eq!(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// Text that would run, load, hide something or end its element if the page did not escape it.
+/// Text that would run or load something, hide text, or end its element if it were not escaped.
 pub const HOSTILE: &str = "</title></style></script><script>document.title='pwned'</script>\
     \"><img src=x onerror=\"document.title='pwned'\"> '`onmouseover=alert(1) <!-- ]]> \
     <svg/onload=document.title=1> &lt;b&gt; \u{202e}gpj.exe \u{1b}[31mred\u{1b}[0m \u{7}\u{9b}1m \

@@ -12,7 +12,7 @@ use crate::{
 /// Text that clears the screen, sets the title, hides characters, and reverses their order.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
 
-/// The text of [`EVIL`] as HTML entities, which Markdown turns into characters.
+/// The text of [`EVIL`] as HTML entities, which Markdown decodes.
 const EVIL_ENTITIES: &str = "&#x1b;[2J&#x1b;]0;owned&#x7;&#x9b;31m&#x202e;txt&#x8;";
 
 fn world() -> World {
@@ -78,7 +78,7 @@ fn rewrite(world: &World) {
         .ok();
 }
 
-fn harmless(text: &str, what: &str) {
+fn assert_harmless(text: &str, what: &str) {
     let bad = |c: &char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}')
@@ -105,8 +105,8 @@ fn piped_text_has_no_escapes() {
     let mut seen = 0;
     for args in READERS {
         let out = world.forge(args).output().success();
-        harmless(&out.stdout_text(), &args.join(" "));
-        harmless(&out.stderr_text(), &args.join(" "));
+        assert_harmless(&out.stdout_text(), &args.join(" "));
+        assert_harmless(&out.stderr_text(), &args.join(" "));
         seen += usize::from(out.stdout_text().contains("evil"));
     }
     assert!(seen >= 5, "the text was shown {seen} times");
@@ -151,8 +151,8 @@ fn github_text_in_any_field_is_cleaned() {
         let args = [args, &["-R", REPO][..]].concat();
         let out = hub.forge(&args).output();
         assert_ne!(out.code, Some(2), "{args:?}: {}", out.stderr_text());
-        harmless(&out.stdout_text(), &args.join(" "));
-        harmless(&out.stderr_text(), &args.join(" "));
+        assert_harmless(&out.stdout_text(), &args.join(" "));
+        assert_harmless(&out.stderr_text(), &args.join(" "));
         seen += usize::from(out.stdout_text().contains("evil"));
     }
     assert!(seen >= 14, "the text was shown {seen} times");
@@ -285,8 +285,8 @@ fn errors_show_arguments_without_control_characters() {
         &["pr", EVIL],
     ] {
         let out = world.forge(args).output();
-        harmless(&out.stdout_text(), &format!("{args:?}"));
-        harmless(&out.stderr_text(), &format!("{args:?}"));
+        assert_harmless(&out.stdout_text(), &format!("{args:?}"));
+        assert_harmless(&out.stderr_text(), &format!("{args:?}"));
     }
 }
 
@@ -322,14 +322,14 @@ fn error_with_host_text_stays_one_line() {
         let out = hub.forge(&["pr", command, "1", "-R", REPO]).output();
         let text = out.stderr_text();
         assert!(!text.is_empty(), "{command}: {}", out.stdout_text());
-        harmless(&text, command);
+        assert_harmless(&text, command);
         let is_broken = text.lines().any(|line| line.starts_with("FORGED"));
         assert!(!is_broken, "{command}: {text}");
     }
 }
 
 /// Makes the server answer every write with a URL that contains control sequences.
-fn addresses(hub: &Hub) {
+fn inject_hostile_urls(hub: &Hub) {
     let url = format!("https://github.localhost/{EVIL}");
     let at = "2026-01-01T00:00:00Z";
     let common = json!({
@@ -356,14 +356,14 @@ const WRITERS: &[&[&str]] = &[
 #[test]
 fn printed_urls_have_no_escapes() {
     let hub = Hub::with_pull();
-    addresses(&hub);
+    inject_hostile_urls(&hub);
     for args in WRITERS {
         let out = hub.forge(&[args, &["-R", REPO][..]].concat()).output();
         let out = out.success();
         let shown = out.stdout_text();
         assert!(shown.contains("https://github.localhost/evil"), "{out:?}");
-        harmless(&shown, &args.join(" "));
-        harmless(&out.stderr_text(), &args.join(" "));
+        assert_harmless(&shown, &args.join(" "));
+        assert_harmless(&out.stderr_text(), &args.join(" "));
     }
 }
 
@@ -375,5 +375,5 @@ fn check_names_are_printed_without_escapes() {
     let out = hub.forge(&["pr", "checks", "1", "-R", REPO]).output();
     let out = out.success();
     assert!(out.stdout_text().contains("build evil"), "{out:?}");
-    harmless(&out.stdout_text(), "pr checks");
+    assert_harmless(&out.stdout_text(), "pr checks");
 }

@@ -11,7 +11,7 @@ use crate::hub::{Hub, REPO};
 const FAR: i64 = 4_102_444_800;
 
 /// Returns the hourly rate limit as an error in a GraphQL response.
-fn in_the_body() -> Fault {
+fn rate_limit_in_body() -> Fault {
     let reset = FAR.to_string();
     let headers = [
         ("x-ratelimit-remaining", "0"),
@@ -43,7 +43,10 @@ fn faults() -> Vec<(&'static str, Fault)> {
             on(Fault::new(Action::Malformed).committed()),
         ),
         ("500 after it ran", on(Fault::status(500).committed())),
-        ("rate limited in the body", on(in_the_body().always())),
+        (
+            "rate limited in the body",
+            on(rate_limit_in_body().always()),
+        ),
         (
             "out of points for the hour",
             on(Fault::exhausted(FAR).always()),
@@ -61,7 +64,7 @@ fn faults() -> Vec<(&'static str, Fault)> {
     ]
 }
 
-/// Returns [`faults`], and further faults for the second write of a command that makes two writes.
+/// Returns [`faults`], and faults that act on the second write of a command with two writes.
 fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
     let second = |fault: Fault| fault.on_mutations().skip(1);
     let mut all = faults();
@@ -156,7 +159,7 @@ fn create_result_under_each_fault_is_known() {
 }
 
 /// Returns the labels and the reviewers of a pull request.
-fn decoration(hub: &Hub, number: u64) -> Vec<String> {
+fn labels_and_reviewers(hub: &Hub, number: u64) -> Vec<String> {
     let seed = hub.double.seed();
     let pull = seed.pull_of(REPO, number);
     let labels = pull.labels.iter().filter_map(|id| seed.labels.get(id));
@@ -176,7 +179,7 @@ fn create_with_label_result_under_each_fault_is_known() {
     let made = |hub: &Hub| {
         let count = hub.double.seed().pulls_of(REPO).len() - 1;
         let has = if count > 0 {
-            decoration(hub, 2)
+            labels_and_reviewers(hub, 2)
         } else {
             vec![]
         };
@@ -255,7 +258,7 @@ fn label_edit_result_under_each_fault_is_known() {
         "octo/core",
     ];
     let made = |hub: &Hub| {
-        let has = decoration(hub, 1);
+        let has = labels_and_reviewers(hub, 1);
         Made {
             count: usize::from(!has.is_empty()),
             has,

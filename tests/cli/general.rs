@@ -50,7 +50,7 @@ fn completion_supports_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = world.forge(&["completion", shell]).text();
         assert!(text.contains("forge") && text.contains("merge"), "{shell}");
-        // The scripts call the internal command, and do not offer it.
+        // The scripts call `forge __complete`, but do not offer it as a candidate.
         let offered = text.replace("forge __complete", "");
         assert!(!offered.contains("__complete"), "{shell}");
     }

@@ -1,5 +1,5 @@
-//! Runs the real binary on the GitHub double. Tests how many requests each command sends, and
-//! errors about missing parts.
+//! Runs the real binary on the GitHub double. Tests the number of requests of each command, and the
+//! errors about data that could not be read.
 
 use std::fs;
 
@@ -129,7 +129,8 @@ fn pending_review_is_published_only_with_its_flag() {
     ];
     let said = hub.costs(3, &review(&file)).stderr_text();
     assert!(said.contains("has 2 comments"), "{said}");
-    // The comments may have been written elsewhere, so a plain review does not publish them.
+    // The pending comments may have been written in the browser, so a plain review does not publish
+    // them.
     let said = hub.forge(&review(&["--approve"])).output().exits(1);
     let said = said.stderr_text();
     assert!(
@@ -267,8 +268,8 @@ fn stacked_pull_text_uses_only_its_own_commits() {
     assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
     assert_eq!(made.base_branch, "work");
 
-    // The clone lacks the parent's newest commit. It has the parent's branch as it was fetched,
-    // which is enough.
+    // The clone lacks the parent's newest commit. The parent's branch as of the last fetch is
+    // enough.
     let mut seed = hub.double.seed();
     seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
     drop(seed);

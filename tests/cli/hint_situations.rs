@@ -66,7 +66,7 @@ pub enum Effect {
 
 use Effect::{Prints, Says, Shows};
 
-/// A failure with a hint. `{}` in the texts stands for the result of `enter`.
+/// A failure with a hint. In the texts, `{}` is replaced by the result of `enter`.
 pub struct Situation<S> {
     pub name: &'static str,
     pub enter: fn(&S) -> String,

@@ -41,7 +41,7 @@ fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     }
     let recovery = match words.starts_with("forge ") {
         true => format!("{words} {}", situation.choice("+").unwrap_or_default()),
-        false => changed(&line, &words),
+        false => with_hint_flags(&line, &words),
     };
     let done = shell(stage, &recovery).output();
     assert_eq!(done.code, Some(0), "{hint}\n{recovery}\n{done:?}");
@@ -49,8 +49,8 @@ fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     situation.check(stage, &entered, &said);
 }
 
-/// Returns the failed command with the hint's flags. Flags that these exclude are removed.
-fn changed(line: &str, words: &str) -> String {
+/// Adds the hint's flags to the failed command, and removes the flags that they exclude.
+fn with_hint_flags(line: &str, words: &str) -> String {
     let mut line: Vec<&str> = line.split(' ').collect();
     for words in words.split(", ") {
         let without = words.strip_prefix("without ");

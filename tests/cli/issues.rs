@@ -135,8 +135,8 @@ fn title_and_body_are_edited() {
     assert!(out.stderr_text().contains("no change was named"));
 }
 
-/// Adds labels to issue 1 and removes them, with commands that `run` makes. The labels `bug`, `help
-/// wanted` and `question` exist.
+/// Adds labels to issue 1 and removes them. `run` returns the command for given arguments. The
+/// labels `bug`, `help wanted` and `question` exist.
 fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
     let edit = |flags: &[&str]| run(&[&["issue", "edit", "1"][..], flags].concat());
     let is = |title: &str, labels: &[&str]| {
@@ -417,7 +417,7 @@ fn deletion_needs_a_confirmation() {
     // A new issue does not reuse the number of a deleted one.
     open(&world, "Next", &[]);
     assert_eq!(json(&world, "2", "title")["title"], "Next");
-    // gh's older name of the flag.
+    // `--confirm` is gh's older name for `--yes`.
     world.forge(&["issue", "delete", "2", "--confirm"]).ok();
     let _ = world.forge(&["issue", "view", "2"]).output().exits(1);
 }
@@ -764,8 +764,8 @@ fn attached_files_are_refused_in_git_repositories() {
     assert_eq!(json(&world, "1", "comments")["comments"], json!([]));
 }
 
-/// Tests that a refused `issue create` keeps the typed text, and that a repeated command restores
-/// it with another label.
+/// Tests that a refused `issue create` keeps the typed text, and that a later command with a valid
+/// label restores the text.
 fn typed_text_is_recovered(scratch: &Scratch, run: impl Fn(&[&str]) -> Run) {
     let editor = editor(scratch, "Typed title\n\nTyped text.");
     let create = ["issue", "create", "--editor", "-l", "bgu", "-a", "@me"];

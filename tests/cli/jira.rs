@@ -292,12 +292,12 @@ fn c_002_8_keys_stay_listed_as_unknown_if_jira_fails() {
     }
 }
 
-/// JIRA finds a moved ticket by its old key as well, so a response may have another key.
+/// JIRA also finds a moved ticket by its old key, so the key in a response may differ.
 #[test]
 fn answer_about_another_ticket_is_protocol_error() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
     let answer = |key: &str, category: &str| {
-        // The same object is the response for the ticket and for its comments.
+        // The double returns this object both for the ticket and for its comments.
         let status = json!({ "name": "Fixed", "statusCategory": { "key": category } });
         let fields = json!({ "summary": "It leaks", "status": status });
         tracked
@@ -345,7 +345,7 @@ fn answer_about_another_ticket_is_protocol_error() {
     }
 }
 
-/// Each of these small objects takes a hundred times its length in memory.
+/// In memory, each of these small objects takes a hundred times its length in the response.
 #[test]
 fn ticket_of_many_small_values_is_refused() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
@@ -536,7 +536,7 @@ fn tickets_after_the_tenth_are_listed_but_not_read() {
     let found = tracked.found();
     let items = found["linkedIssues"].as_array().unwrap();
     let read = items.iter().filter(|item| item["resolved"] == true).count();
-    // Two of the ten tickets do not exist, and two more are not read.
+    // OPS-9 and OPS-10 do not exist and are dropped. OPS-11 and OPS-12 are listed but not read.
     assert_eq!((items.len(), read), (10, 8), "{found}");
     // `forge` may cancel the request for a missing ticket's comments before it is sent, so the
     // number varies.

@@ -158,7 +158,7 @@ fn merge_shows_branches_checks_and_threads() {
     );
 }
 
-/// The references of a record are not in the text that a person reads.
+/// The question shows issues that are only in the record's references, not in its visible text.
 #[test]
 fn merge_on_tangled_shows_issues_in_references() {
     let t = Tangled::new();

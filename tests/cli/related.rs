@@ -27,7 +27,7 @@ impl Hub {
         seed.open_pull(REPO, &pull)
     }
 
-    /// Returns the related pull requests. Each has its relationship and the files that both pull
+    /// Returns the related pull requests, each with its relationship and the files that both pull
     /// requests change.
     fn related(&self, number: &str) -> Vec<String> {
         let args = ["pr", "context", number, "-R", REPO, "--json", "relatedPrs"];

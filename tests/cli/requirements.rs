@@ -142,7 +142,7 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The keys of R-002-18 that have another form here, and what to use instead.
+/// Keys of R-002-18 that `forge` does not have, each with its replacement.
 const REPLACED_KEYS: &[(&str, &str)] = &[
     (
         "github.auth_token",
@@ -155,7 +155,7 @@ const REPLACED_KEYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The other keys of R-002-18, with their names and defaults here.
+/// Keys of R-002-18 that `forge` has, each with the name and the default in `forge`.
 const CONFIG_KEYS: &[(&str, &str, Option<&str>)] = &[
     (
         "github.rate_limit_buffer",
@@ -266,9 +266,9 @@ fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
     found.into_iter().map(|(k, v)| (k, sorted(v))).collect()
 }
 
-/// Returns true if these tests suffice for a requirement. One of set 002 needs a test that drives
-/// the CLI or the MCP server and has its number in the name; for others, a comment in a test
-/// suffices.
+/// Returns true if these tests suffice for a requirement. A requirement of set 002 needs a test of
+/// the CLI or the MCP server with the requirement's number in its name. For the older sets, a
+/// comment in a test suffices.
 fn is_tested(number: &str, tests: &[String]) -> bool {
     let name = format!("::{}_", number.to_lowercase().replace('-', "_"));
     let is_named = |test: &String| test.starts_with("`tests/") && test.contains(&name);
@@ -458,7 +458,8 @@ fn r_002_7_failed_check_has_a_reason() {
     assert!(check("build")["url"].is_string());
     let asked = |r: &forge_github_double::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
-    // If the reasons cannot be read, no title looks like one, and a warning counts the checks.
+    // If the reasons cannot be read, no title is shown as a reason, and a warning counts the
+    // checks.
     hub.double
         .fault(Fault::status(502).on_operation("CheckReasons").always());
     let found = hub.context(&["1", "--json", "ciStatus,errors,warnings"]);
@@ -527,7 +528,7 @@ fn r_002_7_repeated_check_run_is_listed_once() {
     assert_eq!(found["ciStatus"]["overall"], "success", "{found}");
     let checks = found["ciStatus"]["checks"].as_array().unwrap();
     let urls: Vec<Value> = checks.iter().map(|c| c["url"].clone()).collect();
-    // The failed run has the name, workflow and event of the newest one, which replaces it.
+    // The newest run has the failed run's name, workflow and event, so it replaces the failed run.
     let wanted = [newest, pushed, nightly].map(|id| json!(format!("https://ci.example/{id}")));
     assert_eq!(urls, wanted);
 }

@@ -15,7 +15,7 @@ fn review_verdict_prints_nothing_on_stdout() {
     assert_eq!(pr["reviews"][0]["author"]["login"], "grace");
 }
 
-/// In gh, `latestReviews` contains the author's own review.
+/// As in gh, `latestReviews` contains the author's own review.
 #[test]
 fn own_review_is_listed_without_counting() {
     let world = World::with_pull();

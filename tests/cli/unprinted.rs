@@ -1,5 +1,5 @@
-//! Tests writes with a result that cannot be printed, writes that wait, and writes that were not
-//! sent. No message may lead a script to repeat a finished write.
+//! Tests three kinds of writes: with a result that cannot be printed, with a wait, and not sent. No
+//! message may make a script repeat a finished write.
 
 use std::{
     fs::File,
@@ -21,7 +21,7 @@ fn full(run: &Run) -> Output {
 }
 
 /// Runs `run` with a pipe as standard output that its reader has closed.
-fn unread(run: &Run) -> Output {
+fn run_with_closed_stdout(run: &Run) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     finish(run, writer.into())
@@ -112,7 +112,7 @@ fn write_with_unprintable_result_is_reported_as_done() {
         assert_ne!(staged.world.git.refs(), before, "{line}");
 
         let staged = Staged::new();
-        let output = unread(&staged.run(line));
+        let output = run_with_closed_stdout(&staged.run(line));
         let said = self::said(&output);
         assert_eq!(output.status.code(), Some(0), "{line}: {said}");
         assert!(
@@ -126,7 +126,7 @@ fn write_with_unprintable_result_is_reported_as_done() {
 
 #[test]
 fn silent_write_succeeds_with_full_stdout() {
-    for output in [full, unread] {
+    for output in [full, run_with_closed_stdout] {
         let staged = Staged::new();
         for line in SILENT {
             let output = output(&staged.run(line));
@@ -146,7 +146,7 @@ fn read_tolerates_closed_but_not_full_stdout() {
         "label list",
     ] {
         let run = staged.run(line);
-        let output = unread(&run);
+        let output = run_with_closed_stdout(&run);
         assert_eq!(
             (output.status.code(), said(&output)),
             (Some(0), String::new())

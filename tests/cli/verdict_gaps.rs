@@ -1,5 +1,5 @@
-//! Tests the verdict if the forge answers only in part, or if an approval or a check does not
-//! count. The verdict must not report such a requirement as met.
+//! Tests the verdict if the forge's answers are incomplete, or if an approval or a check does not
+//! count. The verdict must not report the affected requirement as met.
 
 use forge_github_double::{
     Fault,

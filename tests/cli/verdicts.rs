@@ -1,8 +1,8 @@
 //! Compares the verdict of `pr context` with the result of a merge. The double enforces the rules
 //! of a base branch as GitHub documents them.
 //!
-//! If a requirement of the forge is unmet, the forge refuses the merge. An unmet requirement that
-//! only this program checks does not stop a merge.
+//! If a requirement of GitHub is unmet, GitHub refuses the merge. A requirement that only `forge`
+//! checks does not prevent a merge.
 
 use forge_github_double::{
     ALL_SCOPES, PullSeed, Seed,
@@ -19,7 +19,8 @@ enum Ends {
     Merged,
     /// The merge queue has the pull request.
     Queued,
-    /// The forge refuses, also `--admin` merges, which `forge` does not check first.
+    /// The forge refuses every merge, even with `--admin`, for which `forge` makes no check of its
+    /// own.
     Refused,
     /// `forge` refuses before it sends the merge, because the pull request is a draft or closed.
     RefusedHere,
@@ -237,7 +238,7 @@ fn checked(checks: Value, strict: bool) -> Value {
     json!([{ "type": "required_status_checks", "parameters": parameters }])
 }
 
-fn bare(kind: &str) -> Value {
+fn rule_without_parameters(kind: &str) -> Value {
     json!([{ "type": kind }])
 }
 
@@ -756,14 +757,14 @@ const REACH: &[Situation] = &[
 const HISTORY: &[Situation] = &[
     situation(
         "linear history, squashed",
-        |s| rules(s, bare("required_linear_history")),
+        |s| rules(s, rule_without_parameters("required_linear_history")),
         &["method_allowed met ruleset"],
         Merged,
     ),
     situation(
         "linear history, and merge commits alone allowed",
         |s| {
-            rules(s, bare("required_linear_history"));
+            rules(s, rule_without_parameters("required_linear_history"));
             s.configure(REPO, |repo| {
                 (repo.allow_squash, repo.allow_rebase) = (false, false)
             });
@@ -789,14 +790,14 @@ const HISTORY: &[Situation] = &[
     ),
     situation(
         "unsigned commits",
-        |s| rules(s, bare("required_signatures")),
+        |s| rules(s, rule_without_parameters("required_signatures")),
         &["commits_signed unknown ruleset"],
         Refused,
     ),
     situation(
         "signed commits",
         |s| {
-            rules(s, bare("required_signatures"));
+            rules(s, rule_without_parameters("required_signatures"));
             s.sign(REPO, 1);
         },
         &["commits_signed met ruleset"],
@@ -879,7 +880,7 @@ const PEOPLE: &[Situation] = &[
     ),
     situation(
         "updates restricted",
-        |s| rules(s, bare("update")),
+        |s| rules(s, rule_without_parameters("update")),
         &["branch_unlocked unmet ruleset"],
         Refused,
     ),
@@ -961,7 +962,7 @@ const PEOPLE: &[Situation] = &[
 const STATES: &[Situation] = &[
     situation(
         "queue that takes it",
-        |s| rules(s, bare("merge_queue")),
+        |s| rules(s, rule_without_parameters("merge_queue")),
         &["out_of_queue met merge_queue"],
         Queued,
     ),
@@ -974,7 +975,7 @@ const STATES: &[Situation] = &[
     situation(
         "queue, and a required check that never reported",
         |s| {
-            rules(s, bare("merge_queue"));
+            rules(s, rule_without_parameters("merge_queue"));
             rules(s, checked(json!([{ "context": "audit" }]), false));
         },
         &["checks_reported unmet ruleset"],
@@ -983,7 +984,7 @@ const STATES: &[Situation] = &[
     situation(
         "in the queue already",
         |s| {
-            rules(s, bare("merge_queue"));
+            rules(s, rule_without_parameters("merge_queue"));
             let id = s.find_pull(REPO, 1);
             s.queue.push(id);
         },

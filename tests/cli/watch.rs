@@ -144,7 +144,7 @@ fn watch_for_review_or_state_prints_the_event() {
     });
     let came = "review\tada\t\tchanges_requested";
     assert_eq!(lines(&out.exits(1)), [came, "end\treview\t\tfailed"]);
-    // GitHub's latest review of a reviewer with an opinion is the opinion.
+    // A review that only comments also ends the watch, which then passes.
     let out = hub.watch_while(&["--until", "review"], |hub| {
         let mut seed = hub.double.seed();
         seed.review(REPO, 1, "ada", ReviewState::Commented, "See above.");

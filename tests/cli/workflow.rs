@@ -225,7 +225,7 @@ fn definition_on_head_branch_does_not_affect_merge() {
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // A definition in the head that was merged has no effect either.
+    // A definition that the merge brings to `main` does not affect the merge itself.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
@@ -233,7 +233,8 @@ fn definition_on_head_branch_does_not_affect_merge() {
     assert!(shown.to_string().contains("Mine"), "{shown}");
 }
 
-/// Without a name for the default branch, only `HEAD` is left, which may be under review.
+/// If no setting names the default branch, `forge` could only guess it from `HEAD`, which may be
+/// under review.
 #[test]
 fn definition_is_not_read_from_checked_out_branch() {
     let world = World::with_issues(1);
@@ -256,7 +257,8 @@ fn definition_is_not_read_from_checked_out_branch() {
     assert!(shown.contains("Done") && !shown.contains("Mine"), "{shown}");
 }
 
-/// Anybody can push a head with a usual name, or with the user's name for new repositories.
+/// Anybody can push a branch with a usual name for default branches, or with the user's own default
+/// name (`init.defaultBranch`).
 #[test]
 fn definition_is_not_read_from_head_with_usual_name() {
     let world = World::new();
@@ -341,7 +343,8 @@ fn definition_in_work_tree_of_the_repository_is_refused() {
     }
 }
 
-/// The remote of a clone does not always say whose clone it is, so git is asked about the file.
+/// A clone's remote does not always show which repository the clone belongs to, so git is asked
+/// whether it tracks the file.
 #[test]
 fn definition_tracked_in_any_work_tree_is_refused() {
     let world = World::with_issues(1);

@@ -62,7 +62,7 @@ fn r_001_1_position_has_group_and_convergence() {
         );
         assert_eq!(found["convergence"]["required"], true);
         assert_eq!(found["convergence"]["met"], false);
-        // A parent with open sub-issues does not have to converge.
+        // A parent with open sub-issues need not converge.
         assert_eq!(numbers(&found["convergence"]["blocking"]).len(), 2);
         assert!(found["groupPrimary"]["number"].is_u64(), "{found}");
         seen.push(found);
@@ -165,8 +165,8 @@ fn r_001_22_t3_advance_moves_only_children_before_target() {
     assert_eq!(numbers(&passed["advanced"]), [5]);
 }
 
-/// The user did not confirm an issue that joined the group during the question, so this issue does
-/// not move.
+/// An issue that joins the group during the question was not confirmed by the user, so it does not
+/// move.
 #[test]
 fn advance_moves_only_confirmed_issues() {
     let world = World::with_issues(4);
@@ -419,7 +419,7 @@ fn handoff_moves_only_along_the_graph() {
     ];
     let moved = world.workflow(&args);
     assert_eq!(moved["newState"], "Ready for Plan");
-    // No state follows the end, so there is none to choose.
+    // `Done` has no following state, so the hint suggests none.
     world.put("1", "Done");
     let text = world.workflow_fails(&args, 1).stderr_text();
     let wanted = "Recovery: set the state without a handoff, which also reopens the issue\n";

@@ -154,7 +154,7 @@ fn r_000_23_refused_merge_moves_nothing() {
     let text = world.workflow_fails(&["reconcile", "1"], 1).stderr_text();
     assert!(text.contains("#1 is not merged"), "{text}");
     assert!(text.contains("forge pr merge"), "{text}");
-    // The error quotes GitHub's sentence.
+    // The error quotes GitHub's message.
     let hub = Hub::with_pull();
     let body = r#"{"data":{"merge":null},"errors":[{"type":"UNPROCESSABLE","path":["merge"],
         "message":"Required status check \"ci\" is expected."}]}"#;
@@ -222,7 +222,7 @@ fn merge_without_the_label_suggests_init() {
 fn reconcile_without_a_store_only_closes_issues() {
     let world = World::with_issues(1);
     open(&world, "one", &["1"]);
-    // An unusable workflow keeps the merge from closing the issue.
+    // An unusable workflow prevents the merge from closing the issue.
     world.set("workflow.store", "fields");
     world.set("workflow.definition", "/nowhere/workflow.toml");
     merge(&world, "1");
@@ -276,7 +276,8 @@ fn issue_closed_by_github_is_reported() {
         let out = hub.forge(&merge).output().success();
         assert_eq!(out.stdout_text(), "");
         assert_eq!(out.stderr_text(), "closed: #1\n");
-        // The pull request, the merge, the default branch, and the issue.
+        // The four requests read the pull request, merge it, and read the default branch and the
+        // issue.
         assert_eq!(hub.double.counts().api, 4, "{:?}", hub.double.requests());
         let again = hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]);
         let again = again.output().success();
@@ -285,12 +286,12 @@ fn issue_closed_by_github_is_reported() {
     }
 }
 
-/// GitHub may close issues a moment after the merge, and a repository can switch that off.
+/// GitHub may close linked issues some time after the merge, and a repository can disable this.
 #[test]
 fn issue_left_open_by_github_is_only_reported() {
     let hub = linked_on_github();
     hub.double.seed().keeps_linked_open = true;
-    // The second call finds the pull request merged.
+    // On the second call, the pull request is already merged.
     for _ in 0..2 {
         let merge = hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]);
         let out = merge.output().success();
@@ -319,11 +320,11 @@ fn issue_in_review_after_first_merge_advances() {
     let out = merge(&world, "1");
     assert_eq!(out.stderr_text(), "moved: #1: In Progress -> In Review\n");
     assert!(world.is_open("1"));
-    // Repeating the merge command does not move the issue again.
+    // A repeated merge command does not move the issue again.
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
     let out = merge(&world, "2");
     assert_eq!(out.stderr_text(), "moved: #1: In Review -> Done (closed)\n");
-    // A merge does not move an issue if the table lacks the issue's state.
+    // A merge moves an issue only if the definition's table of merge moves lists the issue's state.
     world.issue("Another");
     world.put("2", "Backlog");
     open(&world, "three", &["2"]);
@@ -355,11 +356,11 @@ fn reconcile_closes_issue_reopened_before_the_merge() {
     open(&world, "one", &["1,2"]);
     world.forge(&["issue", "close", "1"]).ok();
     world.forge(&["issue", "reopen", "1"]).ok();
-    // An unusable workflow keeps the merge from closing the issues.
+    // An unusable workflow prevents the merge from closing the issues.
     world.set("workflow.definition", "/nowhere/workflow.toml");
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     world.now(&["config", "unset", "workflow.definition"]).ok();
-    // `World::forge` has a fixed clock.
+    // `World::forge` uses a fixed clock, so the events after the merge need a later time.
     for turn in ["close", "reopen"] {
         let late = world.forge(&["issue", turn, "2"]);
         late.env("GIT_COMMITTER_DATE", "2026-03-02T12:00:00Z").ok();

@@ -166,8 +166,8 @@ impl Stage<'_> {
     }
 
     /// Creates an issue with two sub-issues, of which the first blocks the second. Tests groups,
-    /// picks and convergence, and that the parent advances through the gate.
-    fn parts(&self) {
+    /// picks, convergence, and the advance of the parent through the gate.
+    fn group_story(&self) {
         self.run(&["workflow", "init"]).ok();
         let parent = self.open("Logins leak memory", &[]);
         let flags = ["--parent", &parent, "--estimate", "S", "--priority", "P1"];
@@ -280,18 +280,18 @@ fn sub_issues_advance_in_a_repository() {
             merge: "--squash",
             labels,
         };
-        stage.parts();
+        stage.group_story();
     }
 }
 
 #[test]
 fn sub_issues_advance_on_github() {
     let labels = hub("store = \"labels\"");
-    on_hub(&labels, true, &[]).parts();
+    on_hub(&labels, true, &[]).group_story();
     let board = hub("store = \"fields\"\nboard = \"octo/2\"");
     let options = ["Todo", "In Progress", "Done"];
     board.double.seed().project("octo", "Work", &options);
-    on_hub(&board, false, &[]).parts();
+    on_hub(&board, false, &[]).group_story();
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn sub_issues_advance_on_tangled() {
             merge: "--rebase",
             labels,
         };
-        stage.parts();
+        stage.group_story();
     }
 }
 
@@ -415,7 +415,7 @@ fn missing_board_field_and_option_are_named() {
             .says("the open boards of octo are octo/1 \"Roadmap\"; name one of them")
             .says("forge config set workflow.board octo/1\n");
     }
-    // One of several boards is the caller's choice. A closed board is not listed.
+    // If several boards are open, the user must choose one. A closed board is not listed.
     let (second, closed) = {
         let mut seed = hub.double.seed();
         let [second, closed] = ["Second", "Closed"].map(|it| seed.project("octo", it, &["Todo"]));

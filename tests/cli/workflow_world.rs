@@ -42,7 +42,7 @@ impl World {
         self.now(&all).output().exits(code)
     }
 
-    /// Moves an issue into a state of ralph's workflow, with a command that may set this state.
+    /// Moves an issue into a state of ralph's workflow, with a command that may set the state.
     pub fn put(&self, issue: &str, state: &str) {
         let command = match state {
             "Backlog" => "split",

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Number of the requirement, its text in our own words, and what replaced it, or a part of it.
+/// Number of the requirement, its text in our own words, and the replacement of all or part of it.
 pub type Row = (&'static str, &'static str, Option<&'static str>);
 
 pub const PULL_REQUESTS: &[Row] = &[

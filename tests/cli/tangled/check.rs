@@ -157,7 +157,7 @@ fn label_of_a_non_collaborator_is_ineffective() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
-    // If the index never shows a collection, the report has no hint to check again.
+    // If the index never shows a collection, the report does not suggest checking again.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",

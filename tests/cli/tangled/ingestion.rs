@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::world::{PULL, Tangled, WIDGET};
 
 /// Returns the bundle of a pull request, and the bundle's requirement `indexed`.
-fn judged(t: &Tangled, uri: &str) -> (Value, Value) {
+fn context_and_indexed_rule(t: &Tangled, uri: &str) -> (Value, Value) {
     let args = ["pr", "context", uri, "-R", WIDGET, "--json"];
     let found = t.forge(&t.bob, &args).output().success().json();
     let mut all = found["verdict"]["requirements"].as_array().unwrap().iter();
@@ -24,8 +24,8 @@ fn version(t: &Tangled, uri: &str) -> String {
 }
 
 #[track_caller]
-fn is_unmet(t: &Tangled, uri: &str, word: &str, evidence: &str, by: &[&str]) {
-    let (found, indexed) = judged(t, uri);
+fn assert_unmet(t: &Tangled, uri: &str, word: &str, evidence: &str, by: &[&str]) {
+    let (found, indexed) = context_and_indexed_rule(t, uri);
     let cid = version(t, uri);
     assert_eq!(found["verdict"]["readyToMerge"], false, "{found}");
     let text = format!("Not shown by the index ({word})");
@@ -66,7 +66,7 @@ fn is_unmet(t: &Tangled, uri: &str, word: &str, evidence: &str, by: &[&str]) {
 fn indexed_record_meets_the_requirement() {
     let t = Tangled::new();
     let uri = t.open("topic");
-    let (found, indexed) = judged(&t, &uri);
+    let (found, indexed) = context_and_indexed_rule(&t, &uri);
     assert_eq!(indexed["status"], "met");
     assert_eq!(found["ingestion"]["state"], "confirmed");
     assert_eq!(found["ingestion"]["cid"], version(&t, &uri));
@@ -82,8 +82,8 @@ fn pull_stored_only_on_pds_is_not_ready() {
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
     );
     let evidence = "this index does not ingest sh.tangled.repo.pull";
-    is_unmet(&t, &uri, "pds_only", evidence, &["author"]);
-    let (found, _) = judged(&t, &uri);
+    assert_unmet(&t, &uri, "pds_only", evidence, &["author"]);
+    let (found, _) = context_and_indexed_rule(&t, &uri);
     let instead = "open it on the web page of the repository";
     assert_eq!(found["ingestion"]["recovery"], instead);
 }
@@ -93,7 +93,7 @@ fn pull_with_dropped_record_is_not_ready() {
     let t = Tangled::new();
     let uri = t.foreign(b"no gzip", |_| {});
     let evidence = "the index drops it: the patch of round 0 is not gzip";
-    is_unmet(&t, &uri, "ineffective", evidence, &["author"]);
+    assert_unmet(&t, &uri, "ineffective", evidence, &["author"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn pull_with_pending_record_is_not_ready() {
     let (young, ..) = t.world.pds().records(&t.alice.did, PULL).remove(0);
     let evidence =
         "[index] does not show the record, which is less than a minute old: the index lags";
-    is_unmet(&t, &young, "pending", evidence, &["time", "author"]);
+    assert_unmet(&t, &young, "pending", evidence, &["time", "author"]);
 
     let t = Tangled::new();
     let uri = t.open("topic");
@@ -117,7 +117,7 @@ fn pull_with_pending_record_is_not_ready() {
     });
     let evidence = "[index] shows another version of the record: the index lags, or failed to \
                     ingest the last change";
-    is_unmet(&t, &uri, "pending", evidence, &["time", "author"]);
+    assert_unmet(&t, &uri, "pending", evidence, &["time", "author"]);
     let (_, command) = {
         let args = ["pr", "context", &uri, "-R", WIDGET];
         let said = t.forge(&t.alice, &args).output().success().stderr_text();
@@ -137,7 +137,7 @@ fn requirement_is_unknown_while_index_is_down() {
     let uri = t.open("topic");
     let index = t.world.index().host();
     index.fault(Fault::rate_limited(600).always());
-    let (found, indexed) = judged(&t, &uri);
+    let (found, indexed) = context_and_indexed_rule(&t, &uri);
     assert_eq!(indexed["status"], "unknown", "{found}");
     assert_eq!(found["ingestion"]["state"], "pending");
     assert_eq!(found["verdict"]["readyToMerge"], Value::Null);

@@ -80,7 +80,7 @@ fn status_reports_unreadable_rows() {
     let said = of_alice().stderr_text();
     assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
     index.clear_faults();
-    // A list without the index has a warning even if the list is empty.
+    // Without the index, even an empty list has a warning.
     index.set_down(true);
     let output = t.forge(&t.bob, &status).output().exits(0);
     let (text, said) = (output.stdout_text(), output.stderr_text());

@@ -1,5 +1,5 @@
 //! Tests every ingestion state of a write under every fault of the index: the state, the exit code
-//! and the text. The module `words` tests how each fault causes its state.
+//! and the text. The module `words` tests which fault causes which state.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", 
 
 /// Returns the ingestion state that a command prints for its write. No printed line means
 /// `immediate`.
-fn word(output: &Output) -> &'static str {
+fn ingestion_state(output: &Output) -> &'static str {
     let said = output.stderr_text();
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
     let words = [
@@ -113,7 +113,7 @@ fn is_confirmed_or_pending(
             _ => "8s",
         };
         let output = write(&t, &uri, &["--wait", wait]).exits(0);
-        assert_eq!(word(&output), wanted, "{mood}: {output:?}");
+        assert_eq!(ingestion_state(&output), wanted, "{mood}: {output:?}");
         let (line, next) = match wanted {
             "pending" => (
                 "; nothing shows it yet, after ".to_owned(),
@@ -169,7 +169,11 @@ fn dropped_record_under_each_index_state_is_ineffective() {
         set(&t);
         let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "600ms"];
         let output = t.forge(&t.alice, &edit).output().exits(1);
-        assert_eq!(word(&output), "ineffective", "{mood}: {output:?}");
+        assert_eq!(
+            ingestion_state(&output),
+            "ineffective",
+            "{mood}: {output:?}"
+        );
         let why = "is stored, and the index drops it: the patch of round 0 is not gzip";
         let look = format!("Recovery: check why, and what to do: forge tangled ingestion {uri}");
         let _ = output.says(why).says(&look);
@@ -194,7 +198,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
         );
         set(&t);
         let output = t.create("topic", &[]).output().exits(0);
-        assert_eq!(word(&output), "pds_only", "{mood}: {output:?}");
+        assert_eq!(ingestion_state(&output), "pds_only", "{mood}: {output:?}");
         let _ = output.says("Recovery: open it on the web page of the repository");
         let (uri, _, _) = t.world.pds().records(&t.alice.did, PULL).remove(0);
         for (args, instead) in [
@@ -208,7 +212,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
             ),
         ] {
             let output = t.forge(&t.bob, args).output().exits(0);
-            assert_eq!(word(&output), "pds_only", "{mood}: {output:?}");
+            assert_eq!(ingestion_state(&output), "pds_only", "{mood}: {output:?}");
             let _ = output.says(instead);
         }
         let check = ["tangled", "ingestion", &uri];
@@ -222,7 +226,8 @@ fn record_unknown_to_old_index_is_always_pds_only() {
     }
 }
 
-/// A knot of Tangled 1.0 shows the records that it stores, so the index plays no part.
+/// A knot of Tangled 1.0 itself shows the records that it stores, so faults of the index have no
+/// effect.
 #[test]
 fn knot_record_under_each_index_state_is_immediate() {
     for (mood, set) in MOODS {
@@ -234,13 +239,13 @@ fn knot_record_under_each_index_state_is_immediate() {
         let what = ["topic", "-t", "T", "-b", "B"];
         let create = [&create[..], &what].concat();
         let output = t.forge(&t.alice, &create).output().exits(0);
-        assert_eq!(word(&output), "immediate", "{mood}: {output:?}");
+        assert_eq!(ingestion_state(&output), "immediate", "{mood}: {output:?}");
         let _ = output.says("experimental");
         let tickets = t.world.knot().records(&repo.did, TICKET);
         let uri = tickets[0].0.as_str();
         let close = ["pr", "close", uri];
         let output = t.forge(&t.alice, &close).output().exits(0);
-        assert_eq!(word(&output), "immediate", "{mood}: {output:?}");
+        assert_eq!(ingestion_state(&output), "immediate", "{mood}: {output:?}");
         let check = ["tangled", "ingestion", uri];
         let output = t.forge(&t.alice, &check).output().exits(0);
         let said = output.stdout_text();

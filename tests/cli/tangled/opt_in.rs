@@ -1,4 +1,4 @@
-//! Tests drafts and verdicts, which the configuration has to enable, and pull requests from a fork.
+//! Tests drafts and verdicts, which the configuration must enable, and pull requests from a fork.
 
 use super::world::{PULL, Tangled, WIDGET, says};
 

@@ -264,7 +264,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     let refused = forge(&round).output().exits(1).stderr_text();
     assert!(refused.contains("has changes of its own"), "{refused}");
     assert!(refused.contains("git rebase "), "{refused}");
-    // Octopus merges are refused, whatever they contain.
+    // Octopus merges are always refused, even without conflicts.
     for name in ["third", "octopus"] {
         in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
         t.scratch.write(format!("clone/{name}.txt"), "x\n");

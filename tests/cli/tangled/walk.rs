@@ -71,8 +71,8 @@ fn note(output: &str, printed: &mut Printed) {
     }
 }
 
-/// Replaces the page's record URIs in a line by the URIs of this run.
-fn meant(line: &str, printed: &Printed) -> String {
+/// Replaces the page's record URIs in a line by the URIs that this run printed.
+fn with_own_uris(line: &str, printed: &Printed) -> String {
     let mut line = line.to_owned();
     for (collection, uri) in printed {
         line = line.replace(&format!("at://did:plc:…/{collection}/3…"), uri);
@@ -81,19 +81,19 @@ fn meant(line: &str, printed: &Printed) -> String {
 }
 
 /// Causes the event that a comment of the page describes.
-fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
+fn cause_event(t: &Tangled, what: &str, printed: &Printed) {
     match what.strip_prefix("index: ") {
-        Some(mood) => put_into(t, mood),
+        Some(mood) => set_index_mood(t, mood),
         None if what == "Bob may push no more" => {
             t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
         }
-        None if what == "minutes pass" => grow_old(t, &printed[COMMENT]),
+        None if what == "minutes pass" => backdate_lost_comment(t, &printed[COMMENT]),
         None => panic!("the page says what cannot be done: {what}"),
     }
 }
 
 /// Gives the index a fault. Records that wait for ingestion are ingested under this fault.
-fn put_into(t: &Tangled, mood: &str) {
+fn set_index_mood(t: &Tangled, mood: &str) {
     let index = t.world.index();
     index.host().clear_faults();
     index.host().set_down(mood == "down");
@@ -134,8 +134,8 @@ fn put_into(t: &Tangled, mood: &str) {
     }
 }
 
-/// Makes a comment that the index has lost five minutes older. The index is not notified.
-fn grow_old(t: &Tangled, uri: &str) {
+/// Moves the creation time of a comment, which the index has lost, back by five minutes.
+fn backdate_lost_comment(t: &Tangled, uri: &str) {
     let (_, mut record) = t.world.pds().record(uri).unwrap();
     let written = chrono::Utc::now() - chrono::TimeDelta::minutes(5);
     record["createdAt"] = json!(written.to_rfc3339());
@@ -221,7 +221,7 @@ fn commands_of_tangled_page_work_as_written() {
     for step in &steps {
         let (who, line, output) = match step {
             Step::Meanwhile(what) => {
-                meanwhile(&t, what, &printed);
+                cause_event(&t, what, &printed);
                 continue;
             }
             Step::Typed { who, line, output } => (who, line, output),
@@ -230,7 +230,7 @@ fn commands_of_tangled_page_work_as_written() {
             "alice" => (&t.alice, &Identity::ADA),
             _ => (&t.bob, &Identity::GRACE),
         };
-        let said = run(&t, account, identity, &meant(line, &printed));
+        let said = run(&t, account, identity, &with_own_uris(line, &printed));
         note(&said, &mut printed);
         let said = shown(&t, who, &said);
         if said != *output {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 
 /// Name of an index fault, and the function that causes it.
-type Ailment = (&'static str, fn(&Tangled));
+type IndexFault = (&'static str, fn(&Tangled));
 
 /// Runs `pr create` under a fault of the index. Returns the world and the output.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
@@ -116,7 +116,7 @@ fn write_without_waiting_is_pending() {
 /// missing.
 #[test]
 fn write_under_every_index_fault_is_pending() {
-    let ailments: [Ailment; 6] = [
+    let ailments: [IndexFault; 6] = [
         ("it lags", |t| {
             moods(
                 t,
@@ -266,7 +266,7 @@ fn close_with_comment_reports_the_worse_state() {
     assert_eq!(comments().len(), 2);
 }
 
-/// The knot has merged, but the PDS refuses the status record or its response is lost.
+/// The knot has merged, but the PDS refuses the status record, or its response is lost.
 #[test]
 fn merge_without_status_record_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
@@ -312,7 +312,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     (clone, git)
 }
 
-/// The user of a command that only records an earlier merge has not agreed to delete a branch.
+/// The command only records an earlier merge, so its user has not agreed to delete a branch.
 #[test]
 fn recording_an_earlier_merge_keeps_the_clone_branch() {
     let t = Tangled::new();
@@ -396,11 +396,11 @@ fn deletion_is_pending_until_record_leaves_index() {
         said.contains("! pending: the record is deleted, and may"),
         "{said}"
     );
-    // After a deletion there is no record that the user could check.
+    // After a deletion, there is no record for `forge tangled ingestion` to check.
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
-/// The command edits the latest comment even if the index has only the one before it.
+/// The command edits the latest comment even if the index shows only the previous one.
 #[test]
 fn edit_last_chooses_the_latest_written_comment() {
     let t = Tangled::new();
@@ -502,7 +502,7 @@ const DIFF: &[u8] =
     b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
 
 /// Edits a faulty record that another program wrote, and returns the transcript. The index drops
-/// the record and every later version of it.
+/// every version of the record.
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
@@ -561,8 +561,8 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// When `forge` checks, the index lacks the other pull request. The index then ingests that one
-/// before ours.
+/// When `forge` checks the position, the index lacks the other pull request. The index then ingests
+/// the other pull request before ours.
 #[test]
 fn pull_on_taken_stack_position_is_ineffective() {
     let t = Tangled::new();

@@ -143,7 +143,7 @@ impl Tangled {
                 token.push(c);
                 continue;
             }
-            out.push_str(word_of(&token));
+            out.push_str(placeholder_of(&token));
             token.clear();
             if c != '\0' {
                 out.push(c);
@@ -175,7 +175,7 @@ pub fn says(run: &Run, code: i32, part: &str) {
 }
 
 /// Returns the placeholder for a token, because record keys and CIDs differ between runs.
-fn word_of(token: &str) -> &str {
+fn placeholder_of(token: &str) -> &str {
     let key = token.len() == 13 && token.starts_with('3');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if key && token.chars().all(plain) {
