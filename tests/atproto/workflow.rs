@@ -157,7 +157,7 @@ fn runs_from_pick_to_merge(store: &str) {
 }
 
 #[test]
-fn r_001_12_python_client_runs_the_story_on_a_real_pds() {
+fn r_001_12_python_client_runs_story_on_real_pds() {
     python_client_runs_the_story("fields");
 }
 

@@ -137,7 +137,7 @@ fn approval_without_write_access_does_not_count() {
 }
 
 #[test]
-fn commit_status_does_not_satisfy_check_required_from_app() {
+fn status_does_not_satisfy_app_check() {
     let hub = green();
     {
         let mut seed = hub.double.seed();

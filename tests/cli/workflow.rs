@@ -260,7 +260,7 @@ fn definition_is_not_read_from_checked_out_branch() {
 /// Anybody can push a branch with a usual name for default branches, or with the user's own default
 /// name (`init.defaultBranch`).
 #[test]
-fn definition_is_not_read_from_head_with_usual_name() {
+fn definition_of_head_named_main_is_ignored() {
     let world = World::new();
     world.git.run(["branch", "-m", "main", "master"]).ok();
     definition_in(&world, "master", |text| text);
@@ -319,7 +319,7 @@ fn definition_missing_on_default_branch_is_named() {
 }
 
 #[test]
-fn definition_in_work_tree_of_the_repository_is_refused() {
+fn definition_in_own_work_tree_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
     // The path names a file of the checked-out branch, which may be under review.

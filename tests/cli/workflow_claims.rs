@@ -178,7 +178,7 @@ fn stale_claim_id_is_refused() {
 }
 
 #[test]
-fn claim_is_renewed_by_heartbeat_and_ended_by_release() {
+fn heartbeat_renews_and_release_ends_claim() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let claim = world.claim("1", "research", &["--lease", "60", "--holder", "agent"]);

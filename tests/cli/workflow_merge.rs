@@ -255,7 +255,7 @@ fn linked_on_github() -> Hub {
 }
 
 #[test]
-fn reconcile_without_a_store_needs_no_labels_on_github() {
+fn github_reconcile_without_store_needs_no_labels() {
     let hub = linked_on_github();
     hub.forge(&["pr", "merge", "2", "--merge", "-R", REPO]).ok();
     let reconcile = hub.forge(&["workflow", "reconcile", "2", "-R", REPO]);

@@ -124,7 +124,7 @@ fn every_crate_is_in_a_layer() {
 }
 
 #[test]
-fn crate_tests_depend_on_lower_layers_and_test_support() {
+fn crate_tests_use_lower_layers_and_testkit() {
     let metadata = Metadata::read();
     for package in metadata.members().filter(|p| layer(&p.name).is_some()) {
         for dependency in package

@@ -749,7 +749,7 @@ fn unlisted_repository_title_is_hidden_in_links() {
 }
 
 #[test]
-fn issue_of_unlisted_repository_is_named_but_not_read() {
+fn unlisted_repository_issue_is_only_named() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();

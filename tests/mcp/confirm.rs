@@ -570,7 +570,7 @@ fn confirm_required_refuses_clients_without_elicitation() {
 /// Updates the default branch, and the base branch of another pull request, with another branch's
 /// commits.
 #[test]
-fn update_of_shared_branch_is_confirmed_like_a_merge() {
+fn shared_branch_update_needs_confirmation() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let more = [("more.txt", Some("m\n"))];

@@ -138,7 +138,7 @@ fn long_file_is_cut_at_hunks_and_lines() {
 }
 
 #[test]
-fn first_page_has_part_of_a_long_first_hunk() {
+fn first_page_has_part_of_long_hunk() {
     let world = World::new();
     let lines: String = (0..200).map(|n| format!("line {n:03}\n")).collect();
     let big = "0123456789\n".repeat(10_000);
@@ -302,7 +302,7 @@ fn diff_pages_order_code_tests_and_derived_files() {
 }
 
 #[test]
-fn lock_files_are_counted_but_shown_only_if_named() {
+fn unnamed_lock_files_are_only_counted() {
     let world = World::new();
     let lock: String = (0..100)
         .map(|n| format!("name = \"crate-{n}\"\n"))

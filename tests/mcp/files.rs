@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn file_is_read_at_a_ref_with_line_numbers() {
+fn file_at_ref_has_line_numbers() {
     let world = World::with_feature();
     for era in [LEGACY, MODERN] {
         let mut wire = world.server(era, &[]);
@@ -202,7 +202,7 @@ fn files_are_committed_if_branch_has_not_moved() {
 
 /// A pull request that the list did not return could have this branch as its head.
 #[test]
-fn push_is_refused_if_pulls_of_branch_are_unread() {
+fn push_is_refused_while_pulls_are_unread() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let pull = json!({"repo": REPO, "number": 1});
@@ -231,7 +231,7 @@ fn push_is_refused_if_pulls_of_branch_are_unread() {
 }
 
 #[test]
-fn files_are_committed_on_github_and_refused_on_tangled() {
+fn file_commit_works_on_github_not_tangled() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let pull = json!({"repo": REPO, "number": 1});

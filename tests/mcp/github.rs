@@ -841,7 +841,7 @@ fn edit_to_the_same_description_writes_nothing() {
 }
 
 #[test]
-fn wrong_number_or_id_leads_to_the_right_call() {
+fn wrong_number_or_id_names_the_right_call() {
     let hub = Hub::with_pull();
     hub.double.seed().open_issue(REPO, "ada", "It breaks", "");
     let mut wire = hub.server(&["--write", "--toolsets", "issues"]);

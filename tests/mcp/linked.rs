@@ -172,7 +172,7 @@ fn unreadable_issue_is_named_in_question_and_result() {
 }
 
 #[test]
-fn only_a_merge_into_the_default_branch_closes_issues() {
+fn merge_into_other_branch_closes_no_issue() {
     let world = world("release", "Fixes #1.");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -506,7 +506,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 }
 
 #[test]
-fn issue_closed_by_github_never_moves_to_open_state() {
+fn github_closed_issue_never_moves_to_open() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";

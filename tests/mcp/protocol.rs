@@ -49,7 +49,7 @@ fn malformed() -> Vec<(String, Value, i64)> {
 }
 
 #[test]
-fn stdio_malformed_messages_are_answered_by_id_and_code() {
+fn stdio_malformed_message_gets_id_and_code() {
     let world = World::with_feature();
     for era in [LEGACY, MODERN] {
         let mut wire = world.server(era, &[]);
@@ -76,7 +76,7 @@ fn stdio_malformed_messages_are_answered_by_id_and_code() {
 }
 
 #[test]
-fn http_malformed_messages_are_answered_by_id_and_code() {
+fn http_malformed_message_gets_id_and_code() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     for more in [String::new(), format!("MCP-Protocol-Version: {MODERN}\r\n")] {

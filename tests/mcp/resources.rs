@@ -204,7 +204,7 @@ fn issue_resources_have_links() {
 }
 
 #[test]
-fn long_resource_is_cut_and_says_where_to_continue() {
+fn long_resource_is_cut_with_continuation_hint() {
     let world = World::with_feature();
     let words = "word ".repeat(12_900);
     let body = words.trim_end();

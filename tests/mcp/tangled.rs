@@ -331,7 +331,7 @@ fn merge_consent_ends_when_record_is_changed() {
 }
 
 #[test]
-fn expected_head_of_plain_diff_is_the_patch_cid() {
+fn plain_diff_has_patch_cid_as_head() {
     let t = Tangled::new();
     // A plain diff contains no commit id.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";

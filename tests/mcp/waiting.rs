@@ -66,7 +66,7 @@ fn continued_wait_sees_events_between_calls() {
 }
 
 #[test]
-fn wait_with_a_damaged_or_foreign_cursor_is_refused() {
+fn wait_with_invalid_cursor_is_refused() {
     let hub = Hub::with_pull();
     let mut wire = hasty(&hub, MODERN);
     let mut args = wait_for("checks");

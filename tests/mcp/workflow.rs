@@ -93,7 +93,7 @@ fn r_001_5_view_lists_issues_before_a_target() {
 }
 
 #[test]
-fn view_of_a_partly_read_group_has_not_converged() {
+fn partly_read_group_is_shown_as_unconverged() {
     let (world, mut wire) = family(["Ready for Plan"; 3]);
     let garbage = ["hash-object", "-w", "--stdin"];
     let garbage = world.git.run(garbage).stdin("garbage").text();
@@ -503,7 +503,7 @@ fn undefined_state_is_quoted_in_question_and_results() {
 }
 
 #[test]
-fn unlisted_issue_of_group_shows_neither_title_nor_state() {
+fn unlisted_group_issue_hides_title_and_state() {
     let hub = Hub::new();
     {
         let mut seed = hub.double.seed();

@@ -237,7 +237,7 @@ fn r_001_12_story_runs_on_tangled() {
 /// for issues, labels and comments as well. docs/explanation/workflow.md has the measured sizes of
 /// the toolset.
 #[test]
-fn prompt_is_less_than_half_of_an_orchestrator_page() {
+fn prompt_is_under_half_an_orchestrator_page() {
     let world = World::new();
     let mut wire = world.workflow();
     let prompt = wire.request("prompts/get", json!({"name": "workflow_loop"}));

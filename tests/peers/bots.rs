@@ -36,7 +36,7 @@ fn people(world: &World) -> (usize, usize) {
 }
 
 #[test]
-fn copilot_is_requested_and_assigned_by_gh_and_forge() {
+fn both_programs_request_and_assign_copilot() {
     for (maker, other) in Tool::TURNS {
         let world = world();
         let copilot = |tool: Tool, what: &str| {

@@ -44,7 +44,7 @@ fn comment_flags_match_gh() {
 }
 
 #[test]
-fn bad_comment_commands_are_refused_by_gh_and_forge() {
+fn bad_comment_commands_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr comment 1",
@@ -151,7 +151,7 @@ fn edit_flags_match_gh() {
 }
 
 #[test]
-fn bad_edit_commands_are_refused_by_gh_and_forge() {
+fn bad_edit_commands_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr edit 1",

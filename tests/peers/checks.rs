@@ -131,7 +131,7 @@ fn watch_ends_with_the_last_check() {
 }
 
 #[test]
-fn bad_checks_commands_are_refused_by_gh_and_forge() {
+fn bad_checks_commands_are_refused_by_both() {
     let world = with_checks(&[("build", "SUCCESS")]);
     for line in [
         "pr checks 1 --fail-fast",

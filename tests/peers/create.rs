@@ -173,7 +173,7 @@ fn web_flag_fills_in_the_browser_form() {
 }
 
 #[test]
-fn bad_create_commands_are_refused_by_gh_and_forge() {
+fn bad_create_commands_are_refused_by_both() {
     let twins = Twins::new();
     twins.push("feature");
     for flags in [

@@ -100,7 +100,7 @@ fn refused_review_request_is_a_warning() {
 }
 
 #[test]
-fn output_of_fill_and_dry_run_differs_from_gh() {
+fn fill_and_dry_run_output_differs_from_gh() {
     let world = World::new();
     world.push("topic");
     let [ours, theirs] = world.both("pr create --fill --dry-run");
@@ -171,7 +171,7 @@ fn verdict_on_merged_pull_is_refused_unlike_gh() {
 }
 
 #[test]
-fn diff_file_names_and_line_ends_differ_from_gh() {
+fn diff_names_and_line_ends_differ_from_gh() {
     let world = World::new();
     let files = [
         ("a.txt", Some("x\n")),
@@ -433,7 +433,7 @@ fn flags_only_in_forge_are_listed() {
 }
 
 #[test]
-fn closing_issues_of_new_pull_are_read_by_gh() {
+fn gh_reads_closing_issues_of_new_pull() {
     let world = World::new();
     world.command(Tool::Gh, "issue create -t Bug -b B").ok();
     world.push("topic");
@@ -537,7 +537,7 @@ fn pull_from_whole_files_is_read_by_gh() {
 
 /// gh does not have these flags, but it shows their effect.
 #[test]
-fn effect_of_forge_only_flags_is_seen_by_gh() {
+fn gh_sees_effects_of_forge_only_flags() {
     let world = World::new();
     world.push("feature");
     world.command(Tool::Gh, "pr create -t Title -b Body").ok();

@@ -142,7 +142,7 @@ fn issue_of_one_program_is_closed_by_other() {
 }
 
 #[test]
-fn bad_issue_commands_are_refused_by_gh_and_forge() {
+fn bad_issue_commands_are_refused_by_both() {
     let twins = Twins::with(two);
     for line in [
         "issue view 77 --json title",

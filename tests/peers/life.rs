@@ -65,7 +65,7 @@ fn draft_becomes_ready_and_draft_again() {
 }
 
 #[test]
-fn last_comment_of_one_program_is_edited_by_other() {
+fn last_comment_is_edited_by_other_program() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -187,7 +187,7 @@ fn pull_of_one_program_is_edited_by_other() {
 }
 
 #[test]
-fn pull_closed_by_one_program_is_reopened_by_other() {
+fn closed_pull_is_reopened_by_other_program() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -264,7 +264,7 @@ fn merge_hides_token_from_hooks_and_filters() {
 }
 
 #[test]
-fn merge_and_close_delete_checked_out_branch_like_gh() {
+fn checked_out_branch_is_deleted_like_gh() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),
         ("topic", &["pr", "merge", "1", "-s", "-d"]),
@@ -319,7 +319,7 @@ fn merge_creates_missing_local_base() {
 }
 
 #[test]
-fn merge_by_gh_or_forge_deletes_branch_on_request() {
+fn both_programs_delete_merged_branch_on_request() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);

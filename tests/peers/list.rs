@@ -122,7 +122,7 @@ fn list_web_flag_opens_page_with_filters() {
 }
 
 #[test]
-fn bad_list_commands_are_refused_by_gh_and_forge() {
+fn bad_list_commands_are_refused_by_both() {
     let twins = Twins::new();
     for line in [
         "pr list -L 0",

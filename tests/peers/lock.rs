@@ -19,7 +19,7 @@ fn with_pull(maker: Tool) -> World {
 }
 
 #[test]
-fn lock_set_by_one_program_is_removed_by_other() {
+fn lock_is_removed_by_other_program() {
     for (maker, other) in Tool::TURNS {
         let world = with_pull(other);
         for (flags, reason) in [

@@ -92,7 +92,7 @@ fn match_head_commit_flag_must_match_the_head() {
 }
 
 #[test]
-fn bad_merge_commands_are_refused_by_gh_and_forge() {
+fn bad_merge_commands_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr merge",

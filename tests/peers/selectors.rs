@@ -72,7 +72,7 @@ fn pull_of_unconfigured_branch_is_found_by_name() {
 }
 
 #[test]
-fn pull_is_found_by_branch_remote_and_merge_settings() {
+fn branch_remote_and_merge_settings_select_pull() {
     found(
         "topic",
         &[
@@ -174,7 +174,7 @@ fn pull_is_found_by_push_remote() {
 }
 
 #[test]
-fn pull_is_found_by_ref_in_branch_merge_setting() {
+fn branch_merge_setting_with_ref_selects_pull() {
     found(
         "anything",
         &[

@@ -253,7 +253,7 @@ fn diffs_equal_gh_diffs() {
 }
 
 #[test]
-fn diff_text_is_equal_and_colours_are_git_colours() {
+fn diff_has_equal_text_and_git_colours() {
     let world = with_diffs();
     let plain = |text: String| {
         let mut out = String::new();

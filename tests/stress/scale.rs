@@ -20,7 +20,7 @@ fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u
 }
 
 #[test]
-fn cost_of_list_and_view_is_independent_of_count() {
+fn list_and_view_cost_ignores_the_count() {
     let scratch = Scratch::new();
     let small = many_pulls(&scratch, "small", 100);
     let large = many_pulls(&scratch, "large", 10_000);

@@ -197,7 +197,7 @@ fn claim_race_with_wrong_clocks_has_one_holder() {
 }
 
 #[test]
-fn wrong_clock_does_not_end_running_lease_on_github() {
+fn github_lease_survives_a_wrong_clock() {
     for minutes in [-10, 10] {
         let world = World::github();
         let Place::GitHub(double) = &world.place else {
@@ -244,7 +244,7 @@ fn claim_race_with_killed_claimers_has_one_holder() {
 }
 
 #[test]
-fn claim_race_with_lost_github_responses_has_one_holder() {
+fn github_race_with_lost_responses_has_one_holder() {
     for skip in 0..2 {
         let world = World::github();
         world.issue("1");

@@ -53,7 +53,7 @@ fn tang_pull_is_viewed_by_forge() {
 }
 
 #[test]
-fn tang_pull_has_diff_of_git_and_uploaded_patch() {
+fn tang_pull_has_git_diff_and_uploaded_patch() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");

@@ -189,7 +189,7 @@ fn dropped_record_under_each_index_state_is_ineffective() {
 /// `forge` does not poll an index that it knows to be too old, because such an index never shows
 /// the record.
 #[test]
-fn record_unknown_to_old_index_is_always_pds_only() {
+fn record_unknown_to_old_index_stays_pds_only() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         t.scratch.write(

@@ -41,7 +41,7 @@ fn pull_request_is_opened_and_merged_from_clone() {
 }
 
 #[test]
-fn unpushed_branch_is_refused_on_knot_of_1_0() {
+fn unpushed_branch_is_refused_on_1_0_knot() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);

@@ -350,7 +350,7 @@ fn branch_kept_on_knot_stays_in_clone() {
 }
 
 #[test]
-fn default_branch_is_not_deleted_on_knot_or_clone() {
+fn default_branch_survives_on_knot_and_clone() {
     let t = Tangled::new();
     t.branch("topic");
     let git = &t.repo.git;

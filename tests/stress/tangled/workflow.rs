@@ -121,7 +121,7 @@ fn tangled_claim_race_has_a_single_winner() {
 /// A claim has the time of its author's clock, so the claim of a slow clock counts as the earlier
 /// one. The other holder learns of it with the next write.
 #[test]
-fn tangled_claim_race_with_slow_clock_has_one_holder() {
+fn tangled_race_with_slow_clock_has_one_holder() {
     let board = Board::new();
     let claimed = board.claim("agent-1", "3600").output().success().json();
     let first = claimed["claim"]["id"].as_str().unwrap();
@@ -144,7 +144,7 @@ fn tangled_claim_race_with_slow_clock_has_one_holder() {
 }
 
 #[test]
-fn tangled_claim_race_with_killed_claimer_has_one_holder() {
+fn tangled_race_with_killed_claimer_has_one_holder() {
     for wait in [0, 40, 80, 120, 200, 400] {
         let board = Board::new();
         let mut child = (board.claim("killed", "1").command())
@@ -162,7 +162,7 @@ fn tangled_claim_race_with_killed_claimer_has_one_holder() {
 }
 
 #[test]
-fn tangled_claim_race_with_lost_responses_has_one_holder() {
+fn tangled_race_with_lost_responses_has_one_holder() {
     // The test loses the response to the claim, and then the response to the move of the issue.
     for skip in 0..2 {
         let board = Board::new();

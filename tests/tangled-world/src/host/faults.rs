@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn second_fault_acts_once_the_first_is_used_up() {
+    fn next_fault_acts_after_the_first() {
         let mut plan = Plan::default();
         let behind = Fault::gateway(503).times(2);
         plan.add(Fault::reset().on("a.b.c").then(behind));

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn renames_are_undone_in_requests_and_applied_to_responses() {
+    fn renames_apply_in_requests_and_responses() {
         let (query, body) = sent(
             "which=1&of=at%3A%2F%2Fd%2Forg.new.pull%2Fk",
             &json!({ "repo": "d", "record": renamed() }),
