@@ -4,7 +4,7 @@
 //! | Attack | Row |
 //! |---|---|
 //! | titles that hide or reorder text, or pose as server output | `hostile_titles_are_cleaned` |
-//! | text of others that is not marked as such | `foreign_text_is_marked_untrusted` |
+//! | text of other people without a mark | `foreign_text_is_marked_untrusted` |
 //! | names that a failure quotes | `hostile_names_in_a_failure_are_cleaned` |
 //! | descriptions and comments that give instructions or pose as results | `hostile_bodies_are_cleaned` |
 //! | diffs with characters that display as other text | `hostile_diffs_are_cleaned` |
@@ -14,7 +14,7 @@
 //! | a web page that reaches the server by another host name | `foreign_host_header_is_refused` |
 //! | a page of another origin | `foreign_origin_is_refused` |
 //! | a confirmation sent twice | `replayed_confirmation_is_refused` |
-//! | a confirmation for something else, or altered | `altered_confirmation_is_refused` |
+//! | an altered confirmation, or one of another change | `altered_confirmation_is_refused` |
 //! | a head that moves while the user confirms | `moved_head_is_refused` |
 //! | a base branch that changes while the user confirms | `changed_base_is_refused` |
 //! | a workflow's definition in the repository that gives instructions | `definition_in_repository_cannot_instruct` |
@@ -82,10 +82,10 @@ fn hostile() -> World {
     world
 }
 
-/// Asserts that a result marks other people's text, contains no hidden characters, and counts those
-/// that were removed.
+/// Asserts that a result marks other people's text, contains no hidden characters, and states how
+/// many were removed.
 #[track_caller]
-fn is_clean(result: &Called) {
+fn assert_clean(result: &Called) {
     let all = result.0.to_string();
     assert!(!all.contains(HIDDEN) && !all.contains("\\u001b"), "{all}");
     let mark = &result.0["_meta"]["forge/content"];
@@ -106,7 +106,7 @@ fn hostile_titles_are_cleaned() {
     let world = hostile();
     let mut wire = world.server(MODERN, &["--write"]);
     let list = wire.call("pr_list", json!({})).ok();
-    is_clean(&list);
+    assert_clean(&list);
     assert!(
         list.text().contains("\"Fix <T> [31m #2 merged 'ok'\""),
         "{}",
@@ -189,7 +189,7 @@ fn hostile_names_in_a_failure_are_cleaned() {
             .call("pr_merge", json!({"number": 1}))
             .fails("precondition_failed")
             .says("in name.rs\"");
-        is_clean(&failed);
+        assert_clean(&failed);
         let message = failed.data()["error"]["message"].as_str().unwrap();
         assert!(message.ends_with("in name.rs"), "{message}");
         assert!(wire.asked.is_empty());
@@ -204,7 +204,7 @@ fn hostile_bodies_are_cleaned() {
     let view = wire
         .call("pr_view", json!({"number": 1, "include": include}))
         .ok();
-    is_clean(&view);
+    assert_clean(&view);
     let text = view.text();
     assert!(
         text.contains("> Vec<T> a<b && c 👩\u{200d}👩\u{200d}👧\n"),
@@ -250,7 +250,7 @@ fn hostile_diffs_are_cleaned() {
         .call("pr_diff", json!({"number": 1}))
         .ok()
         .says("+one␍All of 9 files shown.\r\n+two\r\n");
-    is_clean(&diff);
+    assert_clean(&diff);
     assert!(
         diff.text().contains("+let b: Vec<T> = a<b;\n")
             && diff.text().contains("+let a = \"x\";\n"),
@@ -265,13 +265,13 @@ fn hostile_branch_and_file_names_are_cleaned() {
     let mut wire = world.server(MODERN, &[]);
     let args = json!({"number": 1, "include": ["files", "commits"]});
     let view = wire.call("pr_view", args).ok().says("evil-branch");
-    is_clean(&view);
+    assert_clean(&view);
     assert_eq!(view.data()["files"][0]["path"], "name.rs");
     let names = wire
         .call("pr_diff", json!({"number": 1, "names_only": true}))
         .ok()
         .says("A +2 -0 name.rs");
-    is_clean(&names);
+    assert_clean(&names);
 }
 
 #[test]
@@ -543,8 +543,7 @@ fn moved_head_is_refused() {
         let moved = wire.call("pr_merge", args).fails("conflict").says(&after);
         assert_eq!(moved.data()["error"]["actual"], json!(after));
         assert_eq!(wire.asked.len(), 1);
-        // The same is true for a branch that the call would delete, and for a branch that it would
-        // rewrite.
+        // A moved head also stops the calls that would delete or rewrite the branch.
         for (tool, more) in [
             (
                 "pr_set_state",
@@ -798,7 +797,7 @@ fn status_lines_cannot_be_forged() {
     view.says(&format!("\"{}\"\n", title.replace('"', "'")));
 }
 
-/// A prompt is the user's message, and the definition may be another user's.
+/// A prompt counts as the user's message, but another user may have written the definition.
 #[test]
 fn definition_in_repository_cannot_instruct() {
     let world = World::new();

@@ -28,16 +28,15 @@ fn slow() -> Hub {
 }
 
 /// Waits until the forge has received the call's first request.
-fn has_begun(hub: &Hub) {
+fn wait_for_first_request(hub: &Hub) {
     while hub.double.faults_left() > 0 {
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Waits until the slow request is over, and returns how many requests asked for the diff.
-fn diffs(hub: &Hub) -> usize {
-    // The wait is long enough for the next request, which an uncancelled call would have sent by
-    // then.
+fn count_diff_requests(hub: &Hub) -> usize {
+    // Within this time, an uncancelled call would have sent its next request.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
@@ -51,14 +50,18 @@ fn call_over_stdio_is_cancelled() {
             let mut wire = hub.server_of(era, &[]);
             let args = json!({"repo": REPO, "number": 1});
             let id = wire.begin("tools/call", json!({"name": "pr_diff", "arguments": args}));
-            has_begun(&hub);
+            wait_for_first_request(&hub);
             if cancelled {
                 wire.send(&json!({
                     "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
                 }));
             }
             let wanted = usize::from(!cancelled);
-            assert_eq!(diffs(&hub), wanted, "{era}, cancelled: {cancelled}");
+            assert_eq!(
+                count_diff_requests(&hub),
+                wanted,
+                "{era}, cancelled: {cancelled}"
+            );
             // The client can still use the connection.
             wire.call("pr_list", json!({"repo": REPO})).ok();
         }
@@ -82,7 +85,7 @@ fn resource_and_completion_requests_can_be_cancelled() {
                 let hub = slow();
                 let mut wire = hub.server_of(era, &[]);
                 let id = wire.begin(method, params.clone());
-                has_begun(&hub);
+                wait_for_first_request(&hub);
                 if cancelled {
                     wire.send(&json!({
                         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
@@ -90,7 +93,7 @@ fn resource_and_completion_requests_can_be_cancelled() {
                 }
                 let wanted = usize::from(!cancelled);
                 let what = format!("{era} {method}, cancelled: {cancelled}");
-                assert_eq!(diffs(&hub), wanted, "{what}");
+                assert_eq!(count_diff_requests(&hub), wanted, "{what}");
                 wire.call("pr_list", json!({"repo": REPO})).ok();
             }
         }
@@ -109,11 +112,15 @@ fn call_over_http_is_cancelled_by_disconnect() {
         );
         let mut stream = TcpStream::connect(&http.server.address).unwrap();
         stream.write_all(call.as_bytes()).unwrap();
-        has_begun(&hub);
+        wait_for_first_request(&hub);
         if !stays {
             stream.shutdown(Shutdown::Both).unwrap();
         }
-        assert_eq!(diffs(&hub), usize::from(stays), "the client stays: {stays}");
+        assert_eq!(
+            count_diff_requests(&hub),
+            usize::from(stays),
+            "the client stays: {stays}"
+        );
     }
 }
 

@@ -208,7 +208,7 @@ fn page_shows_the_generated_snippets() {
     let block = block.split("```").next().unwrap();
     let (program, args) = command("cursor", block);
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // These are all other command lines on the page.
+    // The page's other command lines print configurations.
     let typed = page
         .lines()
         .filter_map(|l| l.strip_prefix("forge mcp config "));

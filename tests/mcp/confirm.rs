@@ -151,7 +151,7 @@ fn client_without_elicitation_confirms_by_token() {
     let close = json!({"number": 1, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", with(&close, &seal))
         .fails("invalid_input");
-    // A changed base makes the answer invalid, and so does a changed head.
+    // A changed base or a changed head makes the confirmation invalid.
     world.git.set_branch("release", "main");
     for base in ["release", "main"] {
         wire.call("pr_edit", json!({"number": 1, "base": base}))
@@ -249,7 +249,7 @@ fn merge_question_names_all_objections() {
     }
 }
 
-/// A failure quotes the question, whose own quotes become single ones.
+/// A failure quotes the question and replaces its double quotes by single quotes.
 #[test]
 fn title_stays_within_quotes_of_a_failure() {
     let world = World::new();
@@ -264,7 +264,7 @@ fn title_stays_within_quotes_of_a_failure() {
         );
 }
 
-/// A commit message closes issues that the pull request does not name.
+/// A commit message can close issues that the pull request does not name.
 #[test]
 fn merge_question_shows_message_and_closing_words() {
     let world = World::with_feature();
@@ -391,7 +391,7 @@ fn confirmation_is_void_after_new_unmet_requirement() {
         );
         let view = wire.call("pr_view", args_of_one()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open", "{era}");
-        // The second question names the change, and consent to it merges.
+        // The second question names the change. After the user agrees, the tool merges.
         if user == User::Absent {
             args["confirm"] = Wire::seal(&refused);
         }
@@ -404,7 +404,7 @@ fn args_of_one() -> Value {
     json!({"repo": REPO, "number": 1})
 }
 
-/// The combined result of all checks is the same, so the answer stays valid.
+/// The combined result of all checks does not change, so the confirmation stays valid.
 #[test]
 fn confirmation_stays_valid_after_a_finished_check() {
     for era in [LEGACY, MODERN] {

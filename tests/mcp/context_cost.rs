@@ -114,7 +114,7 @@ const ALL_SECTIONS: [&str; 10] = [
     "source",
 ];
 
-/// Returns the comment on a line that both the local world and the GitHub world have.
+/// Returns the flags for the same line comment, in the local world and in the GitHub world.
 fn on_line(path: &str) -> [String; 2] {
     ["--line".to_owned(), format!("{path}:1=One?")]
 }
@@ -164,7 +164,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
         assert_ne!(shown[section], json!([]), "{section}: {shown}");
     }
 
-    // The second pass has every section, and facts that the first pass has not.
+    // The second comparison covers every section, and facts that the first one lacks.
     hub.double.clear_faults();
     let mut seed = hub.double.seed();
     let heart = Reaction {
@@ -229,7 +229,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
     assert!(failed["completed_at"].is_string(), "{failed}");
     assert!(shown["related"][0]["url"].is_string(), "{shown}");
 
-    // A section that fails has the same error.
+    // A failed section has the same error in the command and the tool.
     let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
     hub.double.fault(broken.always());
     let (shown, told) = both(&hub, &mut wire, &["diff"]);

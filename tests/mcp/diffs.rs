@@ -360,7 +360,7 @@ fn file_outside_truncated_diff_is_unknown() {
         .says(behind);
     assert!(!names.text().contains("All of 1"), "{}", names.text());
     assert_eq!(names.data()["withheld"], 1);
-    // The list of files is complete even so.
+    // The list of files is complete although the diff is truncated.
     wire.call("pr_view", json!({"number": 1, "include": "files"}))
         .ok()
         .says("zz-evil.sh");

@@ -160,7 +160,7 @@ fn files_are_committed_if_branch_has_not_moved() {
     );
     // The first push has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
-    // The error for a missing id tells the id.
+    // The error for a missing `expected_head` states the current head.
     let mut unknown = push.clone();
     unknown.as_object_mut().unwrap().remove("expected_head");
     let unknown = wire.call("repo_push", unknown).fails("invalid_input");

@@ -233,7 +233,7 @@ fn issue_list_continues_from_cursor() {
     let _ = wire.call("issue_list", again).fails("invalid_input");
 }
 
-/// Some clients send a choice for every argument.
+/// Some clients send a value for every argument, so a reason can come with the state `open`.
 #[test]
 fn reason_for_open_state_never_reopens_an_issue() {
     let world = World::new();

@@ -258,7 +258,7 @@ fn r_000_22_unclosable_issue_does_not_fail_merge() {
 }
 
 /// Configures a workflow definition with the given lines in `[on_merge]`.
-fn keep_states(scratch: &Scratch, on_merge: &str) {
+fn configure_workflow(scratch: &Scratch, on_merge: &str) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let (states, _) = preset.split_once("[on_merge]").unwrap();
     let default = match on_merge.contains("only_default_branch") {
@@ -289,7 +289,7 @@ fn staged(base: &str) -> World {
 }
 
 /// Returns the state and the labels of an issue.
-fn stands(world: &World, issue: &str) -> Value {
+fn state_and_labels(world: &World, issue: &str) -> Value {
     let view = ["issue", "view", issue, "--json", "state,labels"];
     let shown = world.forge(&view).output().success().json();
     let labels = shown["labels"].as_array().unwrap();
@@ -300,7 +300,7 @@ fn stands(world: &World, issue: &str) -> Value {
 #[test]
 fn r_000_21_merge_moves_issues_by_the_definition() {
     let world = staged("main");
-    keep_states(
+    configure_workflow(
         &world.scratch,
         "from.\"In Review\" = \"__CLOSE__\"\nfrom.Done = \"In Review\"",
     );
@@ -321,9 +321,15 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
         ])
     );
     // The transition also created the label of the new state.
-    assert_eq!(stands(&world, "1"), json!(["CLOSED", ["state: Done"]]));
-    assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Progress"]]));
-    assert_eq!(stands(&world, "3"), json!(["OPEN", []]));
+    assert_eq!(
+        state_and_labels(&world, "1"),
+        json!(["CLOSED", ["state: Done"]])
+    );
+    assert_eq!(
+        state_and_labels(&world, "2"),
+        json!(["OPEN", ["state: In Progress"]])
+    );
+    assert_eq!(state_and_labels(&world, "3"), json!(["OPEN", []]));
     let again = wire
         .call("pr_merge", json!({"number": 1}))
         .ok()
@@ -335,7 +341,7 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
 #[test]
 fn move_without_the_label_suggests_init() {
     let world = world("main", "Fixes #1.");
-    keep_states(&world.scratch, "");
+    configure_workflow(&world.scratch, "");
     let merged = merge(&mut world.server(MODERN, &["--write"]));
     let reason = merged["linked_issues_failed"][0]["reason"].as_str();
     let init = "; make what the workflow needs; in a terminal: forge workflow init";
@@ -345,7 +351,7 @@ fn move_without_the_label_suggests_init() {
 #[test]
 fn repeated_merge_moves_no_issue_further() {
     let world = staged("main");
-    keep_states(
+    configure_workflow(
         &world.scratch,
         "from.\"In Review\" = \"__CLOSE__\"\nfrom.\"In Progress\" = \"In Review\"",
     );
@@ -362,20 +368,26 @@ fn repeated_merge_moves_no_issue_further() {
         again["linked_issues_skipped"][1],
         json!({"issue": "#2", "reason": "the merge moved it before (In Progress -> In Review)"})
     );
-    assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
+    assert_eq!(
+        state_and_labels(&world, "2"),
+        json!(["OPEN", ["state: In Review"]])
+    );
     assert_eq!(wire.asked.len(), 1);
     // A merge of a second pull request moves the issue on from its current state.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
     let moved = json!(["#2: In Review -> Done (closed)"]);
     assert_eq!(more.data()["linked_issues_transitioned"], moved);
-    assert_eq!(stands(&world, "2"), json!(["CLOSED", ["state: Done"]]));
+    assert_eq!(
+        state_and_labels(&world, "2"),
+        json!(["CLOSED", ["state: Done"]])
+    );
 }
 
 #[test]
 fn r_000_21_issue_reopened_after_merge_stays_open() {
     let world = staged("main");
-    keep_states(&world.scratch, "");
+    configure_workflow(&world.scratch, "");
     world.forge(&["issue", "close", "2"]).ok();
     world.forge(&["issue", "reopen", "2"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
@@ -389,7 +401,10 @@ fn r_000_21_issue_reopened_after_merge_stays_open() {
         again["linked_issues_skipped"][1],
         json!({"issue": "#2", "reason": "the merge moved it before (In Progress -> Done)"})
     );
-    assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: Done"]]));
+    assert_eq!(
+        state_and_labels(&world, "2"),
+        json!(["OPEN", ["state: Done"]])
+    );
     assert_eq!(wire.asked.len(), 1);
 }
 
@@ -403,7 +418,7 @@ fn broken_repository_file_does_not_stop_merges() {
         let mut wire = start.server(MODERN, &["--write", "--allow-path", path]);
         let args = json!({"repo": world.name(), "number": 1});
         wire.call("pr_merge", args).ok();
-        assert_eq!(stands(&world, "1")[0], "CLOSED", "{own}");
+        assert_eq!(state_and_labels(&world, "1")[0], "CLOSED", "{own}");
     }
 }
 
@@ -420,7 +435,7 @@ fn repository_file_cannot_name_a_workflow() {
         let merged = wire.call("pr_merge", args).ok();
         // Only the user's own configuration can name a workflow.
         assert_eq!(merged.data()["linked_issues_transitioned"][0], "#1");
-        let stands = stands(&world, "1");
+        let stands = state_and_labels(&world, "1");
         assert_eq!(stands, json!(["CLOSED", ["state: In Review"]]));
     }
 }
@@ -429,16 +444,19 @@ fn repository_file_cannot_name_a_workflow() {
 fn merge_into_other_branch_follows_the_definition() {
     let world = staged("release");
     let table = "from.\"In Review\" = \"Done\"\n";
-    keep_states(&world.scratch, table);
+    configure_workflow(&world.scratch, table);
     let merged = merge(&mut world.server(MODERN, &["--write"]));
     assert_eq!(
         merged["linked_issues_skipped"][0],
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
-    assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
+    assert_eq!(
+        state_and_labels(&world, "1"),
+        json!(["OPEN", ["state: In Review"]])
+    );
     // The call also handles earlier merges. Without a transition table, every state leads to the
     // final state.
-    keep_states(&world.scratch, "only_default_branch = false\n");
+    configure_workflow(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
     assert_eq!(merged["already_merged"], true);
@@ -452,14 +470,14 @@ fn merge_into_other_branch_follows_the_definition() {
     assert_eq!(merged["linked_issues_transitioned"], json!(moved));
     for issue in ["1", "2", "3"] {
         let done = json!(["CLOSED", ["state: Done"]]);
-        assert_eq!(stands(&world, issue), done, "#{issue}");
+        assert_eq!(state_and_labels(&world, issue), done, "#{issue}");
     }
 }
 
 #[test]
 fn unknown_states_are_refused_before_the_question() {
     let world = staged("main");
-    keep_states(&world.scratch, "from.Reviewed = \"Done\"");
+    configure_workflow(&world.scratch, "from.Reviewed = \"Done\"");
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1}))
         .fails("config")
@@ -474,7 +492,7 @@ fn unknown_states_are_refused_before_the_question() {
 #[test]
 fn issue_closed_by_github_moves_to_final_state() {
     let hub = hub();
-    keep_states(&hub.scratch, "");
+    configure_workflow(&hub.scratch, "");
     let mut wire = hub.server(&["--write"]);
     let merged = wire
         .call("pr_merge", json!({"repo": REPO, "number": 2}))
@@ -508,7 +526,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 #[test]
 fn github_closed_issue_never_moves_to_open() {
     let hub = hub();
-    keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
+    configure_workflow(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
     hub.double.seed().label(REPO, label);
     let issue = [
@@ -531,7 +549,7 @@ fn github_closed_issue_never_moves_to_open() {
 #[test]
 fn issue_closed_during_question_stays_unchanged() {
     let hub = hub();
-    keep_states(&hub.scratch, "");
+    configure_workflow(&hub.scratch, "");
     let close = ["issue", "close", "1", "-R", REPO, "-r", "not planned"];
     let close = hub.forge(&close);
     let mut wire = hub.server_of(LEGACY, &["--write"]);
@@ -552,7 +570,7 @@ fn unreadable_repository_fails_only_moves_needing_its_data() {
         (false, "moved: #1: no state -> Done (closed)"),
     ] {
         let hub = hub();
-        keep_states(&hub.scratch, &format!("only_default_branch = {counts}"));
+        configure_workflow(&hub.scratch, &format!("only_default_branch = {counts}"));
         let headers = [("content-type", "application/json; charset=utf-8")];
         let refusal = r#"{"data":{"repository":null},"errors":[{"type":"FORBIDDEN","path":["repository"],"message":"Resource not accessible by personal access token"}]}"#;
         let fault = Fault::answer(200, &headers, refusal);
@@ -566,7 +584,7 @@ fn unreadable_repository_fails_only_moves_needing_its_data() {
 #[test]
 fn r_000_22_unmovable_issue_does_not_fail_merge() {
     let hub = hub();
-    keep_states(&hub.scratch, "");
+    configure_workflow(&hub.scratch, "");
     hub.double.seed().label(REPO, "state: Done");
     let headers = [("content-type", "application/json; charset=utf-8")];
     let refusal = r#"{"data":{"m":null},"errors":[{"type":"FORBIDDEN","path":["m"],"message":"Resource not accessible by personal access token"}]}"#;
@@ -587,7 +605,7 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
 #[test]
 fn move_with_failed_close_is_finished_later() {
     let hub = hub();
-    keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
+    configure_workflow(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
     for label in ["state: In Review", "state: Done"] {
         hub.double.seed().label(REPO, label);
     }

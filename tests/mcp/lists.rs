@@ -520,7 +520,7 @@ fn handle_and_did_are_allowed_separately() {
     t.forge(&t.bob, &create).ok();
     let refused = alices.call("pr_view", args).fails("not_found");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Without a list, the record decides which repository is meant.
+    // Without a list, the record determines the repository.
     let mut open = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
     open.call("pr_view", json!({"number": uri}))
         .ok()

@@ -68,7 +68,7 @@ fn merged_branch_is_deleted_on_github() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// An earlier call closed the pull request, and was not asked to delete the branch or failed to.
+/// An earlier call closed the pull request, but did not delete its branch.
 #[test]
 fn branch_of_closed_pull_is_deleted_later() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
@@ -108,8 +108,7 @@ fn branch_deletion_after_merge_needs_confirmation_token() {
     assert_eq!(world.git.oid("feature"), None);
 }
 
-/// Changes the head branch in the record of pull request 1, as anybody who can write to the
-/// repository can.
+/// Changes the head branch in the record of pull request 1, as any account with write access can.
 fn rename_head_branch(git: &GitDir, to: &str) {
     let tip = git.oid("refs/forge/pulls/1").unwrap();
     let mut record: Value = serde_json::from_str(&git.show(&tip, "pull.json")).unwrap();
@@ -296,8 +295,8 @@ fn merge_can_require_approval() {
 
 #[test]
 fn required_approval_includes_code_owners() {
-    // A code owner added after the pull request was opened was not asked for a review. The owner's
-    // approval is missing all the same.
+    // GitHub requests no review from a code owner who is named only after the pull request was
+    // opened, but the owner's approval is still required.
     for (named_first, says) in [
         (
             true,

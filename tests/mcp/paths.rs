@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Opens a pull request of Ada's in a repository outside the world.
-fn proposed(world: &World, dir: &Path, title: &str) {
+fn open_pull(world: &World, dir: &Path, title: &str) {
     let git = GitDir::at(dir);
     git.commit("secret", "Secret", &[("secret.txt", Some("secret\n"))]);
     let create = ["pr", "create", "-H", "secret", "-t", title, "-b", "b"];
@@ -42,11 +42,11 @@ fn unlisted_local_repositories_are_refused_without_running_git() {
     let world = World::with_feature();
     let own = world.git.path().canonicalize().unwrap();
     let other = world.scratch.repository("other");
-    proposed(&world, other.path(), "Secret title");
+    open_pull(&world, other.path(), "Secret title");
     let nested = own.join("vendor/nested");
     git(&own, &["init", "-q", "-b", "main", "vendor/nested"]);
     GitDir::at(&nested).commit("main", "First", &[("a", Some("a"))]);
-    proposed(&world, &nested, "Secret title");
+    open_pull(&world, &nested, "Secret title");
     let docs = own.join("docs");
     git(&own, &["clone", "-q", "--bare", "vendor/nested", "docs"]);
     std::os::unix::fs::symlink(other.path(), own.join("link")).unwrap();
@@ -109,7 +109,7 @@ fn allow_path_flag_adds_local_repositories() {
     let world = World::with_feature();
     std::fs::create_dir(world.scratch.path("srv")).unwrap();
     let other = world.scratch.repository("srv/other");
-    proposed(&world, other.path(), "Other title");
+    open_pull(&world, other.path(), "Other title");
     let own = text(world.git.path());
     let [exact, all] = [text(other.path()), text(&world.scratch.path("srv")) + "/*"];
     for allowed in [&exact, &all] {

@@ -11,7 +11,7 @@ pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
             _ => Err(format!("{at}: nothing fits {schema}")),
         };
     };
-    if let Some(rule) = words.get("type").filter(|rule| !is_of(rule, value)) {
+    if let Some(rule) = words.get("type").filter(|rule| !has_type(rule, value)) {
         return Err(format!("{at}: {value} is no {rule}"));
     }
     for (word, rule) in words {
@@ -59,7 +59,7 @@ pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn is_of(name: &Value, value: &Value) -> bool {
+fn has_type(name: &Value, value: &Value) -> bool {
     match name.as_str().expect("one type") {
         "object" => value.is_object(),
         "array" => value.is_array(),

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Starts a host of the attacker's. Returns its port, and the first line of every request.
-fn evil() -> (u16, Arc<Mutex<Vec<String>>>) {
+fn attacker_host() -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let lines = Arc::new(Mutex::new(Vec::new()));
@@ -76,7 +76,7 @@ fn asked_for(t: &Tangled, name: &str) -> usize {
 fn record_of_stranger_is_not_requested() {
     let t = Tangled::new();
     let own = t.open("topic");
-    let (port, lines) = evil();
+    let (port, lines) = attacker_host();
     let web = format!("did:web:localhost%3A{port}");
     let lists = [
         vec!["--allow-repo", WIDGET],

@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// Returns the value that the client sends for an argument that the user did not mention.
-    fn nothing(self, of: &Value) -> Value {
+    fn empty_value(self, of: &Value) -> Value {
         match of["type"].as_str() {
             // In OpenAI's form, an optional argument has two types, of which one is null.
             None => Value::Null,
@@ -102,7 +102,7 @@ impl Client {
                     items.iter().map(fill).collect()
                 }
                 (Some(value), _) => value.clone(),
-                (None, _) => self.nothing(of),
+                (None, _) => self.empty_value(of),
             };
             (name.clone(), value)
         };
@@ -207,7 +207,7 @@ fn calls_made_from_strict_schemas_are_valid() {
         }
         let view = wire.call("pr_view", json!({"number": 1})).ok();
         let view = view.says("merged \"New\"");
-        // The call does not change the fields that it leaves out.
+        // The call does not change the fields that it omits.
         let _ = view.says("Closes nothing.");
     }
 }

@@ -23,8 +23,8 @@ fn bytes(tool: &Value) -> usize {
     tool.to_string().len()
 }
 
-/// Returns the size in bytes of name, description and arguments, because clients do not send title
-/// and annotations either.
+/// Returns the size in bytes of name, description and arguments, which clients send to the model.
+/// They send neither title nor annotations.
 fn model_bytes(tool: &Value) -> usize {
     let parts = ["name", "description", "inputSchema"];
     let given = BTreeMap::from(parts.map(|part| (part, &tool[part])));

@@ -23,9 +23,9 @@ fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
     t.repo.git.run(["format-patch", "--stdout", &range]).text()
 }
 
-/// Asserts that the world's index has the record, and that the result says this.
+/// Asserts that the world's index has the record, and that the result says so.
 #[track_caller]
-fn is_confirmed(result: Called) -> Called {
+fn assert_confirmed(result: Called) -> Called {
     let result = result.ok();
     assert_eq!(result.data()["ingestion"], "confirmed", "{}", result.text());
     assert!(
@@ -55,7 +55,7 @@ fn pull_request_lifecycle_on_tangled() {
         let args = json!({
             "repo": WIDGET, "title": "Work", "body": "Why.", "patch": first, "closes": [issue, lost]
         });
-        let made = is_confirmed(wire.call("pr_create", args))
+        let made = assert_confirmed(wire.call("pr_create", args))
             .says(&format!("the merge may not close {lost}"));
         let number = made.data()["number"].clone();
         let head = made.data()["head_oid"].clone();
@@ -67,7 +67,7 @@ fn pull_request_lifecycle_on_tangled() {
             args
         };
         let round = json!({"patch": second, "comment": "With two."});
-        is_confirmed(wire.call("pr_resubmit", with(round))).says("submitted a round of");
+        assert_confirmed(wire.call("pr_resubmit", with(round))).says("submitted a round of");
         let files = wire
             .call("pr_view", with(json!({"include": "files,comments"})))
             .ok()
@@ -79,9 +79,9 @@ fn pull_request_lifecycle_on_tangled() {
             .map(|f| f["path"].as_str().unwrap())
             .collect();
         assert_eq!(paths, ["one.txt", "two.txt"]);
-        is_confirmed(wire.call("pr_comment", with(json!({"body": "Plain."}))));
+        assert_confirmed(wire.call("pr_comment", with(json!({"body": "Plain."}))));
         let edit = json!({"title": "Better work", "append": "More."});
-        is_confirmed(wire.call("pr_edit", with(edit)));
+        assert_confirmed(wire.call("pr_edit", with(edit)));
         let view = wire
             .call("pr_view", with(json!({"include": "comments"})))
             .ok()
@@ -103,7 +103,7 @@ fn pull_request_lifecycle_on_tangled() {
         wire.call("pr_merge", with(json!({}))).fails("cancelled");
         assert!(t.repo.git.oid("main:one.txt").is_none());
         wire.user = User::Agrees;
-        let merged = is_confirmed(wire.call("pr_merge", with(json!({"expected_head": now}))));
+        let merged = assert_confirmed(wire.call("pr_merge", with(json!({"expected_head": now}))));
         assert_eq!(merged.data()["merged"], true);
         assert_eq!(merged.data()["method"], "rebase");
         assert_eq!(merged.data()["linked_issues_transitioned"], json!([issue]));
@@ -115,7 +115,7 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
-/// References of a record are not in its text, so the question for the user names the issues.
+/// The question names issues that are only in the record's references, not in its text.
 #[test]
 fn merge_question_names_issues_in_references() {
     let t = Tangled::new();
@@ -212,13 +212,13 @@ fn branch_moved_after_merge_is_not_deleted() {
 #[test]
 fn repeated_merge_checks_the_index() {
     let t = Tangled::new();
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let mut merge = |uri: &str| {
         let args = json!({"repo": WIDGET, "number": uri});
         wire.call("pr_merge", args).ok()
     };
     let seen = t.open("seen");
-    is_confirmed(merge(&seen));
+    assert_confirmed(merge(&seen));
     let lost = t.open("lost");
     t.world.index().lose_next(STATUS, 99);
     assert_eq!(merge(&lost).data()["ingestion"], "pending");
@@ -270,8 +270,8 @@ fn merge_consent_ends_when_round_is_replaced() {
     });
     let evil: String = of_patch.collect();
     assert_ne!(evil, patch);
-    // The index accepts only compressed rounds. If it dropped the record, the consent would end for
-    // that reason.
+    // The round is compressed, because the index would drop an uncompressed round. The consent
+    // would then end for another reason than the replaced round.
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(evil.as_bytes()).unwrap();
     let blob = pds.blob(&t.alice.did, "application/gzip", &gz.finish().unwrap());
@@ -357,7 +357,7 @@ fn plain_diff_has_patch_cid_as_head() {
 }
 
 /// Starts a server of Alice's with a timeout of one second for the index.
-fn impatient(t: &Tangled) -> Wire {
+fn impatient_server(t: &Tangled) -> Wire {
     let run = t.forge(&t.alice, &["mcp", "--write"]);
     Wire::start(&run.env("FORGE_WAIT", "1"), MODERN)
 }
@@ -370,7 +370,7 @@ fn unindexed_write_is_pending_with_record() {
         lag: Duration::from_secs(600),
         ..Moods::default()
     });
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let args = json!({"repo": WIDGET, "number": uri, "body": "Text."});
     let said = wire.call("pr_comment", args).ok();
     assert_eq!(said.data()["ingestion"], "pending", "{}", said.text());
@@ -402,7 +402,7 @@ fn edit_with_draft_change_reports_worse_ingestion_state() {
     t.create("topic", &["--draft"]).ok();
     let (uri, _, _) = t.world.pds().records(&t.alice.did, PULL).remove(0);
     t.world.index().lose_next("sh.tangled.label.op", 99);
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let args = json!({"repo": WIDGET, "number": uri, "add_labels": ["bug"], "draft": false});
     let edited = wire.call("pr_edit", args).ok();
     assert_eq!(edited.data()["ingestion"], "pending", "{}", edited.text());
@@ -515,7 +515,7 @@ fn merge_without_status_record_names_no_record() {
     let refused = Fault::error(400, "InvalidRequest", "no");
     let pds = t.world.pds().host();
     pds.fault(refused.on("com.atproto.repo.applyWrites").always());
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let args = json!({"repo": WIDGET, "number": uri});
     let merged = wire.call("pr_merge", args).ok();
     assert_eq!(merged.data()["merged"], true);
@@ -543,7 +543,7 @@ fn record_unknown_to_old_index_has_recovery() {
         statuses: false,
         ..Moods::default()
     });
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let args = json!({"repo": WIDGET, "number": uri, "state": "closed"});
     let closed = wire.call("pr_set_state", args).ok();
     assert_eq!(closed.data()["ingestion"], "pds_only", "{}", closed.text());
@@ -564,7 +564,7 @@ fn dropped_record_has_a_reason() {
     let diff =
         b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
     let uri = t.foreign(diff, |_| {});
-    let mut wire = impatient(&t);
+    let mut wire = impatient_server(&t);
     let args = json!({"repo": WIDGET, "number": uri, "title": "Better"});
     let edited = wire.call("pr_edit", args).ok();
     assert_eq!(
@@ -708,7 +708,8 @@ fn status_reports_unreadable_collaborators() {
     );
 }
 
-/// A knot of Tangled 1.0 shows the records that it stores, so the index plays no part.
+/// A knot of Tangled 1.0 itself shows the records that it stores, so faults of the index have no
+/// effect.
 #[test]
 fn tangled_1_0_write_is_immediate_and_experimental() {
     let t = Tangled::new();

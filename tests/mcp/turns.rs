@@ -76,8 +76,8 @@ fn calls_with_open_questions_occupy_no_slots() {
     assert!(server.wait().unwrap().success());
 }
 
-/// Counts running git processes, because the test can stop git in every call. Requests to a forge
-/// would not do, because their limit is lower than that of calls.
+/// Counts running git processes, because the test can stop git in every call. It cannot count
+/// requests to a forge, because their limit is lower than the limit of calls.
 #[test]
 #[cfg(unix)]
 fn concurrent_calls_are_limited() {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Starts a server that limits each call to one second.
-fn hasty(hub: &Hub, era: &str) -> Wire {
+fn impatient_server(hub: &Hub, era: &str) -> Wire {
     Wire::start(&hub.run(&[]).env("FORGE_TIMEOUT", "1"), era)
 }
 
@@ -24,7 +24,7 @@ fn wait_for(what: &str) -> Value {
 fn unfinished_wait_names_the_next_call() {
     for era in [LEGACY, MODERN] {
         let hub = Hub::with_pull();
-        let mut wire = hasty(&hub, era);
+        let mut wire = impatient_server(&hub, era);
         let mut args = wait_for("checks");
         let waiting = wire.call("pr_context", args.clone()).ok();
         let waiting = waiting
@@ -49,7 +49,7 @@ fn unfinished_wait_names_the_next_call() {
 #[test]
 fn continued_wait_sees_events_between_calls() {
     let hub = Hub::with_pull();
-    let mut wire = hasty(&hub, MODERN);
+    let mut wire = impatient_server(&hub, MODERN);
     let mut args = wait_for("review");
     let waiting = wire.call("pr_context", args.clone()).ok();
     args["cursor"] = waiting.data()["next_cursor"].clone();
@@ -68,7 +68,7 @@ fn continued_wait_sees_events_between_calls() {
 #[test]
 fn wait_with_invalid_cursor_is_refused() {
     let hub = Hub::with_pull();
-    let mut wire = hasty(&hub, MODERN);
+    let mut wire = impatient_server(&hub, MODERN);
     let mut args = wait_for("checks");
     let waiting = wire.call("pr_context", args.clone()).ok();
     let cursor = waiting.cursor().unwrap();
@@ -94,7 +94,7 @@ fn wait_reports_each_read_as_progress() {
     hub.double
         .seed()
         .check(REPO, 1, "CI", "build", "IN_PROGRESS");
-    let mut wire = hasty(&hub, MODERN);
+    let mut wire = impatient_server(&hub, MODERN);
     let call = json!({
         "name": "pr_context",
         "arguments": wait_for("checks"),

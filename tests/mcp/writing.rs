@@ -247,7 +247,7 @@ fn edit_of_description_keeps_hidden_comments() {
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
-    // A repeated call appends the text again. The annotations of the tool say this.
+    // A repeated call appends the text again, as the tool's annotations say.
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.\n\nMore.");
@@ -334,7 +334,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // If names that belong in two lists are given in one, the error names both lists.
+    // `labels` is not an argument. The error names the two arguments that change labels.
     wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
         .fails("invalid_input")
         .says("pass add_labels or remove_labels for labels");
