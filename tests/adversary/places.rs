@@ -58,7 +58,7 @@ pub struct Place {
     pub planted: PathBuf,
     /// The directory in which the user runs `forge`.
     pub cwd: PathBuf,
-    /// Values of `-R` and `repo` that name the repository with the canaries. `None` stands for the
+    /// Values of `-R` and `repo` that name the repository with the canaries. `None` means the
     /// repository of `cwd`.
     pub named: Vec<Option<String>>,
     pub canaries: Canaries,

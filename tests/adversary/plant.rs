@@ -71,8 +71,8 @@ pub const MODULES: &str = "\
 \tupdate = checkout
 ";
 
-/// Plants canaries in the repository with the shared git directory `common`. Creates the other
-/// repositories that this needs in `outside`.
+/// Plants canaries in the repository with the shared git directory `common`. Creates the further
+/// repositories that the canaries need in `outside`.
 pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canaries) {
     let mut settings = keys::settings(canaries);
     settings.retain(|(key, _)| !variant.hides().contains(&key.as_str()));

@@ -38,7 +38,7 @@ impl Findings {
     }
 
     #[track_caller]
-    fn none(&self) {
+    fn assert_no_findings(&self) {
         let mut text = String::new();
         for ((at, seen), steps) in &self.forbidden {
             let (canary, tokens, parent) = (&seen.canary, &seen.tokens, &seen.parent);
@@ -53,7 +53,7 @@ impl Findings {
 
     /// Asserts that these canaries ran, which shows that they are planted.
     #[track_caller]
-    fn saw(&self, canaries: &[&str]) {
+    fn assert_seen(&self, canaries: &[&str]) {
         for canary in canaries {
             assert!(
                 self.seen.contains(*canary),
@@ -109,7 +109,7 @@ fn agents(kind: Kind) {
             look("the end");
         }
     }
-    findings.none();
+    findings.assert_no_findings();
     if kind == Kind::Repository {
         // The test is valid only if these tools succeeded: a refused tool runs no program either.
         for tool in [
@@ -211,7 +211,7 @@ fn commands_that_read(kind: Kind) {
             }
         }
     }
-    findings.none();
+    findings.assert_no_findings();
 }
 
 fn commands_that_write(kind: Kind) -> Findings {
@@ -241,7 +241,7 @@ fn commands_that_write(kind: Kind) -> Findings {
             }
         }
     }
-    findings.none();
+    findings.assert_no_findings();
     findings
 }
 
@@ -278,7 +278,7 @@ over_places! {
 
 #[test]
 fn deliberate_write_runs_hooks_and_merge_drivers() {
-    commands_that_write(Kind::Repository).saw(&[
+    commands_that_write(Kind::Repository).assert_seen(&[
         "core.hooksPath/reference-transaction",
         "hooks/reference-transaction",
         "merge.canary.driver",
@@ -313,7 +313,7 @@ fn plain_git_runs_the_planted_programs() {
         }
         findings.look(&mut place, Purpose::Guarded, "git", "git");
     }
-    findings.saw(&[
+    findings.assert_seen(&[
         "alias.canary",
         "core.fsmonitor",
         "core.gitProxy",

@@ -1,5 +1,6 @@
-//! Tests a repository with ten thousand pull requests. `docs/reference/benchmarks.md` has the
-//! times. These tests limit what causes them: the number of processes, and memory.
+//! Tests a repository with ten thousand pull requests. The measured times are in
+//! `docs/reference/benchmarks.md`. The tests limit what determines the times: the number of
+//! processes, and memory.
 
 use std::fs;
 

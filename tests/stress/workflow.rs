@@ -151,7 +151,7 @@ fn stale_holder_is_refused_and_names_current_holder() {
     }
 }
 
-/// Changes the clock of a run by this many minutes, with git's environment variables.
+/// Shifts the clock of a run by this many minutes, with git's environment variables.
 fn wrong_clock(run: Run, minutes: i64) -> Run {
     let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
     let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -206,8 +206,8 @@ fn github_lease_survives_a_wrong_clock() {
         double.seed().set_clock_ahead(60 * minutes);
         world.issue("1");
         let first = world.claim("1", "first", "300").output().success().json();
-        // GitHub's clock is ten minutes behind, so by any other clock a lease of five minutes is
-        // over.
+        // GitHub's clock is ten minutes behind, so a lease of five minutes has expired by any other
+        // clock.
         for _ in 0..2 {
             let refused = world.claim("1", "second", "300").output().exits(1);
             let refused = refused.stderr_text();

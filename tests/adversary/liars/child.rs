@@ -183,8 +183,8 @@ impl Running {
         })
     }
 
-    /// Kills the processes that are left of the process group: killing only the probe would leave
-    /// `forge` running, and helpers of a killed git would start programs during the next case.
+    /// Kills the remaining processes of the process group. If only the probe were killed, `forge`
+    /// would keep running, and helpers of a killed git would start programs during the next case.
     fn kill_group(&self) {
         let kill = format!("kill -9 -{} 2>/dev/null", self.child.id());
         let _ = Command::new("sh").args(["-c", &kill]).status();
@@ -202,7 +202,7 @@ impl Running {
     }
 }
 
-/// Returns `run` under the probe, in a separate process group.
+/// Wraps `run` in the probe, in a separate process group.
 fn probed(run: &Run, result: &Path) -> Command {
     let mut command = run
         .probed(env!("CARGO_BIN_EXE_forge-probe"), result)

@@ -1,4 +1,5 @@
-//! Clients of `forge mcp`: one sends correct messages and checks the results, the other sends lies.
+//! Two clients of `forge mcp`: one sends correct messages and checks the results, the other sends
+//! invalid messages.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,13 +19,13 @@ use crate::{
 };
 
 /// Time limit of a tool call.
-const ANSWER: Duration = Duration::from_secs(20);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time for which a lying client waits for a response, because the server need not send one.
-const PATIENCE: Duration = Duration::from_millis(150);
+const RESPONSE_WAIT: Duration = Duration::from_millis(150);
 
-/// Claims of the server about a call, with the heads of its questions.
+/// The server's report on a tool call, and the heads that its questions named.
 pub struct Claim {
-    /// The command line that does the same.
+    /// The command line with the same effect as the tool call.
     pub line: Line,
     /// True if the call succeeded, and wrote unless it only reads.
     pub succeeded: bool,
@@ -34,7 +35,7 @@ pub struct Claim {
     pub heads: Vec<String>,
 }
 
-/// Compares a claim with what the call did.
+/// Compares the server's report with the effect of the tool call.
 pub type Check<'a> = &'a mut dyn FnMut(&Claim) -> Result<(), String>;
 
 /// Runs a client until the server ends. Returns the server's result and the calls that the client
@@ -42,8 +43,8 @@ pub type Check<'a> = &'a mut dyn FnMut(&Claim) -> Result<(), String>;
 ///
 /// # Errors
 ///
-/// Fails if a call gets no response, or if a response does not match the tool's schema or claims
-/// something false.
+/// Fails if a call gets no response, if a response does not match the tool's schema, or if it
+/// reports something false.
 pub fn talk(
     running: Running,
     random: &mut Random,
@@ -87,7 +88,7 @@ fn call(
 ) -> Result<String, String> {
     let answered = |client: &mut Client, method: &str, params: &Value| {
         let id = client.send(method, params);
-        let answer = client.answer(id, ANSWER)?;
+        let answer = client.answer(id, CALL_TIMEOUT)?;
         answer.ok_or_else(|| format!("no answer to {method} {params}"))
     };
     answered(client, "initialize", &hello())?;
@@ -141,14 +142,14 @@ fn head_of(question: &str) -> Option<String> {
     rest.split([' ', '.']).next().map(str::to_owned)
 }
 
-/// Fails if a text shows other people's text as its own.
+/// Fails if other people's text appears outside of the marks for it.
 fn check_quotes(text: &str) -> Result<(), String> {
     let shown = FORGED.iter().find_map(|forged| unmarked(text, forged));
     shown.map_or(Ok(()), |line| Err(format!("not quoted: {line}")))
 }
 
-/// Checks what the text of a result claims: other people's text is quoted, the next call exists,
-/// and counts, states and heads are those of the data.
+/// Checks the text of a result: other people's text is quoted, the next call exists, and counts,
+/// states and heads equal those in the data.
 fn check_result(name: &str, tools: &Value, result: &Value) -> Result<(), String> {
     let (text, data) = (text_of(result), &result["structuredContent"]);
     check_quotes(text)?;
@@ -209,7 +210,7 @@ fn check_result(name: &str, tools: &Value, result: &Value) -> Result<(), String>
         "pr_checks" => &data["commit"],
         _ => &data["head_oid"],
     });
-    // A head of another form is quoted.
+    // A head with other characters than letters and digits is quoted.
     let is_plain = head.len() < 80 && head.bytes().all(|it| it.is_ascii_alphanumeric());
     match is_plain && !text.contains(&head) {
         true => Err(format!("the head of the data is {head}")),
@@ -232,7 +233,7 @@ fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<
             fields::change(random, &mut params, &stock, "", &mut BTreeMap::new());
         }
         let id = client.send("initialize", &params);
-        client.answer(id, ANSWER)?;
+        client.answer(id, CALL_TIMEOUT)?;
     }
     for n in 0..8 + random.below(8) {
         let (name, arguments) = subjects.call(random);
@@ -276,7 +277,7 @@ fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<
         // The server's questions arrive at any time, so the answers use a separate random
         // generator.
         let mut random = Random::new(random.bits());
-        while let Some(line) = client.running.line(PATIENCE) {
+        while let Some(line) = client.running.line(RESPONSE_WAIT) {
             let asked: Value = serde_json::from_slice(&line).unwrap_or_default();
             if asked["method"].is_null() || asked["id"].is_null() {
                 continue;

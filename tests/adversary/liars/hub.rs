@@ -130,7 +130,7 @@ impl HubStage {
         self.double.reset_record();
     }
 
-    /// Fails if a tool call sent a merge of a head that it did not ask about.
+    /// Fails if a tool call sent a merge of a head that no question named.
     pub fn check_call(&self, claim: &Claim) -> Result<(), String> {
         let requests = self.double.requests();
         self.double.reset_record();
@@ -172,7 +172,7 @@ impl HubStage {
                 None => Ok(()),
             };
         }
-        // GitHub's response may have told `forge` that nothing is left to do.
+        // A lying response may have made `forge` report that nothing was left to do.
         let states_so = ["already", "nothing", "Nothing", "no ", "not "]
             .iter()
             .any(|it| said.contains(it));

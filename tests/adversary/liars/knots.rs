@@ -44,8 +44,8 @@ struct Domain {
 pub struct KnotStage {
     pub ground: Ground,
     pub tap: Tap,
-    // Declared before the world, so that these hosts are dropped first: their handlers belong to
-    // the world.
+    // Declared before `world`, so that these hosts are dropped before the world that owns their
+    // handlers.
     _backs: Vec<Host>,
     _thief: Listener,
     world: World,
@@ -54,8 +54,8 @@ pub struct KnotStage {
     repo: Repository,
     /// DID of Mallory's repository.
     other: String,
-    /// A clone of the repository, if that is of Tangled 1.0: a merge pushes from a clone. No canary
-    /// is in it, because a person's push may run the programs of a clone.
+    /// A clone of a Tangled 1.0 repository, from which a merge pushes. The clone has no canary,
+    /// because a person's push may run the clone's programs.
     clone: Option<PathBuf>,
     pulls: Vec<String>,
     issues: Vec<String>,
@@ -68,7 +68,7 @@ pub struct KnotStage {
 /// State of the honest servers at one time.
 #[derive(Clone, Debug, Default)]
 struct Honest {
-    /// At-uri and value of each record that Alice has, or a repository of Tangled 1.0.
+    /// At-uri and value of each record of Alice's account and of the Tangled 1.0 repositories.
     records: Vec<(String, Value)>,
     main: String,
 }
@@ -244,10 +244,10 @@ impl KnotStage {
             dns: DnsDouble::start().unwrap(),
             hosts: HandleHosts::start().unwrap(),
         });
-        self.tell_the_truth();
+        self.stop_lies();
     }
 
-    fn tell_the_truth(&self) {
+    fn stop_lies(&self) {
         if let Some(Domain { dns, hosts }) = &self.domain {
             dns.set_mood(DnsMood::default());
             dns.set(
@@ -351,7 +351,7 @@ impl KnotStage {
     }
 
     pub fn subjects(&self) -> Subjects {
-        // The web pages of the doubles number no tickets.
+        // The doubles' web pages give tickets no numbers.
         let numbers = (1..=PULLS).filter(|_| self.clone.is_none());
         let numbers = numbers.map(|n| n.to_string());
         Subjects {
@@ -384,7 +384,7 @@ impl KnotStage {
 
     pub fn begin(&mut self, random: &mut Random, liars: &[Role]) {
         self.before = self.honest();
-        self.tell_the_truth();
+        self.stop_lies();
         if liars.contains(&Role::Handles) {
             self.lie_about_handle(random);
         }
@@ -415,8 +415,8 @@ impl KnotStage {
         }
     }
 
-    /// Returns the diff of a head commit where a lying server shows the diff of a pull request of
-    /// Tangled 1.0. The merge takes the head commit from the clone, and no diff of a server.
+    /// Returns the real diff of a head commit if a lying server serves the diff of a Tangled 1.0
+    /// pull request. The merge uses the head commit in the clone, not the served diff.
     pub fn diff_of(&self, head: &str, liars: &[Role]) -> Option<String> {
         self.clone.as_ref().filter(|_| can_decide_content(liars))?;
         let range = format!("{}...{head}", self.before.main);
@@ -653,8 +653,8 @@ fn ticket_key(n: u64) -> String {
     format!("3mkuuamwfj3{}2", n + 1)
 }
 
-/// Adds a pull request of Tangled 1.0 with one round. If it hides a commit, that is below the base
-/// of the round and not on the target branch. Returns its at-uri, CID and commit.
+/// Adds a pull request of Tangled 1.0 with one round. A hidden commit is an ancestor of the round's
+/// base that the target branch lacks. Returns its at-uri, CID and commit.
 fn ticket_pull(
     world: &World,
     repo: &Repository,

@@ -15,7 +15,7 @@ pub struct Subjects {
     pub branches: Vec<String>,
 }
 
-/// Commands that only read. `P` stands for a pull request, `I` for an issue, and `F` for field
+/// Commands that only read. `P` is replaced by a pull request, `I` by an issue, and `F` by field
 /// names.
 const READS: &[&str] = &[
     "pr list",
@@ -108,7 +108,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Returns the command line that does the same as a tool call.
+    /// Returns the command line with the same effect as a tool call.
     pub fn of_call(name: &str, arguments: &Value, writes: bool) -> Self {
         let command = name.replace("set_state", "close");
         let number = &arguments["number"];

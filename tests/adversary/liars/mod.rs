@@ -43,8 +43,8 @@ const CASES_OF_A_CHAPTER: u64 = 10;
 const WORKERS: usize = 6;
 /// Number of failures that the report lists.
 const MAX_FAILURES: usize = 40;
-/// Expected number of lies about a field, above which at least one must have happened. A lie fails
-/// if another one in the same response has removed the field.
+/// If a field's expected number of lies exceeds this value, at least one lie must have happened. A
+/// lie fails if another one in the same response has removed the field.
 const CERTAIN: f64 = 50.0;
 
 /// Totals over all cases.

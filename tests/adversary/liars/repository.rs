@@ -137,7 +137,7 @@ impl RepositoryStage {
                 None => random.pick(&self.objects.others),
             };
             self.set(name, value);
-            self.tap.tell(format!("{name} {lie}"));
+            self.tap.record_lie(format!("{name} {lie}"));
         }
         self.remember();
     }
@@ -190,8 +190,8 @@ impl RepositoryStage {
         }
     }
 
-    /// Fails if a tool call showed or merged another head than the one of the branch or of its
-    /// question.
+    /// Fails if a tool call showed another head than that of the branch, or merged another head
+    /// than its question named.
     pub fn check_call(&mut self, claim: &Claim) -> Result<(), String> {
         let main = self.git.oid("refs/heads/main");
         let moved = main != self.before;
@@ -414,7 +414,7 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
             format!("has the files {names:?}, by {author:?}"),
         ));
     }
-    // Four trees in a chain, each with the next one under ten names, contain ten thousand files.
+    // Each of four trees contains the next one under ten names, so the tree has ten thousand files.
     let (mut mode, mut below) = ("100644", blob);
     for _ in 0..4 {
         let name = |n: u64| format!("{n}{}", "x".repeat(240)).into_bytes();

@@ -88,7 +88,7 @@ impl Stage {
     }
 
     fn begin(&mut self, random: &mut Random) -> Vec<Role> {
-        self.tap().settle();
+        self.tap().wait_until_idle();
         let all = match self {
             Self::Hub(_) => HubStage::liars(),
             Self::Knots(_) => KnotStage::liars(),
@@ -202,7 +202,7 @@ impl Stage {
         };
         let merge = format!("pr merge P {method}");
         let mut merge = again.fill(random, &merge, true);
-        // No program can be given an argument with a NUL.
+        // A program argument cannot contain a NUL.
         let head = shown["headRefOid"]
             .as_str()
             .filter(|head| viewed.code == 0 && !head.contains('\0'));
@@ -269,7 +269,7 @@ impl Stage {
         self.check_claims(&line, &[], false, "")
     }
 
-    /// Compares what a tool call did with what it claims and with what the user was asked.
+    /// Compares the effect of a tool call with its result and with the questions to the user.
     fn check_call(&mut self, liars: &[Role], claim: &Claim) -> Result<(), String> {
         self.check_claims(&claim.line, liars, claim.succeeded, &claim.text)?;
         match self {
@@ -356,7 +356,7 @@ impl Stage {
                 let audience = secret.audience.as_deref().is_some_and(|did| {
                     match did.strip_prefix("did:web:") {
                         Some(host) => host.replace("%3A", ":") == seen.origin,
-                        // A repository of Tangled 1.0, whose knot is the one that the directory
+                        // The audience is a repository of Tangled 1.0, whose knot the directory
                         // names.
                         None => seen.role == Role::Knot || self.tap().lies(Role::Directory),
                     }

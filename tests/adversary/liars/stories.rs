@@ -44,7 +44,7 @@ fn read_from_slow_pds_fails_at_the_deadline() {
     }
 }
 
-/// Each round takes a few kilobytes to send, and as much memory as a patch may take.
+/// Each round is a few kilobytes on the wire, and takes as much memory as a patch may take.
 #[test]
 fn many_large_rounds_need_little_memory() {
     const MIB: usize = 1 << 20;

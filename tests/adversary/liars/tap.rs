@@ -81,7 +81,7 @@ pub struct Plan {
     pub liars: Vec<Role>,
     /// The roles that lie in some cases of the stage, besides the thief.
     pub roles: &'static [Role],
-    /// Average number of requests per lie; 0 stands for no lies.
+    /// Average number of requests per lie; 0 means no lies.
     pub rate: u64,
     /// Kind of every lie, if the lies of the case have to be consistent.
     pub steer: Option<Steer>,
@@ -101,7 +101,7 @@ struct State {
     /// Address of each honest server.
     backs: BTreeMap<Role, SocketAddr>,
     coverage: Coverage,
-    /// Fields of the honest responses that no lie can be about.
+    /// Fields of the honest responses that no lie can change.
     out_of_reach: BTreeSet<String>,
 }
 
@@ -116,7 +116,7 @@ impl Tap {
 
     /// Waits until no server handles a request, so that a request from an ended process counts in
     /// the case that caused it.
-    pub fn settle(&self) {
+    pub fn wait_until_idle(&self) {
         for _ in 0..2_000 {
             if self.state().asked == 0 {
                 return;
@@ -170,11 +170,11 @@ impl Tap {
     }
 
     /// Records a lie that no server sends, such as one in a repository.
-    pub fn tell(&self, lie: String) {
+    pub fn record_lie(&self, lie: String) {
         self.state().told.push(lie);
     }
 
-    /// Returns the coverage of the fields, and the fields that no lie can be about.
+    /// Returns the coverage of the fields, and the fields that no lie can change.
     pub fn coverage(&self) -> (Coverage, BTreeSet<String>) {
         let state = self.state();
         (state.coverage.clone(), state.out_of_reach.clone())
@@ -215,7 +215,7 @@ impl Tap {
             return Ok(None);
         }
         let honest = self.ask(&request)?;
-        self.learn(&request, &honest);
+        self.register_tokens(&request, &honest);
         Ok(Some((client, request, honest)))
     }
 
@@ -257,7 +257,7 @@ impl Tap {
     }
 
     /// Registers the tokens that the PDS issued as secrets.
-    fn learn(&self, request: &Request, honest: &Answer) {
+    fn register_tokens(&self, request: &Request, honest: &Answer) {
         if !request.path.contains("com.atproto.server.") || honest.status != 200 {
             return;
         }
@@ -289,8 +289,8 @@ impl Tap {
         let nth = state.nth.entry((role, kind.clone())).or_default();
         *nth += 1;
         let nth = *nth;
-        // Other responses of this kind in the case have much the same fields. The login, before the
-        // first case, has no liars.
+        // Only the first response of each kind counts, because later ones have nearly the same
+        // fields. During the login, before the first case, no server lies.
         if nth == 1 && state.plan.rate > 0 {
             let fields = match role == Role::Thief || state.plan.roles.contains(&role) {
                 true => serde_json::from_slice(&honest.body).map(|body: Value| out_of_reach(&body)),

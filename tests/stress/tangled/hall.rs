@@ -19,7 +19,7 @@ pub const STATUS: &str = "sh.tangled.repo.pull.status";
 const COMMENT: &str = "sh.tangled.feed.comment";
 
 /// Time within which a program must reach the point at which the test kills it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TRAP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Calls `once` with the number of each request in turn, to kill a program before and after the
 /// server executes that request. Stops when `once` returns false for both, because the program has
@@ -40,7 +40,7 @@ pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
 
 /// Waits until `done` returns true, because another process causes it.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TRAP_TIMEOUT;
     while !done() {
         assert!(Instant::now() < end, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));
@@ -128,7 +128,7 @@ impl Hall {
 
     /// Clones the repository, and returns the path. The clone's remote is the repository's tangled
     /// URL.
-    pub fn clone_of_it(&self) -> PathBuf {
+    pub fn clone_repository(&self) -> PathBuf {
         self.clone_of(&self.repo)
     }
 
@@ -217,7 +217,7 @@ impl Hall {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
-        let sprung = trap.wait(|| over(&mut child), PATIENCE);
+        let sprung = trap.wait(|| over(&mut child), TRAP_TIMEOUT);
         // The process may have ended already.
         let _ = child.kill();
         child.wait().unwrap();
@@ -292,22 +292,22 @@ impl<'a> Tickets<'a> {
     /// once. Returns true if the killed process had merged but had not written the record.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
-        let was_found = state() != "merged" && self.landed(branch) == 1;
+        let was_found = state() != "merged" && self.count_landed(branch) == 1;
         let again = merge.output().success();
-        assert_eq!(self.landed(branch), 1, "{branch}: {again:?}");
+        assert_eq!(self.count_landed(branch), 1, "{branch}: {again:?}");
         assert_eq!(self.repo.git.show("main", branch), "x\n");
         assert_eq!(state(), "merged", "{branch}: {again:?}");
         was_found
     }
 
     /// Returns how often the target branch contains the change of this branch.
-    pub fn landed(&self, branch: &str) -> usize {
+    pub fn count_landed(&self, branch: &str) -> usize {
         let log = self.repo.git.log("main", "%s");
         log.lines().filter(|line| *line == branch).count()
     }
 
     /// Installs a hook that delays the first push until the test releases it or drops the hall.
-    pub fn hold_up(&self, hook: &str) -> Held {
+    pub fn delay_first_push(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),
             go: self.hall.scratch.path("go"),
@@ -344,7 +344,7 @@ impl Held {
         child.wait().unwrap();
     }
 
-    pub fn let_go(&self) {
+    pub fn release(&self) {
         std::fs::write(&self.go, "").unwrap();
     }
 }

@@ -64,14 +64,14 @@ fn killed_create_opens_pull_once() {
         let now = hall.pulls(&branch);
         assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
         assert_eq!(hall.statuses(&now[0]), ["open"]);
-        had_been_made(&again, &before, &now);
+        existed_already(&again, &before, &now);
         came_there
     });
 }
 
 /// Checks that the repeated command either creates the only pull request, or fails and names the
 /// existing one. Returns true if the pull request existed already.
-fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
+fn existed_already(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
         assert!(before.is_empty() && again.stdout_text().contains(&now[0]));
@@ -84,7 +84,7 @@ fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
 
 /// Kills the command that creates a pull request with this name, at each of its requests in turn.
 /// Repeats the command one second later.
-fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
+fn assert_created_once(hall: &Hall, create: impl Fn(&str) -> Run) {
     let mut finished = 0;
     at_each_request(6, |at, after| {
         let title = format!("t{at}{after}");
@@ -97,7 +97,7 @@ fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
         let again = create.output();
         let now = hall.titled(&title);
         assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
-        finished += usize::from(had_been_made(&again, &before, &now));
+        finished += usize::from(existed_already(&again, &before, &now));
         came_there
     });
     assert!(finished > 0);
@@ -107,7 +107,7 @@ fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
 fn killed_create_from_files_opens_pull_once() {
     let hall = Hall::new();
     let file = hall.scratch.write("file", "x\n");
-    made_once(&hall, |title| {
+    assert_created_once(&hall, |title| {
         let edit = format!("{title}={}", file.display());
         let named = ["pr", "create", "-R", "tangled:alice.test/widget"];
         let said = ["-t", title, "-b", "Text.", "--edit", &edit];
@@ -118,8 +118,8 @@ fn killed_create_from_files_opens_pull_once() {
 #[test]
 fn killed_create_from_clone_opens_pull_once() {
     let hall = Hall::new();
-    let clone = hall.clone_of_it();
-    made_once(&hall, |title| {
+    let clone = hall.clone_repository();
+    assert_created_once(&hall, |title| {
         hall.commit_in(&clone, title);
         hall.forge(&["pr", "create", "-t", title, "-b", "Text."])
             .dir(&clone)
@@ -239,7 +239,8 @@ fn comment_repeated_after_kill_is_written_once() {
             let before = said();
             let again = comment.output();
             assert_eq!(said(), 1, "request {at}, after: {after}: {again:?}");
-            // Comments of Tangled 1.0 cannot be edited, so the command fails and writes nothing.
+            // Comments of Tangled 1.0 cannot be edited, so the repeated command fails and writes
+            // nothing.
             let done = before == 0 || !of_1_0;
             assert_eq!(again.code == Some(0), done, "{again:?}");
             there += before;
@@ -298,17 +299,21 @@ fn tangled_1_0_merge_killed_in_push_merges_once() {
         let hall = Hall::new();
         let tickets = Tickets::in_hall(&hall);
         let merge = tickets.merge_of_new("topic");
-        let held = tickets.hold_up(hook);
+        let held = tickets.delay_first_push(hook);
         held.kill(&merge);
         let is_there = hook == "post-receive";
-        assert_eq!(tickets.landed("topic"), usize::from(is_there), "{hook}");
+        assert_eq!(
+            tickets.count_landed("topic"),
+            usize::from(is_there),
+            "{hook}"
+        );
         if !is_there {
-            held.let_go();
-            wait_for("the push", || tickets.landed("topic") > 0);
+            held.release();
+            wait_for("the push", || tickets.count_landed("topic") > 0);
         }
         let again = merge.output().success();
         let _ = again.says("the branch already had the change");
-        assert_eq!(tickets.landed("topic"), 1, "{hook}");
+        assert_eq!(tickets.count_landed("topic"), 1, "{hook}");
         assert_eq!(tickets.records().titled("topic")[0].1["state"], "merged");
     }
 }

@@ -79,9 +79,9 @@ impl Board {
         (won, lost)
     }
 
-    /// Returns the id of the claim that lasts. Asserts that the other claims are refused and that
+    /// Returns the id of the only valid claim. Asserts that the other claims are refused and that
     /// each race is reported.
-    fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
+    fn only_valid_claim(&self, won: &[Claimed], lost: &[Output]) -> String {
         let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
         let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
         let [kept] = kept.as_slice() else {
@@ -112,14 +112,14 @@ fn tangled_claim_race_has_a_single_winner() {
     let board = Board::new();
     let (won, lost) = board.race(CLAIMERS);
     assert_eq!(won.len() + lost.len(), CLAIMERS);
-    let claim = board.keeps(&won, &lost);
+    let claim = board.only_valid_claim(&won, &lost);
     let done = ["workflow", "set-state", &board.issue, "__COMPLETE__"];
     let done = [&done[..], &["-c", "research", "--claim", &claim]].concat();
     on(&board.hall, &done).ok();
 }
 
 /// A claim has the time of its author's clock, so the claim of a slow clock counts as the earlier
-/// one. The other holder learns of it with the next write.
+/// one. The other holder's next write fails and reports this.
 #[test]
 fn tangled_race_with_slow_clock_has_one_holder() {
     let board = Board::new();
@@ -157,7 +157,7 @@ fn tangled_race_with_killed_claimer_has_one_holder() {
         child.wait().unwrap();
         thread::sleep(Duration::from_millis(2_100));
         let (won, lost) = board.race(4);
-        board.keeps(&won, &lost);
+        board.only_valid_claim(&won, &lost);
     }
 }
 
@@ -171,7 +171,7 @@ fn tangled_race_with_lost_responses_has_one_holder() {
             .fault(Fault::reset().committed().on(APPLY).skip(skip));
         let (won, lost) = board.race(4);
         assert_eq!(pds.host().faults_left(), 0, "{skip}");
-        let claim = board.keeps(&won, &lost);
+        let claim = board.only_valid_claim(&won, &lost);
         let done = ["workflow", "set-state", &board.issue, "__COMPLETE__"];
         let done = [&done[..], &["-c", "research", "--claim", &claim]].concat();
         on(&board.hall, &done).ok();
