@@ -55,7 +55,7 @@ fn listing(did: &str, limit: u8, cursor: Option<&str>) -> list_records::Paramete
 }
 
 /// Returns what atrium reports for calls to the PDS at `url` with the account `did`.
-async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
+async fn results_of_calls(url: &str, did: &str, handle: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |what: &str, told: String| {
         let told = told.replace(did, "did:one").replace(url, "http://pds");
@@ -155,24 +155,31 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
 }
 
 /// Creates an account on the PDS at `url`, and returns what atrium reports for calls with it.
-fn met(url: &str) -> Vec<String> {
+fn results_on_pds(url: &str) -> Vec<String> {
     let handle = "anton.test";
     let body = json!({ "handle": handle, "email": "anton@example.com", "password": PASSWORD });
     let create = "com.atproto.server.createAccount";
     let created = Caller::new(url).post(create, &body).ok();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(told(url, created["did"].as_str().unwrap(), handle))
+    runtime.block_on(results_of_calls(
+        url,
+        created["did"].as_str().unwrap(),
+        handle,
+    ))
 }
 
 #[test]
 fn atrium_gets_equal_results_from_both_pdses() {
     let light = World::start().unwrap();
     light.directory().set_form(DocumentForm::Verification2019);
-    let lights = met(&light.pds().host().url());
+    let lights = results_on_pds(&light.pds().host().url());
     assert!(lights.len() > 10, "{lights:?}");
     let Some(dir) = RealWorld::installed() else {
         return;
     };
     let real = RealWorld::start(&dir).unwrap();
-    assert_eq!(met(&real.pds_url()).join("\n"), lights.join("\n"));
+    assert_eq!(
+        results_on_pds(&real.pds_url()).join("\n"),
+        lights.join("\n")
+    );
 }

@@ -122,7 +122,7 @@ fn real_pds_context_is_equal_in_cli_and_mcp() {
         .git
         .commit("topic", "Two", &[("topic", Some("1\n2\n"))]);
     stage.forge(bob, &["pr", "resubmit", &pull]);
-    stage.is_indexed(bob);
+    stage.wait_until_indexed(bob);
     let (cid, record) = stage.world.record(&pull);
     let patch = &record["rounds"][1]["patchBlob"]["ref"]["$link"];
     assert!(patch.is_string(), "{record}");
@@ -156,7 +156,7 @@ fn real_pds_context_is_equal_in_cli_and_mcp() {
         "{requirements:?}"
     );
 
-    // A pull request is not ready on either PDS if the index never ingests its record.
+    // If the index never ingests the record, the pull request is not ready.
     stage.world.index().set_moods(Moods {
         pulls: false,
         ..Moods::default()

@@ -231,7 +231,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 /// Returns replacement values for a field. Most of them are invalid there.
-fn spoilt() -> Vec<Value> {
+fn invalid_values() -> Vec<Value> {
     vec![
         Value::Null,
         json!(true),
@@ -269,7 +269,7 @@ fn cases() -> Vec<(Set, &'static str, Value)> {
             places(&record, "", &mut all);
             for place in all {
                 let (parent, name) = place.rsplit_once('/').unwrap();
-                for value in spoilt() {
+                for value in invalid_values() {
                     let mut other = record.clone();
                     *other.pointer_mut(&place).unwrap() = value;
                     cases.push((set, collection, other));
@@ -307,7 +307,7 @@ fn documents(set: Set) -> Vec<Value> {
 
 /// Returns the reference implementation's result for each case: an error, or `None` if the record
 /// is valid.
-fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
+fn reference_results(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     let documents: Map<String, Value> = Set::ALL
         .iter()
         .map(|set| (format!("{set:?}"), documents(*set).into()))
@@ -370,7 +370,7 @@ fn lexicon_checks_agree_with_reference_implementation() {
         return;
     };
     let cases = cases();
-    let verdicts = judged(&dir, &cases);
+    let verdicts = reference_results(&dir, &cases);
     let mut different = Vec::new();
     let (mut fine, mut wrong) = (0, 0);
     for ((set, collection, record), theirs) in cases.iter().zip(verdicts) {

@@ -164,12 +164,12 @@ fn accounts_share_comments_labels_and_states() {
             ["merged", "alice.test", "owner"],
         ]
     );
-    what_they_wrote_is_sound(&stage);
+    check_records(&stage);
 }
 
 /// Checks the records of both accounts: each is valid, the index has the same version, and our code
 /// computes the same CID.
-fn what_they_wrote_is_sound(stage: &Stage) {
+fn check_records(stage: &Stage) {
     let light = World::start().unwrap();
     let mut written: BTreeMap<String, usize> = BTreeMap::new();
     for who in [&stage.alice, &stage.bob] {
@@ -228,20 +228,20 @@ impl Stage {
 
     /// Starts a command, and restarts the server `delay` milliseconds later. Waits until the index
     /// has every record of Alice and Bob. Returns true if the command succeeded.
-    fn restarts_in(&self, command: &Run, delay: u64) -> bool {
+    fn run_with_restart(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(delay));
         self.world.restart_pds(Duration::from_millis(100)).unwrap();
         let status = running.wait().unwrap();
-        self.is_indexed(&self.alice);
-        self.is_indexed(&self.bob);
+        self.wait_until_indexed(&self.alice);
+        self.wait_until_indexed(&self.bob);
         status.success()
     }
 
     /// Waits until the index has the newest version of every record of an account.
-    pub fn is_indexed(&self, who: &Account) {
+    pub fn wait_until_indexed(&self, who: &Account) {
         for (uri, cid, _) in self.records(who) {
             let end = Instant::now() + Duration::from_secs(20);
             while self.world.index().knows(&uri).as_ref() != Some(&cid) {
@@ -271,7 +271,7 @@ fn server_restart_during_create_leaves_one_pull_request() {
         git.commit(&branch, &branch, &[(&branch, Some("1\n"))]);
         let args = ["pr", "create", "-H", &branch, "-t", &branch, "-b", "Why."];
         let create = stage.command(bob, &[&args[..], &["--no-wait"]].concat());
-        let first = stage.restarts_in(&create, delay);
+        let first = stage.run_with_restart(&create, delay);
         let opened = || stage.count(bob, |value| value["source"]["branch"] == branch.as_str());
         let before = opened();
         assert!(!first || before == 1, "{delay} ms: {before}");
@@ -294,7 +294,7 @@ fn server_restart_during_resubmit_leaves_a_single_round() {
         git.commit(&branch, "More", &[(&branch, Some("1\n2\n"))]);
         let args = ["pr", "resubmit", &pull, "-c", "With more.", "--no-wait"];
         let resubmit = stage.command(&stage.bob, &args);
-        let first = stage.restarts_in(&resubmit, delay);
+        let first = stage.run_with_restart(&resubmit, delay);
         let there = || {
             let (_, record) = stage.world.record(&pull);
             let said = stage.count(&stage.bob, |value| {
@@ -323,8 +323,8 @@ fn server_restart_during_comment_leaves_a_single_comment() {
         let args = ["pr", "comment", &pull, "-b", "Well.", "--no-wait"];
         let looks = ["--edit-last", "--create-if-none"];
         let comment = stage.command(&who, &[&args[..], &looks].concat());
-        let first = stage.restarts_in(&comment, delay);
-        stage.is_indexed(&who);
+        let first = stage.run_with_restart(&comment, delay);
+        stage.wait_until_indexed(&who);
         let said = || stage.count(&who, |value| value["body"]["text"] == "Well.");
         let before = said();
         assert!(!first || before == 1, "{delay} ms: {before}");
@@ -350,7 +350,7 @@ fn server_restart_during_merge_merges_once() {
         let opened = stage.forge(&stage.bob, &args).stdout_text();
         let pull = opened.trim();
         let merge = stage.command(alice, &["pr", "merge", pull, "--rebase", "--no-wait"]);
-        let first = stage.restarts_in(&merge, delay);
+        let first = stage.run_with_restart(&merge, delay);
         let there = || {
             let log = git.log("main", "%s");
             let landed = log.lines().filter(|line| *line == branch).count();

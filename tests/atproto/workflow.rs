@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use crate::{
     two_accounts::Stage,
-    workflow_client::{came_to, python},
+    workflow_client::{python, run_example},
 };
 
 impl Stage {
     /// Waits until the index has every record, then runs a workflow command as Alice.
-    fn decides(&self, args: &[&str]) -> Value {
+    fn workflow_json(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = ["workflow"].iter().chain(args).copied().collect();
         let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
         let told = self.forge(&self.alice, &args).json();
-        self.is_indexed(&self.alice);
+        self.wait_until_indexed(&self.alice);
         told
     }
 }
@@ -34,20 +34,20 @@ impl Stage {
     fn issue(&self, title: &str, flags: &[&str]) -> String {
         let create = ["issue", "create", "-t", title, "-b", ""];
         let uri = self.forge(&self.alice, &[&create[..], flags].concat());
-        self.is_indexed(&self.alice);
+        self.wait_until_indexed(&self.alice);
         uri.stdout_text().trim().to_owned()
     }
 
     /// Creates an issue with two sub-issues, of which the first blocks the second. Tests the group
     /// and the pick, and that the second part and the parent advance. The states of the sub-issues
     /// are labels.
-    fn parts(&self) {
+    fn group_story(&self) {
         let parent = self.issue("Logins leak memory", &[]);
         let needed = ["--parent", &parent, "-l", "state: Research Needed"];
         let first = self.issue("Find the leak", &needed);
         let blocked = [&needed[..], &["--blocked-by", &first]].concat();
         let second = self.issue("Measure it nightly", &blocked);
-        let group = self.decides(&["group", &second]);
+        let group = self.workflow_json(&["group", &second]);
         let members = group["issues"].as_array().unwrap().iter();
         let members: Vec<_> = members
             .map(|issue| (&issue["title"], &issue["workflowState"]))
@@ -58,23 +58,23 @@ impl Stage {
         assert_eq!(members, wanted, "{group}");
         let [one, two] = [0_usize, 1].map(|n| group["issues"][n]["id"].clone());
 
-        let picked = self.decides(&["pick", "-c", "research", "--claim"]);
+        let picked = self.workflow_json(&["pick", "-c", "research", "--claim"]);
         assert_eq!(picked["issue"]["id"], one, "{picked}");
         assert_eq!(picked["skipped"][0]["id"], two, "{picked}");
         let claim = picked["claimed"]["claim"]["id"].as_str().unwrap();
         let done = ["set-state", &first, "__COMPLETE__", "-c", "research"];
-        self.decides(&[&done[..], &["--claim", claim]].concat());
+        self.workflow_json(&[&done[..], &["--claim", claim]].concat());
         let to = ["convergence", &first, "--to", "Ready for Plan"];
         let behind = [&["workflow"], &to[..], &["--json"]].concat();
         let behind = self.command(&self.alice, &behind).output().exits(8).json();
         assert_eq!(behind["blocking"][0]["id"], two, "{behind}");
 
-        let moved = self.decides(&["advance", &parent, "--to", "Ready for Plan"]);
+        let moved = self.workflow_json(&["advance", &parent, "--to", "Ready for Plan"]);
         assert_eq!(moved["advanced"].as_array().unwrap().len(), 1, "{moved}");
         assert_eq!(moved["advanced"][0]["id"], two, "{moved}");
-        let up = self.decides(&["advance", &first, "--parent"]);
+        let up = self.workflow_json(&["advance", &first, "--parent"]);
         assert_eq!(up["advanced"][0]["toState"], "Ready for Plan", "{up}");
-        let converged = self.decides(&to);
+        let converged = self.workflow_json(&to);
         assert_eq!(converged["converged"], true, "{converged}");
     }
 }
@@ -90,20 +90,20 @@ fn runs_from_pick_to_merge(store: &str) {
         stage.command_alone(alice, &set).ok();
     }
     stage.forge(alice, &["workflow", "init"]);
-    let again = stage.decides(&["init", "--dry-run"]);
+    let again = stage.workflow_json(&["init", "--dry-run"]);
     assert_eq!(again["made"], json!([]), "{again}");
     let issue = ["issue", "create", "-t", "Leak", "-b", "Since May."];
     let issue = stage.forge(alice, &issue).stdout_text();
     let issue = issue.trim();
-    stage.is_indexed(alice);
+    stage.wait_until_indexed(alice);
 
-    let moved = stage.decides(&["set-state", issue, "Research Needed", "-c", "triage"]);
+    let moved = stage.workflow_json(&["set-state", issue, "Research Needed", "-c", "triage"]);
     assert_eq!(moved["previousState"], "(unknown)");
     assert_eq!(moved["moved"], true);
-    let position = stage.decides(&["position", issue]);
+    let position = stage.workflow_json(&["position", issue]);
     assert_eq!(position["phase"], "RESEARCH");
 
-    let picked = stage.decides(&["pick", "-c", "research", "--claim", "--holder", "agent-1"]);
+    let picked = stage.workflow_json(&["pick", "-c", "research", "--claim", "--holder", "agent-1"]);
     let claim = picked["claimed"]["claim"]["id"]
         .as_str()
         .unwrap_or_default()
@@ -127,10 +127,10 @@ fn runs_from_pick_to_merge(store: &str) {
         "--claim",
         &claim,
     ];
-    let done = stage.decides(&done);
+    let done = stage.workflow_json(&done);
     assert_eq!(done["newState"], "Ready for Plan");
     assert_eq!(done["endedClaim"], claim.as_str());
-    let converged = stage.decides(&["convergence", issue, "--to", "Ready for Plan"]);
+    let converged = stage.workflow_json(&["convergence", issue, "--to", "Ready for Plan"]);
     assert_eq!(converged["converged"], true);
 
     // The key enables the moves that a merge causes.
@@ -138,21 +138,21 @@ fn runs_from_pick_to_merge(store: &str) {
     let pull = stage.opened("leak");
     let body = format!("Closes {issue}");
     stage.forge(&stage.bob, &["pr", "edit", &pull, "-b", &body]);
-    stage.is_indexed(&stage.bob);
+    stage.wait_until_indexed(&stage.bob);
     let merged = stage.forge(alice, &["pr", "merge", &pull, "--rebase"]);
     assert!(
         merged.stderr_text().contains("Ready for Plan -> Done"),
         "{merged:?}"
     );
-    stage.is_indexed(alice);
+    stage.wait_until_indexed(alice);
     let shown = stage
         .forge(alice, &["issue", "view", issue, "--json", "state,values"])
         .json();
     assert_eq!(shown["state"], "CLOSED");
-    let reconciled = stage.decides(&["reconcile", &pull]);
+    let reconciled = stage.workflow_json(&["reconcile", &pull]);
     assert_eq!(reconciled["transitioned"], json!([]), "{reconciled}");
     if store == "labels" {
-        stage.parts();
+        stage.group_story();
     }
 }
 
@@ -180,10 +180,10 @@ fn python_client_runs_the_story(store: &str) {
         .repo
         .git
         .commit("work", "Work", &[("work.txt", Some("x\n"))]);
-    stage.is_indexed(alice);
+    stage.wait_until_indexed(alice);
     let run = stage.command_alone(alice, &[]);
     let repo = "tangled:alice.test/widget";
-    came_to(&python, run, repo, issue.trim(), "work", "rebase");
+    run_example(&python, run, repo, issue.trim(), "work", "rebase");
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn twenty_claims_on_a_real_pds_have_one_winner() {
     let issue = stage.forge(alice, &["issue", "create", "-t", "Leak", "-b", ""]);
     let issue = issue.stdout_text();
     let issue = issue.trim();
-    stage.is_indexed(alice);
-    stage.decides(&["set-state", issue, "Research Needed", "-c", "triage"]);
+    stage.wait_until_indexed(alice);
+    stage.workflow_json(&["set-state", issue, "Research Needed", "-c", "triage"]);
     let ended: Vec<_> = std::thread::scope(|scope| {
         let claims = (0..20).map(|n| {
             let holder = format!("agent-{n:02}");
@@ -209,7 +209,7 @@ fn twenty_claims_on_a_real_pds_have_one_winner() {
             .collect();
         running.into_iter().map(|r| r.join().unwrap()).collect()
     });
-    stage.is_indexed(alice);
+    stage.wait_until_indexed(alice);
     let won: Vec<_> = ended.iter().filter(|out| out.code == Some(0)).collect();
     let holds = won.iter().filter(|out| {
         let claim = out.json()["claim"]["id"].as_str().unwrap().to_owned();

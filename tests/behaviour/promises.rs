@@ -36,7 +36,7 @@ impl Promises {
             }),
             Trial::test(
                 format!("{name}::promises::every_yes_is_still_a_yes"),
-                move || still(capabilities, &yes),
+                move || check_capabilities(capabilities, &yes),
             ),
         ]
     }
@@ -58,7 +58,7 @@ fn yes_of(table: &Table) -> Vec<String> {
         .collect()
 }
 
-fn still(capabilities: &Capabilities, promised: &[String]) -> Result<(), Failed> {
+fn check_capabilities(capabilities: &Capabilities, promised: &[String]) -> Result<(), Failed> {
     let known = |name: &str| Capability::ALL.iter().find(|c| c.name() == name);
     let broken: Vec<_> = promised
         .iter()

@@ -50,7 +50,7 @@ const SETS: usize = 2;
 /// because gh then needs only one request too.
 const VIEW: f64 = 0.55;
 
-/// Commands to compare. `{}` stands for the pull request or its branch.
+/// Commands to compare. `{}` is replaced by the pull request or its branch.
 const COMMANDS: &[Command] = &[
     command(On::Reading, &["list"]),
     command(On::Reading, &["list", "--label", "bug"]),
@@ -158,7 +158,7 @@ impl Command {
 
     /// Measures a run without gh's cache, a run with the cache, and the medians of further runs.
     fn measure(&self, hub: &Hub) -> Figures {
-        hub.forget();
+        hub.delete_gh_cache();
         let counts = std::array::from_fn(|turn| {
             std::array::from_fn(|program| hub.count(&self.run(hub, program, turn)))
         });

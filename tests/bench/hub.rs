@@ -137,7 +137,7 @@ impl Hub {
     }
 
     /// Deletes gh's cache.
-    pub fn forget(&self) {
+    pub fn delete_gh_cache(&self) {
         let cache = self.scratch.path("home/.cache/gh");
         if cache.exists() {
             fs::remove_dir_all(cache).unwrap();

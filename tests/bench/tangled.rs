@@ -24,7 +24,7 @@ const PULLS: usize = 1_000;
 const TIMES: usize = 5;
 const LATENCY: Duration = Duration::from_millis(100);
 /// Maximum time of the list.
-const MOST: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Maximum number of concurrent requests to one host.
 const IN_FLIGHT: u64 = 8;
 
@@ -52,7 +52,7 @@ pub fn measure(page: &mut Page) {
         "a list without the index",
         &ms(list.wall),
         "2 s",
-        list.wall <= MOST,
+        list.wall <= MAX_TIME,
     );
     page.row(&list.row("the list", time));
     let command = median(|| commanded(&stage));

@@ -16,7 +16,7 @@ use forge_testkit::Scratch;
 use serde_json::{Value, json};
 
 /// Time limit of a response from Chromium.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Script that Chromium runs in each page before the page's own scripts. The page's content
 /// security policy does not apply to it.
@@ -193,7 +193,7 @@ impl Browser {
 
 impl Pipe {
     fn next(&self, what: &str) -> Value {
-        let next = self.from.recv_timeout(PATIENCE);
+        let next = self.from.recv_timeout(RESPONSE_TIMEOUT);
         next.unwrap_or_else(|e| panic!("Chromium does not answer {what}: {e}"))
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 
 /// Returns the state of the clone: HEAD, its commit, and the upstream of the branch.
-fn left(world: &World) -> String {
+fn clone_state(world: &World) -> String {
     let branch = world.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
     let name = branch.trim();
     let settings = format!("branch.{name}.");
@@ -28,7 +28,7 @@ fn same_checkout(twins: &Twins, line: &str) {
     let both = twins.run(line, |_, run: Run| run);
     assert_eq!(both.gh.code, both.forge.code, "{line}: {both:?}");
     assert_eq!(both.forge.stdout_text(), "", "{line}");
-    assert_eq!(left(&twins.gh), left(&twins.forge), "{line}");
+    assert_eq!(clone_state(&twins.gh), clone_state(&twins.forge), "{line}");
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn gh_flags_of_other_groups_are_accepted() {
                 missing.contains(&named),
                 "{command} --{long}"
             );
-            // A short flag of gh never has another meaning.
+            // No short flag of gh has another meaning in `forge`.
             let same = short.and_then(|short| {
                 let mut all = ours.iter().chain(&everywhere);
                 all.find(|(_, other)| **other == Some(short))

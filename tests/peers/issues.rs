@@ -10,7 +10,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Those fields of gh that `forge` also has.
+/// Fields of gh's issues that `forge` has as well.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,isPinned,labels,\
     number,milestone,reactionGroups,state,stateReason,title,updatedAt,url";
 

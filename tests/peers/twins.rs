@@ -94,7 +94,7 @@ impl Twins {
         self.same_with(line, |_, run| run)
     }
 
-    /// Asserts the same as [`Self::same`], with another environment or input.
+    /// Works as [`Self::same`] does, but with another environment or input.
     #[track_caller]
     pub fn same_with(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
         let mut both = self.run(line, change);
@@ -111,7 +111,7 @@ impl Twins {
         both
     }
 
-    /// Asserts the same as [`Self::same`], and that stderr is equal as well.
+    /// Works as [`Self::same`] does, and asserts that stderr is equal as well.
     #[track_caller]
     pub fn same_words(&self, line: &str) {
         let both = self.same(line);
@@ -133,8 +133,8 @@ impl Twins {
         self.same_state_of(REPO);
     }
 
-    /// Asserts the same as [`Self::same_state`] for another repository, which need not be a remote
-    /// of the clone.
+    /// Works as [`Self::same_state`] does, for another repository, which need not be a remote of
+    /// the clone.
     #[track_caller]
     pub fn same_state_of(&self, repo: &str) {
         let (ours, theirs) = (state(&self.forge, repo), state(&self.gh, repo));

@@ -4,7 +4,7 @@
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
 use forge_testkit::{Identity, Run, Scratch};
 
-use crate::workflow_client::{came_to, python};
+use crate::workflow_client::{python, run_example};
 
 const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
@@ -30,7 +30,7 @@ fn r_001_12_python_client_runs_the_story_in_a_repository() {
         run().args(["workflow", "init"]).ok();
         let create = ["issue", "create", "-t", "It breaks", "-b", "Often."];
         run().args(create).ok();
-        came_to(&python, run(), ".", "1", "work", "squash");
+        run_example(&python, run(), ".", "1", "work", "squash");
     }
 }
 
@@ -58,6 +58,6 @@ fn r_001_12_python_client_runs_the_story_on_github() {
             env.fold(run, |run, (key, value)| run.env(key, value))
         };
         run().args(["workflow", "init", "-R", REPO]).ok();
-        came_to(&python, run(), REPO, "1", "work", "squash");
+        run_example(&python, run(), REPO, "1", "work", "squash");
     }
 }

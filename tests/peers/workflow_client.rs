@@ -31,7 +31,7 @@ pub fn python() -> Option<PathBuf> {
 
 /// Runs the example with the environment of `run`. The branch `head` of `repo` fixes `issue`.
 #[track_caller]
-pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, method: &str) {
+pub fn run_example(python: &Path, run: Run, repo: &str, issue: &str, head: &str, method: &str) {
     let script = workspace_root().join("tests/peers/workflow_client.py");
     let forge = forge_binary();
     let run = run.program(python).arg(script).arg(forge);
@@ -52,7 +52,7 @@ pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, met
         "waits": [true],
         "advanced": [[1, 1, 0], [1, 0, 0]],
         "converged": true,
-        // The merge, and both moves of several issues.
+        // The client confirmed the merge and both moves of several issues.
         "asked": 3,
     });
     assert_eq!(came, wanted);

@@ -192,7 +192,7 @@ fn tang_pull_is_closed_and_reopened_by_owner() {
         let _ = stage.forge(&stage.alice, &["pr", command, &uri]).success();
         assert_eq!(stage.view(&uri, "state")["state"], state);
     }
-    // The owner cannot change a record of the author's, so it stays as it was.
+    // The owner cannot change the author's record, so the record stays unchanged.
     let listed = stage.tang_json(&stage.bob, &["pull", "list"]);
     assert_eq!(listed[0]["rkey"], rkey(&uri));
 }

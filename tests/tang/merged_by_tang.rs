@@ -4,9 +4,9 @@ use forge_testkit::Output;
 
 use crate::stage::{Stage, for_tang, rkey};
 
-/// Asserts the error that `tang` prints after a merge. It expects an object, but a knot of 2025
+/// Asserts the error that `tang` prints after a merge. `tang` expects an object, but a knot of 2025
 /// answers with an empty body, so `tang` writes no status record.
-fn says_it_was_answered_nothing(out: Output) {
+fn assert_empty_answer_error(out: Output) {
     let out = out.exits(1);
     let text = out.stderr_text();
     assert!(
@@ -21,7 +21,7 @@ fn merge_by_tang_is_recorded_by_forge() {
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
     let merge = ["pull", "merge", &for_tang(&uri)];
-    says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
+    assert_empty_answer_error(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "one\ntwo\n");
     // Without a status record, the branch does not prove the merge.
     assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
@@ -42,7 +42,7 @@ fn tang_merges_own_pull() {
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");
     let merge = ["pull", "merge", rkey(&uri)];
-    says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
+    assert_empty_answer_error(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
     assert_eq!(
         stage.repo.git.log("main^!", "%an %s"),
         "Ada Lovelace Add topic.txt"
