@@ -213,14 +213,17 @@ pub fn of_git() -> BTreeSet<String> {
 /// Returns the effect of a key, or `None` for an unknown key whose name suggests a program.
 pub fn effect(key: &str) -> Option<Effect> {
     let key = key.to_ascii_lowercase();
-    if let Some((_, effect)) = RULES.iter().find(|(pattern, _)| fits(pattern, &key)) {
+    if let Some((_, effect)) = RULES
+        .iter()
+        .find(|(pattern, _)| matches_pattern(pattern, &key))
+    {
         return Some(*effect);
     }
     let sounds = SUSPICIOUS.iter().any(|word| key.contains(word));
     (!sounds).then_some(Harmless)
 }
 
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
         return false;
@@ -362,10 +365,10 @@ fn every_git_config_key_has_a_rule() {
 
 #[test]
 fn rule_matches_only_whole_keys() {
-    assert!(fits("alias.*", "alias.x"));
-    assert!(fits("sendemail.*cmd", "sendemail.tocmd"));
-    assert!(!fits("diff.tool", "diff.toolx"));
-    assert!(!fits("sendemail.*cmd", "sendemail.cmdx"));
+    assert!(matches_pattern("alias.*", "alias.x"));
+    assert!(matches_pattern("sendemail.*cmd", "sendemail.tocmd"));
+    assert!(!matches_pattern("diff.tool", "diff.toolx"));
+    assert!(!matches_pattern("sendemail.*cmd", "sendemail.cmdx"));
     assert_eq!(effect("new.thingCommand"), None);
     assert_eq!(effect("core.abbrev"), Some(Harmless));
 }

@@ -111,11 +111,11 @@ async fn listed(stage: &Stage) -> Took {
     let mut query = PullQuery::default();
     query.fields = PrFields::ROW;
     let hosts = hosts(stage);
-    slow(&hosts);
+    add_latency(&hosts);
     let begun = Instant::now();
     let page = forge.list(&stage.id(), &query, PageReq::first(PULLS)).await;
     let took = Took::of(&hosts, begun.elapsed(), None);
-    quick(&hosts);
+    remove_latency(&hosts);
     assert_eq!(page.unwrap().items.len(), PULLS);
     took
 }
@@ -125,10 +125,10 @@ fn commanded(stage: &Stage) -> Took {
     let scratch = Scratch::new();
     let run = forge(stage, &scratch);
     let hosts = hosts(stage);
-    slow(&hosts);
+    add_latency(&hosts);
     let sample = once(&scratch, &run);
     let took = Took::of(&hosts, sample.wall, Some(sample.peak));
-    quick(&hosts);
+    remove_latency(&hosts);
     // The list has to be complete although the index is down.
     let said = run.output().success();
     assert_eq!(
@@ -140,14 +140,14 @@ fn commanded(stage: &Stage) -> Took {
     took
 }
 
-fn slow(hosts: &[&Host]) {
+fn add_latency(hosts: &[&Host]) {
     for host in hosts {
         host.reset_record();
         host.set_latency(LATENCY);
     }
 }
 
-fn quick(hosts: &[&Host]) {
+fn remove_latency(hosts: &[&Host]) {
     hosts
         .iter()
         .for_each(|host| host.set_latency(Duration::ZERO));

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-fn table(world: &World, cases: &[&[&str]]) -> String {
+fn error_table(world: &World, cases: &[&[&str]]) -> String {
     let before = world.git.refs();
     let mut text = String::new();
     for args in cases {
@@ -19,7 +19,7 @@ fn table(world: &World, cases: &[&[&str]]) -> String {
 #[test]
 fn bad_repositories_and_locators_are_refused() {
     let world = World::new();
-    let text = table(
+    let text = error_table(
         &world,
         &[
             &["pr", "list", "-R", "/no/such/repository"],
@@ -49,7 +49,7 @@ fn bad_arguments_of_create_are_refused() {
     let empty = empty.to_str().unwrap();
     let long = "x".repeat(257);
     let huge = world.scratch.write("huge.md", "x".repeat(65_537));
-    let text = table(
+    let text = error_table(
         &world,
         &[
             &[
@@ -126,7 +126,7 @@ fn bad_arguments_of_changes_are_refused() {
     world.forge(&["pr", "ready", "4", "--undo"]).ok();
     let empty = world.scratch.write("empty.md", "");
     let empty = empty.to_str().unwrap();
-    let text = table(
+    let text = error_table(
         &world,
         &[
             &["pr", "view", "99"],

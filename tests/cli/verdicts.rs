@@ -248,12 +248,12 @@ fn protect(seed: &mut Seed<'_>, change: fn(&mut Protection)) {
     seed.protect(REPO, "main", wanted);
 }
 
-fn owned(seed: &mut Seed<'_>, text: &str) {
+fn set_code_owners(seed: &mut Seed<'_>, text: &str) {
     let files = [(".github/CODEOWNERS", Some(text))];
     seed.commit(REPO, "main", &files, "Name owners");
 }
 
-fn want_owners(seed: &mut Seed<'_>) {
+fn require_code_owners(seed: &mut Seed<'_>) {
     rules(seed, reviewed(json!({ "require_code_owner_review": true })));
 }
 
@@ -431,42 +431,42 @@ const REVIEWS: &[Situation] = &[
 const OWNERS: &[Situation] = &[
     situation(
         "owner has approved",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved met code_owners"],
         Merged,
     )
-    .opened_onto(|s| owned(s, "* @ada\n")),
+    .opened_onto(|s| set_code_owners(s, "* @ada\n")),
     situation(
         "owner has not approved",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved unmet code_owners"],
         Refused,
     )
-    .opened_onto(|s| owned(s, "*.txt @linus\n")),
+    .opened_onto(|s| set_code_owners(s, "*.txt @linus\n")),
     situation(
         "one owner of two has approved",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved met code_owners"],
         Merged,
     )
-    .opened_onto(|s| owned(s, "* @linus @ada\n")),
+    .opened_onto(|s| set_code_owners(s, "* @linus @ada\n")),
     situation(
         "last line names no owner",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved met code_owners"],
         Merged,
     )
-    .opened_onto(|s| owned(s, "* @linus\n/work.txt\n")),
+    .opened_onto(|s| set_code_owners(s, "* @linus\n/work.txt\n")),
     situation(
         "owner who cannot write owns nothing",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved met code_owners"],
         Merged,
     )
-    .opened_onto(|s| owned(s, "* @eve\n")),
+    .opened_onto(|s| set_code_owners(s, "* @eve\n")),
     situation(
         "team has not approved",
-        want_owners,
+        require_code_owners,
         &["code_owners_approved unmet code_owners"],
         Refused,
     )
@@ -474,7 +474,7 @@ const OWNERS: &[Situation] = &[
     situation(
         "member of the team has approved",
         |s| {
-            want_owners(s);
+            require_code_owners(s);
             s.review(REPO, 1, "linus", ReviewState::Approved, "Good.");
         },
         &["code_owners_approved met code_owners"],
@@ -495,12 +495,12 @@ const OWNERS: &[Situation] = &[
         s.commit(REPO, "main", &files, "Name owners");
     }),
     situation("owner not wanted by a rule", |_| {}, &[], Merged)
-        .opened_onto(|s| owned(s, "* @linus\n")),
+        .opened_onto(|s| set_code_owners(s, "* @linus\n")),
     situation(
         "owner named after it was opened is not asked",
         |s| {
-            owned(s, "* @linus\n");
-            want_owners(s);
+            set_code_owners(s, "* @linus\n");
+            require_code_owners(s);
         },
         &[
             "code_owners_approved unknown code_owners",
@@ -512,7 +512,7 @@ const OWNERS: &[Situation] = &[
 
 fn of_team(seed: &mut Seed<'_>) {
     seed.team("octo", "owners", &["linus"]);
-    owned(seed, "* @octo/owners\n");
+    set_code_owners(seed, "* @octo/owners\n");
 }
 
 const CHECKS: &[Situation] = &[

@@ -90,7 +90,7 @@ fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|names| names.contains(&name))
 }
 
-fn ours(name: &str) -> bool {
+fn is_ours(name: &str) -> bool {
     layer(name).is_some() || name == TESTS || ASIDE.iter().any(|(aside, _)| *aside == name)
 }
 
@@ -98,7 +98,11 @@ fn ours(name: &str) -> bool {
 fn dependencies_point_downwards() {
     let metadata = Metadata::read();
     for package in metadata.members() {
-        for dependency in package.dependencies(None).into_iter().filter(|d| ours(d)) {
+        for dependency in package
+            .dependencies(None)
+            .into_iter()
+            .filter(|d| is_ours(d))
+        {
             let name = package.name.as_str();
             let fine = if name == TESTS {
                 true
@@ -116,7 +120,7 @@ fn dependencies_point_downwards() {
 fn every_crate_is_in_a_layer() {
     for package in Metadata::read().members() {
         assert!(
-            ours(&package.name),
+            is_ours(&package.name),
             "{} is in no layer of this test",
             package.name
         );
@@ -130,7 +134,7 @@ fn crate_tests_use_lower_layers_and_testkit() {
         for dependency in package
             .dependencies(Some("dev"))
             .into_iter()
-            .filter(|d| ours(d))
+            .filter(|d| is_ours(d))
         {
             let below = layer(dependency).is_some() && layer(&package.name) > layer(dependency);
             let fine = TEST_SUPPORT.contains(&dependency) || below;

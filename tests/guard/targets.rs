@@ -9,11 +9,13 @@ use crate::sources::{files, reach, read};
 fn untested(manifest: &str) -> Vec<&str> {
     let targets = manifest.split("\n[");
     targets
-        .filter(|target| says(target, "test = false") && !says(target, "harness = false"))
+        .filter(|target| {
+            has_setting(target, "test = false") && !has_setting(target, "harness = false")
+        })
         .collect()
 }
 
-fn says(target: &str, setting: &str) -> bool {
+fn has_setting(target: &str, setting: &str) -> bool {
     target.lines().any(|line| line == setting)
 }
 
@@ -45,7 +47,7 @@ fn targets_excluded_from_testing_have_no_tests() {
             assert!(all.contains(&root), "no {}", root.display());
             // `cargo build --all-targets` also builds benches as tests.
             assert!(
-                says(target, "bench = false"),
+                has_setting(target, "bench = false"),
                 "{} is built as a bench",
                 root.display()
             );

@@ -188,7 +188,7 @@ fn ada(hub: &Hub, tool: &str, mut args: serde_json::Value) {
     hub.server(&["--write"]).call(tool, args).ok();
 }
 
-fn opens_thread(hub: &Hub) {
+fn open_thread(hub: &Hub) {
     let comments = json!([{"path": "d/0000.txt", "line": 1, "body": "Why?"}]);
     ada(
         hub,
@@ -197,21 +197,21 @@ fn opens_thread(hub: &Hub) {
     );
 }
 
-fn requests_changes(hub: &Hub) {
+fn request_changes(hub: &Hub) {
     let verdict = json!({"verdict": "request_changes", "body": "No."});
     ada(hub, "pr_review", verdict);
 }
 
-fn fails_a_check(hub: &Hub) {
+fn fail_check(hub: &Hub) {
     hub.double.seed().check(REPO, 1, "ci", "test", "FAILURE");
 }
 
 #[test]
 fn merge_question_names_all_objections() {
     let hub = Hub::with_files(1);
-    opens_thread(&hub);
-    requests_changes(&hub);
-    fails_a_check(&hub);
+    open_thread(&hub);
+    request_changes(&hub);
+    fail_check(&hub);
     let head = hub.double.seed().pull_of(REPO, 1).head_oid.clone();
     let mut wire = hub.server(&["--write"]);
     wire.user = User::Declines;
@@ -316,13 +316,10 @@ fn confirmation_is_valid_only_for_the_named_change() {
         (
             "the result of the checks was changed meanwhile: expected success, found failed \
              'ci/test'",
-            fails_a_check,
+            fail_check,
         ),
-        ("the list of unresolved threads was", opens_thread),
-        (
-            "the list of those who request changes was",
-            requests_changes,
-        ),
+        ("the list of unresolved threads was", open_thread),
+        ("the list of those who request changes was", request_changes),
     ];
     for (says, change) in changes {
         for era in [LEGACY, MODERN] {
@@ -409,7 +406,7 @@ fn args_of_one() -> Value {
 fn confirmation_stays_valid_after_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
-        fails_a_check(&hub);
+        fail_check(&hub);
         let lint = |hub: &Hub, result| {
             hub.double.seed().check(REPO, 1, "ci", "lint", result);
         };
@@ -455,15 +452,15 @@ fn long_names_hide_nothing_in_the_question() {
 
 /// Resolves the existing thread and opens another one, so that the number of open threads stays the
 /// same.
-fn swaps_threads(hub: &Hub) {
+fn swap_threads(hub: &Hub) {
     let view = json!({"repo": REPO, "number": 1, "include": "threads"});
     let view = hub.server(&["--write"]).call("pr_view", view).ok();
     let thread = view.data()["threads"][0]["id"].clone();
     ada(hub, "pr_thread_resolve", json!({"thread": thread}));
-    opens_thread(hub);
+    open_thread(hub);
 }
 
-fn swaps_failed_checks(hub: &Hub) {
+fn swap_failed_checks(hub: &Hub) {
     let mut seed = hub.double.seed();
     seed.check(REPO, 1, "ci", "test", "SUCCESS");
     seed.check(REPO, 1, "ci", "lint", "FAILURE");
@@ -474,13 +471,13 @@ fn confirmation_is_bound_to_objections_not_their_number() {
     let swaps: [(&str, Change, Change); 2] = [
         (
             "the list of unresolved threads was",
-            opens_thread,
-            swaps_threads,
+            open_thread,
+            swap_threads,
         ),
         (
             "the result of the checks was",
-            fails_a_check,
-            swaps_failed_checks,
+            fail_check,
+            swap_failed_checks,
         ),
     ];
     for (says, before, swap) in swaps {

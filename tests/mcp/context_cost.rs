@@ -23,7 +23,7 @@ fn look(wire: &mut Wire, more: Value) -> Called {
     wire.call("pr_context", args).ok()
 }
 
-fn checked(found: &Called) -> String {
+fn checked_at(found: &Called) -> String {
     found.data()["verdict"]["checked_at"].to_string()
 }
 
@@ -44,7 +44,11 @@ fn context_pages_come_from_one_read() {
     assert!(pages.len() > 3);
     assert_eq!(hub.double.counts().api, requests);
     assert_eq!(column(&pages, "comments", "id").len(), 40);
-    assert!(pages.iter().all(|page| checked(page) == checked(&first)));
+    assert!(
+        pages
+            .iter()
+            .all(|page| checked_at(page) == checked_at(&first))
+    );
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn repeated_context_is_cached_until_a_write() {
     assert!(requests > 0);
     let again = look(&mut wire, json!({}));
     assert_eq!(hub.double.counts().api, requests);
-    assert_eq!(checked(&again), checked(&first));
+    assert_eq!(checked_at(&again), checked_at(&first));
     // Each further section needs further requests.
     look(&mut wire, json!({"include": ["files"]}));
     assert!(hub.double.counts().api > requests);

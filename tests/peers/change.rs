@@ -1,7 +1,7 @@
 //! Tests comments, reviews, edits and state changes with every flag.
 
 use crate::{
-    list::four,
+    list::seed_four_pulls,
     twins::Twins,
     update_branch::behind,
     world::{REVIEWER, Tool, World},
@@ -9,7 +9,7 @@ use crate::{
 
 #[test]
 fn comment_flags_match_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr comment 1 --body One",
         "pr comment feature -b 'By branch'",
@@ -45,7 +45,7 @@ fn comment_flags_match_gh() {
 
 #[test]
 fn bad_comment_commands_are_refused_by_both() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr comment 1",
         "pr comment 1 -b ''",
@@ -74,7 +74,7 @@ fn bad_comment_commands_are_refused_by_both() {
 
 #[test]
 fn review_flags_match_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     let review = |line: &str| {
         let both = twins.same_with(line, |_, run| {
             run.env("GH_TOKEN", REVIEWER).stdin("Typed.\n")
@@ -111,7 +111,7 @@ fn review_flags_match_gh() {
 
 #[test]
 fn edit_flags_match_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     twins.git("push --quiet origin origin/main:refs/heads/release");
     for line in [
         "pr edit 1 --title 'Nëw title'",
@@ -152,7 +152,7 @@ fn edit_flags_match_gh() {
 
 #[test]
 fn bad_edit_commands_are_refused_by_both() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr edit 1",
         "pr edit 1 -t ''",
@@ -172,7 +172,7 @@ fn bad_edit_commands_are_refused_by_both() {
 
 #[test]
 fn state_changes_match_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr close 3 --comment 'Not now.'",
         "pr close 3",
@@ -204,7 +204,7 @@ fn state_changes_match_gh() {
 
 #[test]
 fn close_deletes_branch_on_request() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr close wip --delete-branch",
         "pr close 3 -d",
@@ -230,7 +230,7 @@ fn close_deletes_branch_on_request() {
 
 #[test]
 fn merged_pull_stays_merged() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     twins.both(|world| {
         world.ok(Tool::Gh, &["pr", "merge", "1", "--merge"]);
     });

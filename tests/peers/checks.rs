@@ -5,13 +5,13 @@ use crate::{
     world::{REPO, World},
 };
 
-fn one(seed: &mut Seed<'_>) {
+fn seed_pull(seed: &mut Seed<'_>) {
     seed.many_pulls(REPO, 1);
 }
 
 fn with_checks(checks: &[(&str, &str)]) -> World {
     let world = World::new();
-    one(&mut world.double.seed());
+    seed_pull(&mut world.double.seed());
     for (name, conclusion) in checks {
         world.double.seed().check(REPO, 1, "CI", name, conclusion);
     }
@@ -106,7 +106,7 @@ fn required_flag_lists_only_required_checks() {
 fn watch_ends_with_the_last_check() {
     for (state, more, code) in [("SUCCESS", "", 0), ("FAILURE", "", 1)] {
         let twins = Twins::with(|seed| {
-            one(seed);
+            seed_pull(seed);
             seed.check(REPO, 1, "CI", "build", "IN_PROGRESS");
         });
         for (world, tool) in [

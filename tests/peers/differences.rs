@@ -6,13 +6,13 @@ use forge_github_double::PullSeed;
 use forge_testkit::workspace_root;
 
 use crate::{
-    list::four,
+    list::seed_four_pulls,
     world::{REPO, REVIEWER, Tool, World},
 };
 
 fn with_four() -> World {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     world
 }
 

@@ -14,14 +14,14 @@ use crate::{
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,isPinned,labels,\
     number,milestone,reactionGroups,state,stateReason,title,updatedAt,url";
 
-fn two(seed: &mut Seed<'_>) {
+fn seed_two_issues(seed: &mut Seed<'_>) {
     seed.open_issue(REPO, "octocat", "  Ünïcode\t✓", "First line\r\n\r\nSecond.");
     seed.open_issue(REPO, "reviewer", "Theirs", "");
 }
 
 #[test]
 fn issue_commands_exit_like_gh() {
-    let twins = Twins::with(two);
+    let twins = Twins::with(seed_two_issues);
     for line in [
         "issue create -t 'Made here' -b 'Why.' -l bug,'\"good, first\"' -a @me",
         "issue new --title Plain --body ''",
@@ -143,7 +143,7 @@ fn issue_of_one_program_is_closed_by_other() {
 
 #[test]
 fn bad_issue_commands_are_refused_by_both() {
-    let twins = Twins::with(two);
+    let twins = Twins::with(seed_two_issues);
     for line in [
         "issue view 77 --json title",
         "issue view feature",

@@ -7,7 +7,7 @@ use crate::{
 
 /// Creates pull requests 1 to 4: one with a value in every field, a draft, one of another
 /// account's, and one from a fork.
-pub fn four(seed: &mut Seed<'_>) {
+pub fn seed_four_pulls(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
         ("octocat", "  Ünïcode  ✓", "feature", false),
@@ -35,7 +35,7 @@ pub fn four(seed: &mut Seed<'_>) {
 
 #[test]
 fn list_filters_match_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     twins.same_words("pr close 3 -c 'Not now.'");
     for line in [
         "pr list",
@@ -155,7 +155,7 @@ fn bad_list_commands_are_refused_by_both() {
 
 #[test]
 fn status_matches_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     // GitHub has not computed mergeability yet.
     let both = twins.same("pr status -c");
     let said = both.forge.stdout_text();
@@ -197,7 +197,7 @@ fn status_matches_gh() {
 #[test]
 fn touches_flag_agrees_with_files_of_gh() {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     let files =
         "pr list --json number,files -q '.[] | select(.files[].path == \"wip.txt\") | .number'";
     let theirs = world.command(Tool::Gh, files).text();

@@ -2,19 +2,19 @@ use forge_github_double::{Seed, state::Protection};
 
 use crate::{
     differences::listed,
-    list::four,
+    list::seed_four_pulls,
     twins::Twins,
     world::{REPO, Tool},
 };
 
 /// Creates pull requests 1 to 6 from branches `bulk-1` to `bulk-6`.
-fn six(seed: &mut Seed<'_>) {
+fn seed_six_pulls(seed: &mut Seed<'_>) {
     seed.many_pulls(REPO, 6);
 }
 
 #[test]
 fn merge_methods_and_messages_match_gh() {
-    let twins = Twins::with(six);
+    let twins = Twins::with(seed_six_pulls);
     for line in [
         "pr merge 1 --merge --subject Subject --body Body",
         "pr merge 2 --squash -t 'Squashed ünïcode' -b '' -A ''",
@@ -39,7 +39,7 @@ fn merge_methods_and_messages_match_gh() {
 
 #[test]
 fn squash_body_comes_from_a_file() {
-    let twins = Twins::with(six);
+    let twins = Twins::with(seed_six_pulls);
     twins.same_with("pr merge 1 -s -t S -F -", |_, run| {
         run.stdin("From standard input\n")
     });
@@ -52,7 +52,7 @@ fn squash_body_comes_from_a_file() {
 
 #[test]
 fn merge_deletes_branch_on_request() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr merge 1 --squash --delete-branch",
         "pr merge 3 -m -d",
@@ -73,7 +73,7 @@ fn merge_deletes_branch_on_request() {
 
 #[test]
 fn match_head_commit_flag_must_match_the_head() {
-    let twins = Twins::with(six);
+    let twins = Twins::with(seed_six_pulls);
     twins.refused(&format!(
         "pr merge 1 -m --match-head-commit {}",
         "0".repeat(40)
@@ -93,7 +93,7 @@ fn match_head_commit_flag_must_match_the_head() {
 
 #[test]
 fn bad_merge_commands_are_refused_by_both() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for line in [
         "pr merge",
         "pr merge 1",
@@ -143,7 +143,7 @@ fn merge_conflict_is_refused_by_gh_and_forge() {
 #[test]
 fn auto_merge_waits_and_admin_bypasses_rules() {
     let twins = Twins::with(|seed| {
-        six(seed);
+        seed_six_pulls(seed);
         seed.configure(REPO, |repo| repo.allow_auto_merge = true);
         let rules = Protection {
             approvals: 1,

@@ -26,7 +26,7 @@ const QUESTIONS: [&str; 9] = [
 ];
 
 /// Creates pull requests 1 to 6 from branches `bulk-1` to `bulk-6`.
-fn six() -> Twins {
+fn six_pulls() -> Twins {
     Twins::with(|seed: &mut Seed<'_>| {
         seed.many_pulls(REPO, 6);
     })
@@ -76,7 +76,7 @@ fn same_questions(
 
 #[test]
 fn merge_asks_for_method_deletion_and_next_step() {
-    let twins = six();
+    let twins = six_pulls();
     let merge = |line: &str, method: &str, deletion: &str, next: &str| {
         let answers = [
             ("What merge method", method),
@@ -99,7 +99,7 @@ fn merge_asks_for_method_deletion_and_next_step() {
 
 #[test]
 fn review_asks_for_verdict_body_and_consent() {
-    let twins = six();
+    let twins = six_pulls();
     let kind = "What kind of review";
     let approve = DOWN.to_owned() + "\r";
     let approval = [
@@ -127,7 +127,7 @@ fn review_asks_for_verdict_body_and_consent() {
 
 #[test]
 fn comment_asks_for_text_and_consent() {
-    let twins = six();
+    let twins = six_pulls();
     let answers = |submit| [("Press Enter", "\r"), ("Submit?", submit)];
     for (submit, wanted) in [("\r", (Some(0), Some(0))), ("n\r", (Some(2), Some(1)))] {
         let answers = answers(submit);
@@ -162,7 +162,7 @@ fn issue_create_and_comment_ask_before_publishing() {
 
 #[test]
 fn edit_asks_for_fields_values_and_consent() {
-    let twins = six();
+    let twins = six_pulls();
     let answers = |submit| {
         [
             ("What would you like to edit?", " \r"),
@@ -184,7 +184,7 @@ fn edit_asks_for_fields_values_and_consent() {
 fn merge_known_to_fail_asks_nothing() {
     let draft = |tool: Tool, answers: &[(&str, &str)]| {
         let world = World::new();
-        crate::list::four(&mut world.double.seed());
+        crate::list::seed_four_pulls(&mut world.double.seed());
         answer(&world, tool, MONA, "pr merge 2", answers)
     };
     let ours = draft(Tool::Forge, &[]);

@@ -1,7 +1,7 @@
 use forge_github_double::PullSeed;
 
 use crate::{
-    list::four,
+    list::seed_four_pulls,
     twins::Twins,
     world::{REPO, REVIEWER, Tool, World},
 };
@@ -9,7 +9,7 @@ use crate::{
 #[test]
 fn view_accepts_every_selector() {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     for selector in [
         "1",
         "#1",
@@ -36,7 +36,7 @@ fn view_accepts_every_selector() {
 #[test]
 fn bad_selectors_are_refused_by_gh_and_forge() {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     let commands = [
         "view",
         "checks",
@@ -82,7 +82,7 @@ fn bad_selectors_are_refused_by_gh_and_forge() {
 
 #[test]
 fn repo_flag_works_on_every_command() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     twins.git("remote rename origin elsewhere");
     twins.git("remote set-url elsewhere http://github.localhost/octocat/none.git");
     for line in [
@@ -107,7 +107,7 @@ fn repo_flag_works_on_every_command() {
 #[test]
 fn json_filters_and_templates_match_gh() {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     for line in [
         "pr view 1 --json title,body,labels -q .title",
         "pr view 1 --json body --jq .body",
@@ -133,7 +133,7 @@ fn json_filters_and_templates_match_gh() {
 #[test]
 fn comments_and_reviews_are_shown_like_gh() {
     let world = World::new();
-    four(&mut world.double.seed());
+    seed_four_pulls(&mut world.double.seed());
     for (token, line) in [
         (None, "pr comment 1 -b 'First.'"),
         (Some(REVIEWER), "pr review 1 -r -b 'Not yet.'"),
@@ -161,7 +161,7 @@ fn comments_and_reviews_are_shown_like_gh() {
 
 #[test]
 fn web_flag_opens_the_page_of_gh() {
-    let twins = Twins::with(four);
+    let twins = Twins::with(seed_four_pulls);
     for (line, page) in [
         ("pr view 1 --web", "/octocat/tools/pull/1\n"),
         ("pr view 1 -w -c", "/octocat/tools/pull/1\n"),
