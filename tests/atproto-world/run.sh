@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts the world and runs a command in it, with PDS_URL, PLC_URL and FIREHOSE_URL set:
 #   tests/atproto-world/run.sh curl -s "$PDS_URL/xrpc/com.atproto.server.describeServer"
-# Installed once into target/peers/atproto-world (npm, about half a minute).
+# The first run installs the packages into target/peers/atproto-world with npm (half a minute).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$here/../../target/peers/atproto-world

@@ -1,8 +1,8 @@
 // Serves a directory of DIDs (@did-plc/server, its database in memory) and a PDS (@atproto/pds, sqlite
 // in a temporary directory) on 127.0.0.1. Prints one line of JSON when both are ready. Runs until its
-// standard input closes, so that the servers end with a test that dies. On a line
-// `restart MILLISECONDS` the PDS drops every connection, stays down for this time and starts again
-// with its stored data; the script then prints `restarted`.
+// standard input closes, so that a test that dies ends the servers. The input line
+// `restart MILLISECONDS` makes the PDS drop every connection, stay down for this time and start
+// again with its stored data; the script then prints `restarted`.
 //
 //   node serve.mjs [--rate-limits]
 import fs from 'node:fs'

@@ -1,4 +1,4 @@
-"""A ticket as the Python package `jira` reads it, as JSON.
+"""Prints a ticket, as the Python package `jira` reads it, as JSON.
 
 usage: jira_client.py URL KEY [EMAIL]
 

@@ -1,9 +1,9 @@
-"""Random calls by third-party MCP clients; every result must fit the published schemas. At the end,
-calls made from the schemas of strict-mode converters.
+"""Makes random calls with third-party MCP clients. Every result must match the published schemas.
+Then makes the calls of `mcp_strict`.
 
 usage: mcp_calls.py FORGE NODE PACKAGES
 
-npm installed the TypeScript clients in PACKAGES. FORGE_SEED repeats other calls than the usual ones.
+npm installed the TypeScript clients in PACKAGES. FORGE_SEED sets the seed of the random calls.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SEED = int(os.environ.get("FORGE_SEED", "21"))
 # Number of calls of each client.
 CALLS = 300
 SERVER = ["mcp", "--write", "--toolsets", "issues,workflow"]
-# The server runs as Grace; the pull requests are Ada's.
+# The server runs as Grace, but Ada opens the pull requests.
 HOME = tempfile.mkdtemp(prefix="forge-calls-home-")
 for variable in ("CONFIG", "CACHE", "DATA", "STATE"):
     os.environ[f"XDG_{variable}_HOME"] = os.path.join(HOME, variable.lower())
@@ -55,7 +55,7 @@ VALUES = {
     "search": ["work"],
     "touches": [["*.txt"]],
 }
-# Arguments that are never chosen at random: a wait takes long, and a local repository has no
+# Arguments that are not chosen at random, because a wait takes long and a local repository has no
 # checks.
 NEVER = {"wait_for"}
 NO_CHOICE = {"checks", "ci", "ci_logs"}
@@ -65,7 +65,7 @@ UNKNOWN = ["bogus", "two words", "\u00dcnknown"]
 
 
 def world():
-    """A repository with pull requests 1 to 3, issues 1 and 2, and a branch `topic`."""
+    """Creates a repository with pull requests 1 to 3, issues 1 and 2, and a branch `topic`."""
     repo = tempfile.mkdtemp(prefix="forge-calls-")
     git(repo, "init", "-q", "-b", "main")
     git(repo, "config", "user.name", "Ada")
@@ -88,7 +88,7 @@ def world():
 
 
 def usual(rng, known, n):
-    """A call of each tool, in three lists: reads, writes, and calls that may be refused."""
+    """Returns a call of each tool in three lists: reads, writes, and calls that may be refused."""
     number = rng.choice([1, 2])
     branch = PULLS[number - 1]
     pull = {"number": rng.choice([str(number), f"#{number}"])}
@@ -134,7 +134,7 @@ def usual(rng, known, n):
 
 
 def fitting(rng, name, schema, repo):
-    """A random value of an optional argument; None if the table has no value."""
+    """Returns a random value of an optional argument, or None if no table has a value for it."""
     items = schema.get("items", schema)
     choices = [choice for choice in items.get("enum", []) if choice not in NO_CHOICE]
     if name == "repo":
@@ -147,7 +147,7 @@ def fitting(rng, name, schema, repo):
 
 
 def generated(rng, tools, known, n):
-    """A tool and its arguments: valid, with blank optional ones, or with one mistake."""
+    """Returns a tool and arguments: valid, with blank optional arguments, or with one mistake."""
     reads, writes, others = usual(rng, known, n)
     weights = {**{name: 4 for name in reads}, **{name: 1 for name in (*writes, *others)}}
     (name,) = rng.choices(list(weights), list(weights.values()))
@@ -210,7 +210,7 @@ async def exercise(client, repo, tools, call):
 
 
 def schemas(tools):
-    """By tool name, the validators of arguments and results."""
+    """Returns the validators of arguments and results by tool name."""
     all_of = {tool.name: (tool.input_schema, tool.output_schema) for tool in tools}
     return {name: tuple(map(Draft202012Validator, both)) for name, both in all_of.items()}
 

@@ -1,4 +1,4 @@
-"""The MCP server with MCP's official Python client: both protocol eras, over stdio and HTTP.
+"""Tests the MCP server with MCP's official Python client: both protocol eras, over stdio and HTTP.
 
 usage: mcp_client.py FORGE
 """
@@ -16,7 +16,7 @@ from mcp.types import ElicitResult
 import httpx2 as httpx
 
 FORGE = sys.argv[1]
-# Seconds that a diff takes in the test of cancellation.
+# Seconds that git delays a diff in the cancellation test.
 SLOW = 3
 GIT = """#!/bin/sh
 case " $* " in
@@ -82,7 +82,7 @@ def write(repo, name, text):
 
 
 def slow_git():
-    """A git with slow diffs while a log file exists. Returns an environment and the log."""
+    """Creates a git with slow diffs while a log file exists. Returns an environment and the log."""
     place = tempfile.mkdtemp(prefix="forge-git-")
     write(place, "git", GIT)
     os.chmod(os.path.join(place, "git"), 0o755)

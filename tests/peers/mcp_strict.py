@@ -1,4 +1,4 @@
-"""Calls made from the schemas that the published converters of OpenAI and Google produce.
+"""Makes calls from the schemas that the published converters of OpenAI and Google produce.
 
 The packages are installed without their dependencies, so only the modules that convert are imported.
 """
@@ -13,7 +13,7 @@ from types import ModuleType
 from mcp import Client
 from mcp.types import ElicitResult
 
-# A model that has to give a value for an argument gives one of these, or the first choice.
+# Values of arguments that a model must give but does not need. An enumeration gets its first choice.
 BLANK = {"string": "", "integer": 0, "boolean": False, "array": []}
 # A local repository has neither checks nor rounds.
 NOT_LOCAL = {"pr_checks", "pr_checks_rerun", "pr_resubmit"}
@@ -27,7 +27,7 @@ def without_init(package):
 
 
 def stand_in(name, *attributes):
-    """Puts a module in place of one that needs the dependencies; conversion does not use it."""
+    """Replaces a module that needs the missing dependencies; the conversion does not use it."""
     sys.modules[name] = ModuleType(name)
     for attribute in attributes:
         setattr(sys.modules[name], attribute, object())
@@ -43,12 +43,13 @@ from google.genai._mcp_utils import agent_platform_to_gemini_tool
 
 
 def openai(tool):
-    """The parameters in strict mode: every argument is required, and none can be null."""
+    """Returns the parameters in strict mode: every argument is required, and none can be null."""
     return ensure_strict_json_schema(copy.deepcopy(tool.input_schema))
 
 
 def gemini(tool):
-    """The parameters as JSON Schema: `mcp_to_gemini_tool` fails on `additionalProperties: false`."""
+    """Returns the parameters as JSON Schema, without `additionalProperties: false`, on which
+    `mcp_to_gemini_tool` fails."""
     (declaration,) = agent_platform_to_gemini_tool(tool).function_declarations
     return declaration.parameters_json_schema
 
@@ -57,7 +58,7 @@ CONVERTERS = {"openai-agents": openai, "google-genai": gemini}
 
 
 def arguments(schema, named):
-    """The named arguments, and a value without meaning for every other argument of the schema."""
+    """Returns the named arguments, and a blank value for every other argument of the schema."""
     args = {}
     for name, of in schema["properties"].items():
         if name not in named:
@@ -71,7 +72,8 @@ def arguments(schema, named):
 
 
 def calls(head, results):
-    """A call of each tool in an order in which all succeed; `results` has the data of earlier calls."""
+    """Yields a call of each tool, in an order in which all succeed. `results` has the data of earlier
+    calls."""
     edits = [{"path": "e.txt", "content": "x\n"}, {"path": "empty.txt", "content": ""}]
     comment = {"path": "work.txt", "line": 1, "side": "right", "body": "Why?"}
     pull, issue = {"number": "1"}, {"issue": "1"}
@@ -92,7 +94,7 @@ def calls(head, results):
     yield "pr_update_branch", pull
     yield "pr_set_state", {"number": "2", "state": "closed"}
     yield "pr_merge", pull
-    # The wait is over at once.
+    # This wait ends at once.
     yield "pr_context", {**pull, "wait_for": "state"}
     yield "issue_create", {"title": "It breaks"}
     yield "issue_list", {}

@@ -1,4 +1,5 @@
-"""The worked example of docs/how-to/workflow.md with MCP's official Python client; prints the result as JSON.
+"""Runs the worked example of docs/how-to/workflow.md with MCP's official Python client.
+Prints the result as JSON.
 
 usage: workflow_client.py FORGE REPO ISSUE HEAD METHOD
 """
