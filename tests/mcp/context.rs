@@ -281,7 +281,7 @@ fn r_002_7_context_has_the_end_of_a_log() {
 }
 
 #[test]
-fn context_without_log_of_failed_check_says_so() {
+fn context_reports_missing_log_of_failed_check() {
     let hub = Hub::with_pull();
     hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");
     let args = json!({"repo": REPO, "number": 1, "include": ["ci_logs"]});

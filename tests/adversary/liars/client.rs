@@ -67,7 +67,7 @@ pub fn talk(
     {
         if serde_json::from_slice::<Value>(line).is_err() {
             let line = String::from_utf8_lossy(line).into_owned();
-            return Err(format!("a line of standard output is no JSON: {line}"));
+            return Err(format!("a line of standard output is not JSON: {line}"));
         }
     }
     Ok((ended, calls))
@@ -164,7 +164,7 @@ fn check_result(name: &str, tools: &Value, result: &Value) -> Result<(), String>
         tools.any(|it| it["name"] == facts(call))
     };
     if let Some(call) = calls.find(|call| !is_tool(call)) {
-        return Err(format!("this is no call of a tool: {call}"));
+        return Err(format!("the next call names no tool of the server: {call}"));
     }
     if let Some(code) = data["error"]["code"].as_str() {
         has(&format!("{name} failed [{code}]: "))?;

@@ -198,7 +198,7 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let steps = match steps {
         Value::Array(steps) => steps.as_slice(),
         step @ Value::Object(_) => std::slice::from_ref(step),
-        _ => return Err("seed steps are a JSON list".to_owned()),
+        _ => return Err("seed steps must be a JSON list".to_owned()),
     };
     let mut seed = Seed(shared.state());
     let mut made = Vec::new();
@@ -208,8 +208,13 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
         let run = AssertUnwindSafe(|| apply(&mut seed, step, &absent));
         match catch_unwind(run) {
             Ok(Some(value)) => made.push(value),
-            Ok(None) => return Err(format!("cannot do {step}: {}", why_not(step, absent.get()))),
-            Err(_) => return Err(format!("cannot do {step}: what it names does not exist")),
+            Ok(None) => {
+                return Err(format!(
+                    "cannot run {step}: {}",
+                    why_not(step, absent.get())
+                ));
+            }
+            Err(_) => return Err(format!("cannot run {step}: a named object does not exist")),
         }
     }
     Ok(made)
@@ -219,7 +224,9 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
 fn why_not(step: &Value, absent: &str) -> String {
     let name = step.get("do").and_then(Value::as_str).unwrap_or_default();
     match STEPS.iter().find(|(known, _)| *known == name) {
-        Some((_, fields)) => format!("`{absent}` is missing or has the wrong type of: {fields}"),
+        Some((_, fields)) => {
+            format!("`{absent}` is missing or has the wrong type; fields: {fields}")
+        }
         None => {
             let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
             format!("`do` is one of: {}", names.join(", "))

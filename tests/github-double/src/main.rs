@@ -11,24 +11,24 @@ use std::{
 
 use forge_github_double::{GitHubDouble, Options, STEPS, schema};
 
-const USAGE: &str = r#"A GitHub on loopback, for gh, forge and tests
+const USAGE: &str = r#"A double of GitHub on loopback, for gh, forge and tests
 
 Usage: forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]
        forge-github-double reduce-schema FILE
 
 The double prints its address, and runs until its standard input ends.
 
-  --port N         Listen on this port [default: a free one]
-  --latency-ms N   Answer so much later
-  --open-git       Let git in without a token
-  --seed FILE      Run these steps first, a JSON list; a token has 0canary0 in it:
+  --port N         Listen on this port [default: a free port]
+  --latency-ms N   Delay each answer by N milliseconds
+  --open-git       Accept git requests without a token
+  --seed FILE      Run the steps in this JSON list first; a token must contain 0canary0:
                      [{"do": "user", "login": "octocat"},
                       {"do": "token", "token": "gho_0canary0", "login": "octocat"},
                       {"do": "repo", "repo": "octocat/hello"}]
-                   "Steps" below lists them all; POST ADDRESS/_double/seed runs more
-  reduce-schema    Print the reduced schema made from GitHub's
+                   "Steps" below lists all steps; POST ADDRESS/_double/seed runs more
+  reduce-schema    Print GitHub's schema in FILE, reduced to the covered types
 
-Programs reach it as a proxy:
+Programs use the double as a proxy:
   HTTP_PROXY=ADDRESS http_proxy=ADDRESS NO_PROXY= no_proxy=
   GH_HOST=github.localhost GH_TOKEN=gho_0canary0
 "#;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((first, [])) if first == "--help" => {
-            print!("{USAGE}\nSteps, with their fields ([] may be left out):\n");
+            print!("{USAGE}\nSteps and their fields; fields in [] are optional:\n");
             for (name, fields) in STEPS {
                 println!("  {name:14} {fields}");
             }

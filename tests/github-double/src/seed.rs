@@ -1148,7 +1148,7 @@ impl Seed<'_> {
     /// Merges all pull requests that are in merge queues.
     pub fn run_queue(&mut self) {
         if let Err(fail) = actions::run_queue(&mut self.0) {
-            panic!("the queue failed: {}", fail.message);
+            panic!("the merge queue failed: {}", fail.message);
         }
     }
 

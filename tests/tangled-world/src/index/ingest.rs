@@ -76,9 +76,11 @@ fn accept(index: &Index, state: &mut State, change: &Change, entry: &Entry) -> R
         return Err("lost".to_owned());
     }
     match collection {
-        PULL if !state.moods.pulls => Err("pull requests are not taken in".to_owned()),
+        PULL if !state.moods.pulls => Err("the index does not ingest pull requests".to_owned()),
         PULL => pull(state, change, entry),
-        STATUS | ISSUE_STATE if !state.moods.statuses => Err("states are not taken in".to_owned()),
+        STATUS | ISSUE_STATE if !state.moods.statuses => {
+            Err("the index does not ingest states".to_owned())
+        }
         STATUS => status(index, state, entry, "/pull"),
         ISSUE_STATE => status(index, state, entry, "/issue"),
         LABEL_OP if state.moods.drops_unauthorised => {
