@@ -57,7 +57,7 @@ impl Git {
         // The directory of the wrapper script must exist until git has ended.
         let mut wrapper = None;
         if is_guarded {
-            signing.refuse_own()?;
+            signing.refuse_repository_settings()?;
             for (key, value) in UNATTENDED {
                 git = git.with_env(key, value);
             }
@@ -191,7 +191,7 @@ impl Signing {
     }
 
     /// Refuses signing settings of the repository itself, because a stranger may have written them.
-    fn refuse_own(&self) -> Result<()> {
+    fn refuse_repository_settings(&self) -> Result<()> {
         let own = self.0.iter().filter(|s| s.of_repository);
         let own: Vec<_> = own.map(|s| text::one_line(&s.key)).collect();
         if own.is_empty() {
@@ -216,17 +216,19 @@ impl Signing {
         let (program, key) = self.program();
         let failed = output.error("commit-tree");
         let message = format!(
-            "cannot sign the commit, as commit.gpgsign asks, with '{}' ({key}): {}; nothing was changed",
+            "cannot sign the commit, which commit.gpgsign requires, with '{}' ({key}): {}; nothing \
+            was changed",
             text::one_line(program),
             failed.message()
         );
         let hint = match is_guarded {
             true => {
-                "nobody is asked for a passphrase here: unlock the key in its agent, then try again"
+                "unlock the key in its agent, then try again: forge does not prompt for a \
+                passphrase"
             }
             false => {
-                "see that `git commit-tree -S -m test HEAD^{tree}` works in the repository, or switch \
-                 signing off there: git config commit.gpgsign false"
+                "make `git commit-tree -S -m test HEAD^{tree}` work in the repository, or turn \
+                signing off there: git config commit.gpgsign false"
             }
         };
         Error::new(failed.kind().clone(), message).with_hint(failed.hint().map_or(hint, Hint::text))
@@ -244,9 +246,9 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
         .open(&path)
         .and_then(|mut file| file.write_all(script.as_bytes()));
     written.map_err(|e| {
-        let message = format!("the program that signs could not be prepared: {e}");
+        let message = format!("cannot set up the signing program: {e}");
         Error::new(ErrorKind::Internal, message)
-            .with_hint("see that the directory of TMPDIR can be written")
+            .with_hint("make the directory of TMPDIR writable")
             .with_source(e)
     })?;
     Ok(path.to_string_lossy().into_owned())
@@ -260,7 +262,8 @@ fn altered_error(commit: &RawCommit<'_>) -> Error {
         text::one_line(&subject)
     );
     Error::precondition(Precondition::Rule, message).with_hint(
-        "merge without a rebase, or switch signing off there: git config commit.gpgsign false",
+        "merge without a rebase, or turn signing off in the repository: git config \
+        commit.gpgsign false",
     )
 }
 
