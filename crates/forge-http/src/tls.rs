@@ -102,7 +102,7 @@ impl Roots {
                 ErrorKind::Config,
                 "no certificate authority is trusted: SSL_CERT_FILE and SSL_CERT_DIR hold none",
             )
-            .with_hint("unset both to trust the list that is built in"));
+            .with_hint("unset both to trust the built-in list"));
         }
         Ok(store)
     }

@@ -24,8 +24,8 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data that repeats long texts (such as comments) of the text for the model, in
-/// characters.
+/// Maximum length of data, in characters, that repeats long texts, such as comments, from the text
+/// for the model.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// Returns the length limit of a call, in characters.
@@ -113,7 +113,7 @@ pub(crate) fn fit<S: AsRef<str>>(
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// Fits blocks that have data as [`fit`] does; a page ends when text or data has no room left.
+/// Like [`fit`], for blocks with data. A page ends when text or data has no room left.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],

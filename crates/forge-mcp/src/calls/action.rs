@@ -236,7 +236,7 @@ impl fmt::Display for ToolCall {
 pub(crate) struct Advice {
     /// The sentence, with a terminal command or the arguments to choose, but without a tool call.
     pub line: Clean,
-    /// The same text for a line of a result. A sentence with foreign text is quoted here.
+    /// The text of `line` for a line of a result, where a sentence with foreign text is quoted.
     pub shown: String,
     /// The tool call that follows the hint.
     pub call: Option<ToolCall>,
@@ -295,7 +295,7 @@ impl HintContext {
         let mut rows = (TOOLS.iter())
             .filter(|(call, tool, _)| *call == action.call() && offered(tool))
             .peekable();
-        // A call that several tools make is made by the one that takes its arguments.
+        // If several tools make the call, the first tool that takes all its arguments is used.
         let first = rows.peek().copied();
         let row = rows.find(|(_, tool, _)| self.takes(tool, action)).or(first);
         let (tool, fixed) = match row {
@@ -362,14 +362,14 @@ impl HintContext {
                 }
             }
         }
-        // Without a tool argument that the action changes, a repeated call would be the same call.
+        // If the tool has no argument that the action changes, the repeated call would not differ.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
         // An edit without a change would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
-        // A review without an approval fails if it says nothing.
+        // A review without an approval fails if it has no content.
         let approves = arguments.get("verdict") == Some(&json!("approve"));
         let is_silent = !["body", "comments", "pending"]
             .iter()
@@ -872,8 +872,7 @@ mod tests {
             let wanted = format!("do it; in a terminal: forge {command}");
             assert_eq!(told(action, &about), wanted);
         }
-        // Both are shown without a command: `auth login` has no flag for a draft, and the body is
-        // too long.
+        // No command is shown: `auth login` has no flag for a draft, and the body is too long.
         for action in [
             Action::new(Call::Login).with(Param::Draft, "true"),
             op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),

@@ -118,8 +118,8 @@ impl CallContext {
         }
     }
 
-    /// Returns the reason why one of several objects stays as it is, with the recovery. Each is cut
-    /// to `most` characters.
+    /// Returns the reason why one of several objects was not changed, with the recovery. Reason and
+    /// recovery are each cut to `most` characters.
     pub fn reason(&self, why: &str, hint: Option<&Hint>, most: usize) -> Clean {
         let why = self.cleaner.line(why).cut(most);
         let Some(hint) = hint else {
@@ -389,7 +389,7 @@ impl CallContext {
                         field,
                         format!("{id} is not a pull request of {own}"),
                     )
-                    .with_hint("pass one of the same repository"));
+                    .with_hint("pass a pull request of this repository"));
                 }
                 id.key
             }
@@ -413,7 +413,7 @@ impl CallContext {
     /// # Errors
     ///
     /// With an allow list, fails with `permission_denied` if the account of the record has neither
-    /// opened a pull request in the repository nor commented on this one.
+    /// opened a pull request in the repository nor commented on the pull request.
     pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),

@@ -56,7 +56,7 @@ async fn acquire(
                 bucket: "calls in flight".to_owned(),
                 reset: None,
             },
-            format!("{} at work for {} s", others(), SLOT_TIMEOUT.as_secs()),
+            format!("{} running for {} s", others(), SLOT_TIMEOUT.as_secs()),
         )
         .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
         .with_hint("make fewer calls at once")),
@@ -141,7 +141,7 @@ impl ServerState {
 
     /// Takes all slots, so that calls wait until the permit is dropped.
     #[cfg(test)]
-    pub fn take_all_turns(&self) -> Option<OwnedSemaphorePermit> {
+    pub fn take_all_slots(&self) -> Option<OwnedSemaphorePermit> {
         let all = u32::try_from(MAX_CONCURRENT_CALLS).ok()?;
         Arc::clone(&self.0.turns).try_acquire_many_owned(all).ok()
     }
@@ -214,8 +214,8 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Returns the repositories that references in a pull request's text may lead to, besides its
-    /// own: those on an allow list.
+    /// Returns the repositories, besides the pull request's own, that references in its text may
+    /// lead to: those on an allow list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
@@ -237,8 +237,8 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// Asks the gate about a repository, on a thread that may block: the links in the path of a
-    /// directory are resolved.
+    /// Asks the gate about a repository, on a thread that may block, because the gate resolves the
+    /// links in a directory's path.
     async fn ask_gate<T: Send + 'static>(
         &self,
         id: &RepoId,
@@ -349,7 +349,7 @@ impl ServerState {
         if !self.0.gate.is_open() {
             return Err(
                 Error::invalid("repo", format!("{uri} does not say its repository"))
-                    .with_hint("this server may use some repositories alone: pass repo as well"),
+                    .with_hint("pass repo as well: this server is limited to certain repositories"),
             );
         }
         let policy = self.policy(write);

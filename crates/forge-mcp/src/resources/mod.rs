@@ -292,7 +292,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 }
 
 const MAX_BRANCHES: usize = 1_000;
-/// Maximum number of pages of that list, including empty pages.
+/// Maximum number of pages that are read of the list of branches, including empty pages.
 const MAX_PAGES: usize = 50;
 
 async fn branches(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {

@@ -172,9 +172,10 @@ impl Tool for IssueEdit {
             if has_hidden(&stored.body) {
                 return Err(Error::invalid(
                     "body",
-                    "a marker in the body would replace hidden text",
+                    "cannot edit the body: it contains a marker of removed text (such as \
+                    `[html comment removed: …]`), which would overwrite the hidden text",
                 )
-                .with_hint("omit the marker to replace the whole body, or omit body")
+                .with_hint("remove the marker to replace the whole body, or omit body")
                 .into());
             }
         }

@@ -191,7 +191,8 @@ impl Tool for PrCreate {
         })?;
         for id in &closes {
             if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
-                let message = format!("the merge may not close {id}: {}", e.message());
+                let open = format!("merging the pull request might leave {id} open");
+                let message = format!("{open}: {}", e.message());
                 outcome.warnings.push(Warning::new(message));
             }
         }

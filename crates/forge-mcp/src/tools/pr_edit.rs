@@ -189,8 +189,11 @@ pub(super) fn remove_all<T: PartialEq>(
 /// Returns the error for a description with markers in place of hidden parts. Writing it would lose
 /// these parts.
 fn lost_parts_error() -> Error {
-    Error::invalid("body", "a marker in the body would replace hidden text")
-        .with_hint("pass only new text, as append; to replace the whole body, omit the marker")
+    let message = "cannot edit the body: it contains a marker of removed text (such as \
+    `[html comment removed: …]`), which would overwrite the hidden text";
+    Error::invalid("body", message).with_hint(
+        "pass only the new text, as append; to replace the whole body, remove the marker",
+    )
 }
 
 /// Returns the error if only the change of the draft state failed, because repeating the whole call
