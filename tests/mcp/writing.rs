@@ -210,7 +210,7 @@ fn pull_request_is_opened_without_clone() {
     )
     .fails("invalid_input")
     .says("already exists")
-    .says("with repo_push, whose argument is branch; or pass another name");
+    .says("with repo_push (argument branch), pass another name");
     let view = wire
         .call("pr_view", json!({"number": 1, "include": "files"}))
         .ok();

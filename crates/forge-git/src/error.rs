@@ -19,8 +19,8 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
         Some(hint) => e.with_hint(hint),
         None if aborted => e.with_hint("look for damaged objects with `git fsck --full`"),
         None if status == -1 => e.with_hint(
-            "raise the limit that stopped git, such as on files or memory (see `ulimit -a`), then try \
-            again",
+            "raise the limit that stopped git, such as on files or memory (see `ulimit -a`), then \
+            try again",
         ),
         None => e,
     }

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn endless_file_named_by_the_repository_is_not_read() {
+    async fn endless_file_of_repository_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let user = format!("[core]\n\tattributesFile = {}\n", path("attributes"));
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn fetch_for_read_starts_no_program_of_the_repository() {
+    async fn fetch_for_read_starts_no_repository_program() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_trust(Trust::Person);
         git.run_ok(["init", "-q"]).await.unwrap();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nat64_or_6to4_address_is_judged_by_embedded_ipv4() {
+    fn embedded_ipv4_decides_for_nat64_and_6to4() {
         for (address, public) in [
             ("64:ff9b::8.8.8.8", true),
             ("64:ff9b::10.0.0.1", false),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn local_nat64_address_is_decoded_for_each_prefix_length() {
+    fn local_nat64_is_decoded_at_each_length() {
         for (address, public, form) in [
             ("64:ff9b:1::8.8.8.8", true, "/96"),
             ("64:ff9b:1:fffe::8.8.8.8", true, "/96"),

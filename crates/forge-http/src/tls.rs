@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ssl_cert_file_replaces_and_ca_bundle_extends_roots() {
+    fn cert_variables_replace_or_extend_roots() {
         let files = Roots::from_env(
             &env(&[("SSL_CERT_FILE", "/a"), ("SSL_CERT_DIR", "/b:/c")]),
             true,

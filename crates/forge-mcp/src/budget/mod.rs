@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn block_with_long_data_begins_on_the_next_page() {
+    fn long_data_moves_block_to_next_page() {
         let long = "a line\n".repeat(400);
         let data = Lengths {
             always: 0,

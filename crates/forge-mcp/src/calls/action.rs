@@ -801,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_action_becomes_tool_call_if_tool_is_offered() {
+    fn issue_action_becomes_offered_tool_call() {
         let about = about("issue_view", json!({ "issue": "7" }));
         let here = r#""issue":"3","repo":"github.com/octo/tools""#;
         for (action, wanted) in [

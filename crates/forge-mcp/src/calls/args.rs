@@ -922,7 +922,7 @@ mod tests {
     }
 
     #[test]
-    fn section_of_another_tool_is_named_with_that_tool() {
+    fn foreign_section_error_names_its_tool() {
         let sections = json!({"properties": {"include": {"type": "array", "items": {
             "type": "string", "enum": ["checks", "commits"]
         }}}});

@@ -260,7 +260,7 @@ async fn running_call_counts_for_the_body_limit() {
 
 /// The parsed values of the message take a hundred times its length.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn values_of_a_body_count_for_the_body_limit() {
+async fn body_values_count_for_body_limit() {
     let addr = start(HttpLimits {
         bodies: 10_000,
         ..WIDE

@@ -69,8 +69,8 @@ impl AccessGate {
         self.own.get_or_init(|| own).await;
     }
 
-    /// Returns how far a directory is trusted. If the server was started there, or a list names it
-    /// without a wildcard, a person chose it. Otherwise the caller chose it.
+    /// Returns the trust in a directory. A person chose it if the server was started in it, or if a
+    /// list names it without a wildcard. Otherwise the caller chose it.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;

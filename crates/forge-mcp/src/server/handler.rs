@@ -24,7 +24,7 @@ use crate::{
 /// How long a client may cache a list that is constant while the server runs, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The methods that have their parameters parsed in this file.
+/// The methods whose parameters this file parses.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "prompts/get",

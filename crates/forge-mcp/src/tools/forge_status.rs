@@ -228,7 +228,7 @@ fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     };
     let scopes = info.missing_scopes.iter().map(|scope| {
         let login = Action::new(forge_core::Call::Login).with(Param::Host, info.id.host.clone());
-        let hint = Hint::new("log in with one that has it").with_action(login);
+        let hint = Hint::new("log in with a token that has it").with_action(login);
         format!("the scope '{scope}' of the token: {}", call.advise(&hint))
     });
     right.map(str::to_owned).into_iter().chain(scopes).collect()

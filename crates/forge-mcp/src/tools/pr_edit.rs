@@ -134,7 +134,8 @@ impl Tool for PrEdit {
             });
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
-        // The words tell a caller that a boolean published a draft.
+        // The text names the new draft state, so that a client notices a draft that it published
+        // with a boolean filler.
         let did = match (edit.is_empty(), args.draft) {
             (_, None) => "edited",
             (true, Some(DraftState::Draft)) => "marked as draft",
@@ -186,8 +187,8 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// Returns the error for a description with markers in place of hidden parts. Writing it would lose
-/// these parts.
+/// Returns the error for a description with markers in place of hidden parts. Writing the markers
+/// would overwrite these parts.
 fn lost_parts_error() -> Error {
     let message = "cannot edit the body: it contains a marker of removed text (such as \
     `[html comment removed: …]`), which would overwrite the hidden text";
@@ -196,8 +197,8 @@ fn lost_parts_error() -> Error {
     )
 }
 
-/// Returns the error if only the change of the draft state failed, because repeating the whole call
-/// would repeat the other changes.
+/// Converts the error if only the change of the draft state failed. The hint repeats only this
+/// change, because repeating the whole call would repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!(

@@ -64,7 +64,7 @@ impl Tool for RepoPush {
         }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
-        // Without an id the push is refused, and the error has the id.
+        // Without an id, the push is refused, and the error names the current commit.
         let expected = args.expected_head.unwrap_or_default();
         let req = PushEdits::new(branch, expected, args.message, edits);
         req.check()?;
