@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
     set.add(module, "the_table_has_every_capability_once", &[], |fx| {
         Box::pin(table(fx))
     });
-    set.add(module, "every_missing_capability_has_an_alternative", &[], |fx| {
+    set.add(module, "missing_capability_has_an_alternative", &[], |fx| {
         Box::pin(reasons(fx))
     });
     set.add(module, "the_limits_are_usable", &[], |fx| {
