@@ -62,7 +62,8 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     }
 }
 
-/// Returns what identifies the pull request of the current branch, or `None` on a detached head.
+/// Returns the number or head that identifies the pull request of the current branch, or `None` on
+/// a detached head.
 ///
 /// # Errors
 /// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no

@@ -228,7 +228,7 @@ impl Git {
         &self.program
     }
 
-    /// Returns the version of the program. It is read once per process.
+    /// Returns the version of the program, which is read once per process.
     ///
     /// # Errors
     /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
@@ -378,7 +378,7 @@ impl Git {
         Ok(stream::of(child, name))
     }
 
-    /// Returns a process for looking up objects. It starts with the first lookup.
+    /// Returns a process for object lookups, which starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())

@@ -32,13 +32,13 @@ const QUIET: [&str; 7] = [
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // The repository could name files without an end here.
+    // The repository could name endless files here.
     "diff.orderFile=/dev/null",
     "mailmap.file=/dev/null",
 ];
 
 /// Setting that keeps git from reading an attributes file that the configuration names. Git holds
-/// all of that file in memory, and the repository could name one without an end.
+/// the whole file in memory, and the repository could name an endless file.
 pub(crate) const NO_ATTRIBUTES_FILE: &str = "core.attributesFile=/dev/null";
 
 /// Key of the attributes file, as git prints it.

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     /// A test repository with a tree and a commit, and a program that signs like gpg.
-    struct Ground {
+    struct SigningRepo {
         dir: tempfile::TempDir,
         git: Git,
         tree: String,
@@ -298,7 +298,7 @@ mod tests {
 
     const ME: &[u8] = b"Me <me@example.com> 1700000000 +0100";
 
-    impl Ground {
+    impl SigningRepo {
         async fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let git = Git::at(dir.path())
@@ -365,7 +365,7 @@ mod tests {
 
     #[tokio::test]
     async fn signed_commit_differs_only_by_signature() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let plain = it.commit(ME, b"Subject\n\nBody\n  indented \n\n\n");
         let merge = RawCommit {
             parents: vec![&it.parent, &it.parent],
@@ -403,7 +403,7 @@ mod tests {
 
     #[tokio::test]
     async fn commit_altered_by_signing_is_refused() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         for author in [&b"J, <j@x> 1 +0000"[..], b"J <j@x> 1 -0000", b"nobody"] {
             let e = it
                 .put(&it.commit(author, b"Odd\n"), false)
@@ -416,7 +416,7 @@ mod tests {
 
     #[tokio::test]
     async fn error_names_failing_signing_program_and_setting() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let bad = it.program("bad", "#!/bin/sh\necho no key >&2\nexit 2\n");
         for (program, says) in [(bad.to_str().unwrap(), "no key"), ("/nonexistent/gpg", "")] {
             it.set("--global", "gpg.program", program).await;
@@ -430,7 +430,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_refuses_settings_of_the_repository() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         it.put(&commit, true).await.unwrap();
         let canary = it.program("canary", "#!/bin/sh\ntouch \"$0.ran\"\n");
@@ -455,7 +455,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_has_no_terminal_or_askpass() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         let asks = |line: &&str| {
             let (key, value) = line.split_once('=').unwrap_or_default();
@@ -472,7 +472,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_disables_the_pinentry_prompt() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         let script = fs::read_to_string(it.dir.path().join("signer")).unwrap();
         let script = script.replace("env >\"$0.env\"", "echo \"$@\" >\"$0.args\"");
@@ -491,7 +491,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_repository_cannot_switch_signing_off() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         it.set("--local", "commit.gpgsign", "false").await;
         let commit = it.commit(ME, b"x\n");
         let signing = Signing::read(&it.git).await.unwrap();

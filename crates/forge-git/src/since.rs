@@ -35,7 +35,7 @@ pub struct TwoHeads<'a> {
 }
 
 impl Git {
-    /// Returns the full id of the commit that `id` abbreviates, or `None` if there is none.
+    /// Returns the full id of the commit that `id` abbreviates, or `None` if no commit matches.
     ///
     /// # Errors
     /// `invalid_input` (field `since`) if the abbreviation is ambiguous.
@@ -153,7 +153,7 @@ impl Git {
         if old_base == new_base {
             return Ok(Some(old.to_owned()));
         }
-        // Without the old base in the new one, the base branch itself was rewritten.
+        // If the new base does not contain the old base, the base branch itself was rewritten.
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }

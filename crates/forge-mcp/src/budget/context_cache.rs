@@ -53,8 +53,8 @@ impl ContextCache {
         Gathering(self.lock_state().writes)
     }
 
-    /// Caches a bundle of this weight, replacing the oldest ones. Does nothing if a write has ended
-    /// since `begun`.
+    /// Caches a bundle of this weight, replacing the oldest bundles. Does nothing if a write has
+    /// ended since `begun`.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.lock_state();
         if kept.writes != begun.0 {

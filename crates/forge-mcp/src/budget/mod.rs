@@ -24,8 +24,8 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data, in characters, that repeats long texts, such as comments, from the text
-/// for the model.
+/// Maximum length of data, in characters, up to which the data repeats long texts of the text for
+/// the model, such as comments.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// Returns the length limit of a call, in characters.
@@ -196,8 +196,8 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// Returns the cut position: after the last line that fits, or within the first line if that is too
-/// long.
+/// Returns the cut position: after the last line that fits, or within the first line if this line
+/// is too long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()

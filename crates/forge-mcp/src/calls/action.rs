@@ -150,7 +150,8 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WaitFor, &["wait_for"]),
 ];
 
-/// The terminal command for each call without a tool, and whether it takes an issue or a record.
+/// The terminal command for each call without a tool, and true if the command takes an issue or a
+/// record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -412,7 +413,7 @@ impl HintContext {
         })
     }
 
-    /// Returns the repository and number as arguments, if the tool has such arguments.
+    /// Returns the repository and number as arguments, if the tool has these arguments.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
         // Calls about accounts take no repository.
         let repo = self.repo.as_deref();
@@ -496,7 +497,7 @@ fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     names.iter().find(has).copied()
 }
 
-/// Replaces a wrong value, or a wrong item of a list. Returns true if there was one.
+/// Replaces a wrong value, or a wrong item of a list. Returns true if a value was replaced.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {

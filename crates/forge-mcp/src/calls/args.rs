@@ -378,7 +378,7 @@ fn is_default(
     };
     match name {
         "direction" | "order" => text == "desc",
-        // Only `pr_create` has `depends_on`. An edit would have to change the setting.
+        // Only `pr_create` has `depends_on`. For an edit, the argument would be a change.
         "maintainer_can_modify" => text == "true" && known("depends_on"),
         "method" => text == "get" && known("include"),
         "page" => ["0", "1", "1.0"].contains(&text.as_str()),
@@ -988,7 +988,8 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
-    /// Returns the message and the hint for a refused argument that is sent with the required ones.
+    /// Returns the message and the hint for a refused argument that is sent with the required
+    /// arguments.
     fn refused_with(name: &str, value: Value) -> (String, String) {
         let mut sent = json!({"repo": "o/r", "number": 1});
         sent[name] = value;

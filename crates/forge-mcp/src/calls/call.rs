@@ -75,7 +75,7 @@ impl CallContext {
         }
     }
 
-    /// Waits for a free slot; the call has the slot until its end.
+    /// Waits for a free slot, which the call keeps until its end.
     pub async fn acquire_slot(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);

@@ -49,7 +49,7 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // The diff names no head, or another one, so a push may have moved the head.
+            // The diff names no head or another head, so a push may have moved the head.
             let now = DiffEnds::of(&repo.pull(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);

@@ -114,7 +114,8 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// Hashes of the accounts at a host and at Jira; the visible content depends on both accounts.
+    /// Returns hashes of the accounts at a host and at Jira; the visible content depends on both
+    /// accounts.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
         // Reading the credential store blocks, because it is a file.

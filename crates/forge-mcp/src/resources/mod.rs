@@ -458,7 +458,8 @@ async fn diff_text(
     }
     // Warnings come before the first file, where programs that apply a diff skip them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count is for the requested head and base. The diff may have later ones.
+    // The forge's count is for the requested head and base. The diff may be of a later head or
+    // base.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

@@ -215,8 +215,8 @@ impl ServerHandler for Server {
         ))
     }
 
-    /// Accepts the subscriptions that the capabilities allow. Without an extension there are none,
-    /// because the content of the server does not change while it runs.
+    /// Accepts the subscriptions that the capabilities allow. Without an extension, no
+    /// subscriptions are allowed, because the content of the server does not change while it runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,

@@ -211,7 +211,7 @@ fn cut(text: &str, most: usize) -> String {
 /// # Errors
 ///
 /// Fails with `unsupported` for the first missing capability.
-pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
+pub(super) fn require_supported(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     for capability in needs {
         if let Support::No { why, instead } = repo.support(*capability) {
             return Err(Error::unsupported(*capability, why, instead));
@@ -220,13 +220,13 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks capabilities as [`can`] does, and checks the repository's own restrictions.
+/// Checks capabilities as [`require_supported`] does, and checks the repository's own restrictions.
 ///
 /// # Errors
 ///
-/// Fails as [`can`] does, and if the repository cannot be read.
+/// Fails as [`require_supported`] does, and if the repository cannot be read.
 pub(super) async fn require_supported_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
-    can(repo, needs)?;
+    require_supported(repo, needs)?;
     for (capability, support) in repo.capabilities().await? {
         if let Support::No { why, instead } = support
             && needs.contains(&capability)

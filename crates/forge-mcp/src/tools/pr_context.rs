@@ -51,7 +51,7 @@ pub(super) struct PrContextInput {
     since: Option<String>,
     /// At most 45 s; continue with cursor
     wait_for: Option<WaitFor>,
-    /// No section: what is waited for has not happened
+    /// True to read no section, because the condition of the wait is not met yet
     #[serde(skip)]
     is_brief: bool,
     max_chars: Option<u64>,

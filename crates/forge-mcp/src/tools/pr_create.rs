@@ -7,7 +7,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{confirmation::can, reviewers};
+use super::{confirmation::require_supported, reviewers};
 use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct PrCreate;
@@ -184,7 +184,8 @@ impl Tool for PrCreate {
         req.reviewers = args.reviewers.iter().map(|r| Reviewer::parse(r)).collect();
         req.depends_on = depends_on;
         let made = repo.create_pull(&req).await;
-        let takes_edits = req.edits.is_empty() && can(&repo, &[Capability::PrCreateEdits]).is_ok();
+        let takes_edits =
+            req.edits.is_empty() && require_supported(&repo, &[Capability::PrCreateEdits]).is_ok();
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
             true if !req.edits.is_empty() => with_push_hint(e),
             _ if takes_edits && req.head.owner.is_none() => or_edits(e),

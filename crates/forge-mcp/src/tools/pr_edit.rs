@@ -5,7 +5,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{confirmation::can, reviewers};
+use super::{confirmation::require_supported, reviewers};
 use crate::{
     calls::{CLEARED, CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, replacement},
     content::{has_hidden, has_marker},
@@ -73,7 +73,7 @@ impl Tool for PrEdit {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // The draft state is changed last. Its capability is checked here, before any write.
         if args.draft.is_some() {
-            can(&target.repo, &[Capability::PrDraft])?;
+            require_supported(&target.repo, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull::default();

@@ -149,7 +149,7 @@ impl Tool for PrList {
     }
 }
 
-/// Refuses `owner:branch`, the form of GitHub's REST API: no branch has such a name, so the list
+/// Refuses `owner:branch`, the form of GitHub's REST API: a branch name has no colon, so the list
 /// would be empty.
 fn check_head(head: Option<&str>) -> Result<(), Error> {
     match head.and_then(|head| head.split_once(':')) {

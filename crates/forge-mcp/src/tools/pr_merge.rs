@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, in_quotes,
-        mentioned, named, quote_names, quoted, require_confirmation, require_supported_here,
-        titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, changed, head_text, in_quotes,
+        mentioned, named, quote_names, quoted, require_confirmation, require_supported,
+        require_supported_here, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     workflow_parts::issue_name,
@@ -120,8 +120,8 @@ impl Tool for PrMerge {
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // A closed pull request may be reopened later, and the user was not asked about a merge
-        // then.
+        // A closed pull request is refused before the question. If it is reopened later, the user
+        // has not confirmed its merge.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -140,7 +140,7 @@ impl Tool for PrMerge {
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
-            can(&target.repo, &needs(by, &args))?;
+            require_supported(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
@@ -700,7 +700,7 @@ fn question(
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
-    if can(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
+    if require_supported(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
         question.push_str(" Nothing has checked the head.");
     }
     let issues = plan.in_words();

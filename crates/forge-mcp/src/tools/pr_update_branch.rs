@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, commit_text, named,
-        require_confirmation, titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, commit_text, named,
+        require_confirmation, require_supported, titled,
     },
     pr_merge::{conflicting, warned},
     write_output,
@@ -61,7 +61,7 @@ impl Tool for PrUpdateBranch {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut req = UpdateBranch::default();
         req.expected_head.clone_from(&args.expected_head);
-        can(&target.repo, &[Capability::PrUpdateBranch])?;
+        require_supported(&target.repo, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(UpdateMethodArg::Rebase);
         let fields = match rebases {
             true => PrFields::ROW | PrFields::MERGEABILITY,

@@ -5,7 +5,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{confirmation::can, pr_create::Edit, pr_update_branch::shared_as};
+use super::{confirmation::require_supported, pr_create::Edit, pr_update_branch::shared_as};
 use crate::{
     calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name, name_of},
@@ -56,7 +56,7 @@ impl Tool for RepoPush {
         args: RepoPushInput,
     ) -> Result<ToolOutput<RepoPushOut>, ToolError> {
         let repo = call.repo(args.repo.as_deref()).await?;
-        can(&repo, &[Capability::BranchPush])?;
+        require_supported(&repo, &[Capability::BranchPush])?;
         let branch = args.branch.strip_prefix("refs/heads/");
         let branch = branch.unwrap_or(&args.branch).to_owned();
         if branch.starts_with("refs/") {
