@@ -188,7 +188,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("the output of git for a patch cannot be read: {e}"),
+            format!("cannot read git's output for the patch: {e}"),
         )
         .with_source(e)
     })

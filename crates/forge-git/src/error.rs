@@ -47,7 +47,7 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
         return Some("raise the limit on the size of files (ulimit -f), then try again".into());
     }
     if is_out_of_memory(stderr.as_bytes()) {
-        return Some("free memory or raise its limit (ulimit -v), then try again".into());
+        return Some("free memory, or raise its limit (ulimit -v), then try again".into());
     }
     if says("promisor remote")
         || (says("transport '") && says("not allowed"))
@@ -75,7 +75,7 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
         );
     }
     says("aborted by hook").then(|| {
-        "the repository's reference-transaction hook refused it, and nothing was changed".into()
+        "the repository's reference-transaction hook refused the change; nothing was changed".into()
     })
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn spawn_error(program: &OsStr, dir: &std::path::Path, cause: io::Err
 pub(crate) fn timeout_error(subcommand: &str, dir: &Path, limit: Duration) -> Error {
     let dir = text::one_line(&dir.to_string_lossy()).into_owned();
     let message = format!(
-        "git {subcommand} in {dir} took longer than {} s, and was ended",
+        "git {subcommand} in {dir} did not end within {} s, and was stopped",
         limit.as_secs_f32()
     );
     Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(

@@ -278,7 +278,7 @@ impl CallContext {
         if let (Some(of), Some(named)) = (&of, &named)
             && of.comparison_key() != named.comparison_key()
         {
-            let message = format!("repo is {named}, and issue names one of {of}");
+            let message = format!("repo is {named}, and issue names an issue of {of}");
             return Err(
                 Error::invalid("issue", message).with_hint("pass the number alone, or omit `repo`")
             );
@@ -288,7 +288,7 @@ impl CallContext {
             // The repository of a record is known only after a request, and no request may precede
             // the permission check.
             (None, PrKey::Record(uri)) => {
-                let message = format!("{uri} does not say its repository");
+                let message = format!("cannot tell the repository of {uri}");
                 return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
             }
             (None, PrKey::Number(_)) => self.server.repo_id(None).await?,

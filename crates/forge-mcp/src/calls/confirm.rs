@@ -132,7 +132,7 @@ pub(crate) async fn confirm(
             format!("the user could not be asked: {e}"),
         )
         .with_source(e)
-        .with_hint("nothing was done; make the call again when the user is there")
+        .with_hint("nothing was done; make the call again when the user can answer")
         .into()),
     }
 }

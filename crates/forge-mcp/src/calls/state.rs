@@ -349,7 +349,7 @@ impl ServerState {
     pub async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
         if !self.0.gate.is_open() {
             return Err(
-                Error::invalid("repo", format!("{uri} does not say its repository"))
+                Error::invalid("repo", format!("cannot tell the repository of {uri}"))
                     .with_hint("pass repo as well: this server is limited to certain repositories"),
             );
         }

@@ -68,7 +68,7 @@ impl Bearer {
         if token.len() < 16 || !token.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(Error::invalid(
                 "token",
-                "the bearer token has fewer than 16 characters, or blanks",
+                "the bearer token has fewer than 16 characters, or contains blanks",
             )
             .with_hint("omit the token to have one generated"));
         }

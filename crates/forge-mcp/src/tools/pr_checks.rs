@@ -162,7 +162,7 @@ async fn log(
 ) -> Result<String, Error> {
     if n >= MAX_LOGS {
         return Ok(format!(
-            "  log: not read, {MAX_LOGS} are above; see its page\n"
+            "  log: not read, because {MAX_LOGS} logs are above; see its page\n"
         ));
     }
     let total = u32::try_from(MAX_LOGS).ok();

@@ -151,7 +151,7 @@ impl Tool for PrMerge {
             judged = Some(verdict);
             text
         } else {
-            plan = plan.left_alone("only the branch was to be deleted; omit delete_branch");
+            plan = plan.left_alone("this call only deletes the branch; omit delete_branch");
             about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
         let facts = facts(&pull);

@@ -113,7 +113,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
         let case = if default == branch {
             ""
         } else {
-            ", but for case"
+            ", except for upper and lower case"
         };
         return Ok(Some(format!("the default branch of {}{case}", info.id)));
     }
@@ -124,8 +124,9 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     let page = repo.pulls(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
     let unread = page.next.is_some() || page.total > Some(0) || !page.warnings.is_empty();
-    let unread =
-        || unread.then(|| "perhaps the base branch of pull requests left unread".to_owned());
+    let unread = || {
+        unread.then(|| "possibly the base branch of pull requests that were not read".to_owned())
+    };
     Ok(page.items.first().map(into).or_else(unread))
 }
 
