@@ -199,7 +199,7 @@ fn conflicting_rebase_since_review_shows_whole_files() {
     );
     let said = found["warnings"].to_string();
     assert!(
-        said.contains("does not merge with the newer base branch"),
+        said.contains("conflicts with the newer base branch"),
         "{said}"
     );
 }

@@ -99,7 +99,7 @@ fn impossible_change_asks_no_confirmation() {
     wire.user = User::Declines;
     wire.call("pr_update_branch", json!({"number": 2, "method": "rebase"}))
         .fails("cancelled");
-    let warns = " Warning: \"a merge of the two has conflicts in second.txt,";
+    let warns = " Warning: \"a merge of the two branches has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
     // A long list names its first entries and counts the others.
     let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
@@ -319,7 +319,10 @@ fn confirmation_is_valid_only_for_the_named_change() {
             fail_check,
         ),
         ("the list of unresolved threads was", open_thread),
-        ("the list of those who request changes was", request_changes),
+        (
+            "the list of reviewers who request changes was",
+            request_changes,
+        ),
     ];
     for (says, change) in changes {
         for era in [LEGACY, MODERN] {

@@ -343,7 +343,7 @@ fn file_outside_truncated_diff_is_unknown() {
         .forge(&["pr", "create", "-H", "wide", "-t", "Wide", "-b", ""])
         .ok();
     let mut wire = world.server(MODERN, &[]);
-    let behind = "1 more files are behind what was read";
+    let behind = "1 more files come after the part that was read";
     let unread = wire
         .call("pr_diff", json!({"number": 1, "paths": ["zz-evil.sh"]}))
         .fails("invalid_input")

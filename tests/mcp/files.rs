@@ -175,8 +175,8 @@ fn files_are_committed_if_branch_has_not_moved() {
         .says("'main' is the default branch of")
         .says("pr_create");
     for (branch, said) in [
-        ("MAIN", "but for case"),
-        ("refs/heads/Main", "but for case"),
+        ("MAIN", "except for upper and lower case"),
+        ("refs/heads/Main", "except for upper and lower case"),
         ("refs/heads/refs/heads/main", "is not a branch name"),
     ] {
         let mut other = push.clone();
@@ -223,7 +223,7 @@ fn push_is_refused_while_pulls_are_unread() {
         hub.double.fault(answer.on_operation("PullList"));
         wire.call("repo_push", push.clone())
             .fails("invalid_input")
-            .says("the base branch of pull requests left unread");
+            .says("the base branch of pull requests that were not read");
     }
     let now = wire.call("pr_view", pull).ok();
     assert_eq!(now.data()["pull_request"]["head_oid"], view["head_oid"]);

@@ -456,7 +456,7 @@ fn files_withheld_by_github_are_counted() {
     assert_eq!(column(&pages, "files", "path"), shown);
     let resource = diff_resource(&mut wire);
     assert!(
-        resource.contains("10 more files are not sent by the forge\n"),
+        resource.contains("the forge did not send 10 more files\n"),
         "{}",
         &resource[..600]
     );

@@ -465,7 +465,7 @@ fn handle_and_did_are_allowed_separately() {
         for repo in out_of_it {
             wire.call("pr_view", json!({"repo": repo, "number": uri}))
                 .fails("permission_denied")
-                .says("use the name in the list");
+                .says("pass the repository as the server's list names it");
         }
         wire.call("pr_view", json!({"number": uri}))
             .fails("invalid_input")

@@ -82,7 +82,7 @@ fn branch_of_closed_pull_is_deleted_later() {
         close["delete_branch"] = json!(true);
         let gone = wire.call("pr_set_state", close.clone()).ok();
         assert!(!gone.text().contains("nothing was"), "{}", gone.text());
-        gone.says("it was so before; done all the same: \"delete head branch\"");
+        gone.says("already in this state; additionally done: \"delete head branch\"");
         let asked = " is closed. Delete its branch ";
         assert!(wire.asked[0].contains(asked), "{:?}", wire.asked);
         let again = wire.call("pr_set_state", close).ok();

@@ -56,7 +56,7 @@ fn pull_request_lifecycle_on_tangled() {
             "repo": WIDGET, "title": "Work", "body": "Why.", "patch": first, "closes": [issue, lost]
         });
         let made = assert_confirmed(wire.call("pr_create", args))
-            .says(&format!("the merge may not close {lost}"));
+            .says(&format!("merging the pull request might leave {lost} open"));
         let number = made.data()["number"].clone();
         let head = made.data()["head_oid"].clone();
         assert!(number.as_str().unwrap().starts_with("at://"), "{number}");
@@ -681,8 +681,11 @@ fn stale_head_prevents_close_and_deletion() {
     assert_eq!(t.repo.git.oid("topic"), None);
     // A comment succeeds in every state.
     for (unchanged, told) in [
-        (false, "(it was so before; done all the same: \"comment\")"),
-        (true, "(it was so before; nothing was written)"),
+        (
+            false,
+            "(already in this state; additionally done: \"comment\")",
+        ),
+        (true, "(already in this state; nothing was written)"),
     ] {
         let args = json!({"repo": WIDGET, "number": uri, "state": "closed", "comment": "Why."});
         let again = wire.call("pr_set_state", args).ok().says(told);
@@ -703,7 +706,7 @@ fn status_reports_unreadable_collaborators() {
     let status = wire.call("forge_status", args).ok();
     let missing = status.data()["missing"].to_string();
     assert!(
-        missing.contains("certainty: the collaborators of "),
+        missing.contains("unconfirmed: the collaborators of "),
         "{missing}"
     );
 }

@@ -146,7 +146,7 @@ fn touches_argument_reports_scanned_pulls() {
     hub.double.seed().many_pulls(REPO, 40);
     let mut wire = hub.server(&[]);
     let list = json!({"repo": REPO, "touches": ["bulk-7.txt"]});
-    let found = wire.call("pr_list", list).ok().says(" 40 were looked at.");
+    let found = wire.call("pr_list", list).ok().says(" 40 were read.");
     assert_eq!(found.data()["pull_requests"].as_array().unwrap().len(), 1);
     assert_eq!(found.data()["scanned"], 40);
     assert_eq!(found.data()["scan_complete"], true);

@@ -210,7 +210,7 @@ fn pull_request_is_opened_without_clone() {
     )
     .fails("invalid_input")
     .says("already exists")
-    .says("with repo_push, whose argument is branch; or pass another name");
+    .says("with repo_push (argument branch), pass another name");
     let view = wire
         .call("pr_view", json!({"number": 1, "include": "files"}))
         .ok();
@@ -415,7 +415,7 @@ fn edit_with_comment_argument_keeps_the_description() {
     let before = wire.call("pr_view", json!({"number": 1})).ok();
     wire.call("pr_edit", json!({"number": 1, "comment": "Nice."}))
         .fails("invalid_input")
-        .says("pr_comment comments");
+        .says("to comment, use pr_comment");
     let after = wire.call("pr_view", json!({"number": 1})).ok();
     assert_eq!(
         before.data()["pull_request"]["description"],

@@ -9,7 +9,7 @@ use crate::{
     tree::{scratch, with_plain_index},
 };
 
-/// Endings of the messages in which git names a file that a patch does not fit.
+/// Endings of git's messages about a file to which a patch does not apply.
 const REFUSALS: [&str; 4] = [
     ": patch does not apply",
     ": does not exist in index",
@@ -36,7 +36,7 @@ pub struct Mail {
 pub enum ApplyResult {
     /// The changed tree, hex.
     Tree(String),
-    /// Names of the files that the patch does not fit, sorted.
+    /// Names of the files to which the patch does not apply, sorted.
     Conflicts(Vec<String>),
 }
 
@@ -129,14 +129,14 @@ impl Git {
         };
         Ok(Some(Mail {
             author: author.stdout.trim_ascii_end().to_vec(),
-            // Git cuts a text at a NUL, so the rest of the message would be lost.
+            // Git cuts a message at a NUL byte, which would lose the rest.
             message: message.replace('\0', ""),
             diff,
         }))
     }
 
-    /// Applies `diff` to `tree`, the id of a tree or commit. If the diff does not fit but names
-    /// blobs that exist, a three-way merge is tried. Writes only objects.
+    /// Applies `diff` to `tree`, the id of a tree or commit. If the diff does not apply but names
+    /// blobs that exist, tries a three-way merge. Writes only objects.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.
@@ -188,7 +188,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("the output of git for a patch cannot be read: {e}"),
+            format!("cannot read git's output for the patch: {e}"),
         )
         .with_source(e)
     })

@@ -1,8 +1,8 @@
-//! Work on files that may block a thread.
+//! Runs work that may block its thread, such as reading files.
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Does `work` on a thread that may block, so that no other call waits for it.
+/// Runs `work` on a thread that may block, so that other calls do not wait for it.
 ///
 /// # Errors
 /// The errors of `work`; `internal` if its thread panicked.
@@ -11,7 +11,7 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T> {
     let done = tokio::task::spawn_blocking(work);
     done.await.unwrap_or_else(|e| {
-        let message = format!("work on another thread broke off: {e}");
+        let message = format!("a background thread ended unexpectedly: {e}");
         Err(Error::new(ErrorKind::Internal, message).with_source(e))
     })
 }

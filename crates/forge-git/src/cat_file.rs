@@ -91,7 +91,7 @@ impl Process {
     /// Ends the process after it failed on an object, and returns its stderr.
     ///
     /// # Errors
-    /// `git` if the object was not the reason: a signal ended git, or memory ran out.
+    /// `git` if the object did not cause the failure: a signal ended git, or memory ran out.
     async fn end(self) -> Result<Vec<u8>> {
         let Self {
             mut child,
@@ -138,8 +138,8 @@ impl CatFile {
     }
 
     /// Returns the objects `names`, in order. Queries are sent without waiting for answers. The
-    /// total is limited to 64 MiB: an object that exceeds the rest is not read, but later smaller
-    /// ones are.
+    /// objects have at most 64 MiB together: an object larger than the remainder is not read, but
+    /// smaller objects after it are.
     ///
     /// # Errors
     /// `git` if git cannot be run or crashes; `timeout` if it takes too long. The failure of one
@@ -170,7 +170,7 @@ impl CatFile {
             let (_, ()) = self.git.within_limit("cat-file", done).await?;
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
-                // Git stopped while reading the object of this name.
+                // Git ended while it read the object `name`.
                 Some(name) => {
                     let said = process.end().await?;
                     found.push(ObjectLookup::Unreadable(unreadable(name.as_ref(), &said)));
@@ -218,16 +218,16 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Takes the process out of the field. Otherwise a cancelled lookup would leave a process with
-    /// unread answers there.
+    /// Takes the process out of the field, so that a cancelled lookup does not leave a process with
+    /// unread answers in it.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }
 
     fn start(&self) -> Result<Process> {
         let broken = |e| spawn_error(self.git.program(), self.git.dir(), e);
-        // All names are complete here. Without this setting, git would search five more places for
-        // each name to warn about ambiguous names.
+        // All names are full ref names or ids. Without this setting, git would search five more
+        // places for each name, only to warn about ambiguous names.
         let fast = "core.warnAmbiguousRefs=false";
         let mut command = self
             .git

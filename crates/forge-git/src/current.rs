@@ -9,14 +9,14 @@ use forge_core::{Error, Noun, Result};
 
 use crate::{Git, GitConfig};
 
-/// Where a branch is pushed to.
+/// Destination of a push of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushedTo {
     /// A remote, by its name.
     Remote(String),
     /// A URL without a configured remote.
     Url(String),
-    /// The current repository, or nowhere if no destination is configured.
+    /// The current repository, also if no destination is configured.
     Here,
 }
 
@@ -55,14 +55,15 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
         }
         1 => Ok(None),
         _ => {
-            // `root` fails outside of a repository.
+            // Outside of a repository, `root` returns the clearer error.
             crate::root(git).await?;
             Err(output.error("symbolic-ref"))
         }
     }
 }
 
-/// Returns what identifies the pull request of the current branch, or `None` on a detached head.
+/// Returns the number or head that identifies the pull request of the current branch, or `None` on
+/// a detached head.
 ///
 /// # Errors
 /// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no
@@ -217,7 +218,7 @@ mod tests {
                 head(remote("a/b"), "topic/1"),
             ),
             (
-                "a push ref of no known remote is not believed",
+                "a push ref without a known remote is ignored",
                 &["branch.x.remote=origin"],
                 Some("refs/remotes/gone/x"),
                 head(remote("origin"), "x"),

@@ -30,7 +30,7 @@ const PLAIN: [&str; 14] = [
 
 /// Options that override the user's settings for a mail series.
 const PLAIN_MAIL: [&str; 24] = [
-    // The value "auto" would not override the user's "true".
+    // The value `auto` alone would not override the user's `true`.
     "-c",
     "format.numbered=false",
     "-c",

@@ -11,7 +11,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let message = match (status, said.is_empty()) {
         (-1, _) if aborted => format!("git {subcommand} was ended by a signal: {said}"),
         (-1, _) => format!("git {subcommand} was ended by a signal"),
-        (_, true) => format!("git {subcommand} failed with status {status} and said nothing"),
+        (_, true) => format!("git {subcommand} failed with status {status} and no message"),
         (_, false) => format!("git {subcommand} failed: {said}"),
     };
     let e = Error::new(ErrorKind::Git { status }, message);
@@ -19,7 +19,8 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
         Some(hint) => e.with_hint(hint),
         None if aborted => e.with_hint("look for damaged objects with `git fsck --full`"),
         None if status == -1 => e.with_hint(
-            "try again without the limit that stopped it, such as on files or memory (ulimit -a)",
+            "raise the limit that stopped git, such as on files or memory (see `ulimit -a`), then \
+            try again",
         ),
         None => e,
     }
@@ -46,23 +47,25 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
         return Some("raise the limit on the size of files (ulimit -f), then try again".into());
     }
     if is_out_of_memory(stderr.as_bytes()) {
-        return Some("free memory or raise its limit (ulimit -v), then try again".into());
+        return Some("free memory, or raise its limit (ulimit -v), then try again".into());
     }
     if says("promisor remote")
         || (says("transport '") && says("not allowed"))
         || says("lazy fetching")
     {
         return Some(
-            "the clone left this object out, and a read fetches nothing here: if you trust its \
-             configuration, run `git fetch --refetch --no-filter` in it, then try again"
+            "the object is missing from this partial clone, and forge does not fetch objects for \
+            a read: if you trust the clone's configuration, run `git fetch --refetch --no-filter` \
+            in it, then try again"
                 .into(),
         );
     }
     if says("safe.bareRepository is") {
         if is_inside_work_tree(stderr) {
             return Some(
-                "leave this directory, or check its configuration before you name it by its path: \
-                 a bare repository inside a clone may be a trap that its author set"
+                "change to another directory, or check the configuration of the bare repository \
+                and then pass its path: its author may have placed it inside the clone to run \
+                programs"
                     .into(),
             );
         }
@@ -72,7 +75,7 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
         );
     }
     says("aborted by hook").then(|| {
-        "the repository's reference-transaction hook refused it, and nothing was changed".into()
+        "the repository's reference-transaction hook refused the change; nothing was changed".into()
     })
 }
 
@@ -137,12 +140,12 @@ pub(crate) fn spawn_error(program: &OsStr, dir: &std::path::Path, cause: io::Err
 pub(crate) fn timeout_error(subcommand: &str, dir: &Path, limit: Duration) -> Error {
     let dir = text::one_line(&dir.to_string_lossy()).into_owned();
     let message = format!(
-        "git {subcommand} in {dir} took longer than {} s, and was ended",
+        "git {subcommand} in {dir} did not end within {} s, and was stopped",
         limit.as_secs_f32()
     );
     Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(
         "look for a pipe or device among the files that the repository's configuration names or \
-         includes (`git config --show-origin --list`); if git only needs more time, allow it with \
+         includes (`git config --show-origin --list`); if git only needs more time, raise \
          FORGE_TIMEOUT (seconds)",
     )
 }
@@ -207,7 +210,7 @@ mod tests {
         );
         let trap = failed("x", 128, inner.as_bytes());
         let trap = trap.hint().unwrap();
-        assert!(trap.text().contains("may be a trap"), "{trap}");
+        assert!(trap.text().contains("inside the clone to run"), "{trap}");
         assert!(trap.action().is_none());
         assert_eq!(hint("fatal: something else"), None);
         let bug = "BUG: merge-ort.c:1: a name has a slash";

@@ -16,11 +16,12 @@ impl Git {
         self.for_remote().await?.fetched(remote, wanted).await
     }
 
-    /// Like [`Git::fetch_objects`], for an operation that only reads: no program that the
-    /// configuration of the repository names is started, whoever chose the repository.
+    /// Like [`Git::fetch_objects`], for an operation that only reads. Never starts a program that
+    /// the repository's configuration names, even if a person chose the repository.
     ///
     /// # Errors
-    /// `permission_denied` with the keys if the configuration names such a program; `git`.
+    /// `permission_denied` with the keys if the configuration names a program for remotes; `git` if
+    /// the fetch fails.
     pub async fn fetch_for_read(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         let git = self.for_remote().await?;
         if git.purpose() == (Purpose::Remote { tokens: false }) {
@@ -57,8 +58,7 @@ impl Git {
     }
 
     /// Returns true if the commit `oid` is in the object store. Never fetches, even in a partial
-    /// clone, because the forge chooses the id and the repository could name the program that
-    /// fetches.
+    /// clone: the forge chooses the id, and the repository could name a program for the fetch.
     pub async fn has_commit(&self, oid: &str) -> bool {
         let commit = format!("{oid}^{{commit}}");
         let git = self.clone().without_lazy_fetch();
@@ -66,8 +66,9 @@ impl Git {
     }
 }
 
-/// Returns true if git would read `name` as a refspec, which can write refs or name several, or as
-/// the word `tag`, which turns the next name into a refspec. Strangers choose the names to fetch.
+/// Returns true if git would read `name` as a refspec, or as the keyword `tag`, which turns the
+/// next name into a refspec. A refspec can write refs or match several, and strangers choose the
+/// names to fetch.
 fn is_refspec(name: &str) -> bool {
     name == "tag" || name.starts_with(['+', '^']) || name.contains([':', '*'])
 }

@@ -17,8 +17,8 @@ use crate::{
     stream, version,
 };
 
-/// Variables that make git use another repository or change its diffs. A hook inherits the former
-/// from git.
+/// Variables that make git use another repository or change its diffs. Git sets the variables for
+/// the repository in the environment of its hooks, so a hook that starts forge passes them on.
 const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -33,8 +33,8 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that the
-/// configuration of a repository includes would stop git for ever.
+/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that a repository's
+/// configuration includes would block git for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A git program with its working directory and the permissions of its processes.
@@ -49,8 +49,8 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// True if git reads the attributes file that the configuration names; `None` means true for
-    /// writes alone.
+    /// True if git reads the attributes file that the configuration names. `None` means: only for
+    /// writes.
     pub(crate) attributes_file: Option<bool>,
     read_limit: Duration,
     /// Settings of the repository that name programs, read on first use.
@@ -100,7 +100,7 @@ impl Git {
         }
     }
 
-    /// Returns this git for another directory, where it does not open a bare repository.
+    /// Returns this git for another directory, without permission to open a bare repository.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -111,7 +111,8 @@ impl Git {
         }
     }
 
-    /// Returns this git for diffs that are shown, as [`Git::without_work_tree`] does.
+    /// Returns this git for diffs that are shown to a reader: [`Git::without_work_tree`] for the
+    /// repository's own git directory.
     ///
     /// # Errors
     /// `git` outside of a repository.
@@ -124,9 +125,9 @@ impl Git {
     /// Returns this git without the work tree and the index of its repository. `git_dir` is the
     /// git directory.
     ///
-    /// Git reads `.gitattributes` from the work tree and the index. With `-diff`, a pull request
-    /// that is checked out could hide its own changes there. The option `--attr-source` would need
-    /// git 2.41.
+    /// Git reads `.gitattributes` from the work tree and the index. A pull request that is checked
+    /// out could hide its own changes with the attribute `-diff`. The option `--attr-source` would
+    /// need git 2.41.
     #[must_use]
     pub fn without_work_tree(&self, git_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -201,7 +202,7 @@ impl Git {
         self.trust
     }
 
-    /// Sets `key=value` for every command. The settings of a command itself take precedence.
+    /// Sets `key=value` for every command. A setting in a command's arguments takes precedence.
     #[must_use]
     pub(crate) fn with_setting(mut self, setting: String) -> Self {
         self.settings.push(setting);
@@ -227,7 +228,7 @@ impl Git {
         &self.program
     }
 
-    /// Returns the version of the program. It is read once per process.
+    /// Returns the version of the program, which is read once per process.
     ///
     /// # Errors
     /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
@@ -291,8 +292,8 @@ impl Git {
     }
 
     /// Like [`Git::run_with_stdin`], for a command that holds locks. Dropping the future does not
-    /// kill the command, because a killed git leaves its lock files. Git ends when its input ends
-    /// early.
+    /// kill the command, because a killed git leaves its lock files. The command then ends by
+    /// itself, because its input ends early.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -377,7 +378,7 @@ impl Git {
         Ok(stream::of(child, name))
     }
 
-    /// Returns a process for looking up objects. It starts with the first lookup.
+    /// Returns a process for object lookups, which starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -389,10 +390,10 @@ impl Git {
         (name, self.command(args))
     }
 
-    /// Waits for `work` with a process. For a process that reads, the time is limited.
+    /// Waits for `work`, which uses a git process. The time is limited if this git only reads.
     ///
     /// # Errors
-    /// `timeout` after the limit, with the name `subcommand`.
+    /// `timeout` after the limit, with `subcommand` in the message.
     pub(crate) async fn within_limit<T>(
         &self,
         subcommand: &str,
@@ -445,7 +446,7 @@ impl Output {
     /// Returns the standard output if the status is 0.
     ///
     /// # Errors
-    /// `git` with the standard error and the name `subcommand`.
+    /// `git` with `subcommand` and the standard error in the message.
     pub fn ok(self, subcommand: &str) -> Result<Vec<u8>> {
         if self.status == 0 {
             Ok(self.stdout)
@@ -505,7 +506,7 @@ mod tests {
         let oid = String::from_utf8(oid).unwrap();
         let back = git.run_ok(["cat-file", "blob", oid.trim()]).await.unwrap();
         assert_eq!(back, big);
-        // git ends without reading its input. The error is that of git, not a broken pipe.
+        // Git ends without reading its input. The error is git's own, not a broken pipe.
         let e = git
             .run_ok_with_stdin(["no-such-command"], &big)
             .await

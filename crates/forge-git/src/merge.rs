@@ -56,8 +56,8 @@ impl Git {
     }
 
     /// Returns the newest merge commit in `base..head` that adds changes: its tree differs from
-    /// git's automatic merge of the two parents. No other commit has such changes. An octopus merge
-    /// is always returned.
+    /// git's automatic merge of the two parents, so the changes are in no other commit. An octopus
+    /// merge always counts as one.
     ///
     /// # Errors
     /// `git` if a commit is missing.
@@ -88,13 +88,13 @@ impl Git {
         Ok(None)
     }
 
-    /// Returns true if `commit` is `of` or an ancestor of `of`.
+    /// Returns true if `commit` is the commit `tip` or one of its ancestors.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
-    pub async fn contains(&self, of: &str, commit: &str) -> Result<bool> {
+    pub async fn contains(&self, tip: &str, commit: &str) -> Result<bool> {
         let asked = self
-            .run(["merge-base", "--is-ancestor", "--", commit, of])
+            .run(["merge-base", "--is-ancestor", "--", commit, tip])
             .await?;
         Ok(asked.status == 0)
     }

@@ -32,13 +32,13 @@ const QUIET: [&str; 7] = [
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // The repository could name files without an end here.
+    // The repository could name endless files here.
     "diff.orderFile=/dev/null",
     "mailmap.file=/dev/null",
 ];
 
 /// Setting that keeps git from reading an attributes file that the configuration names. Git holds
-/// all of that file in memory, and the repository could name one without an end.
+/// the whole file in memory, and the repository could name an endless file.
 pub(crate) const NO_ATTRIBUTES_FILE: &str = "core.attributesFile=/dev/null";
 
 /// Key of the attributes file, as git prints it.
@@ -73,14 +73,14 @@ const PROGRAM_KEYS: &str = concat!(
     r"|hook\..*\.command)$"
 );
 
-/// First version of git that also takes hooks from the configuration (git-hook(1)), where
-/// `core.hooksPath` has no effect on them.
+/// First version of git that also reads hooks from the configuration (git-hook(1)).
+/// `core.hooksPath` has no effect on these hooks.
 const CONFIGURED_HOOKS: Version = Version {
     major: 2,
     minor: 54,
 };
 
-/// Text that a replaced merge driver prints. It is searched for in the output, because git before
+/// Text that a replaced merge driver prints. Callers search git's output for it, because git before
 /// 2.44 reports an exit status above 128 as a conflict.
 const REFUSAL: &str = "forge-refuses-merge-driver";
 
@@ -133,7 +133,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
 /// Keeps a read from fetching objects that a partial clone lacks.
 pub(crate) fn forbid_fetch(command: &mut Command) {
     command
-        // git 2.38 ignores the other variable, and would fetch missing objects.
+        // Git 2.38 ignores `GIT_NO_LAZY_FETCH`, and would fetch missing objects.
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
 }
@@ -186,8 +186,8 @@ impl Git {
     }
 
     /// Returns this git with the attributes file of the user's configuration, which decides how
-    /// files merge and how they are written. One that the repository names counts only for a write
-    /// in a repository that a person chose.
+    /// files merge and how they are written. An attributes file that the repository's configuration
+    /// names is read only for a write in a repository that a person chose.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
@@ -216,7 +216,7 @@ impl Git {
             .iter()
             .filter(|setting| is_merge_driver(&setting.key))
             .collect();
-        if let Some(odd) = drivers.iter().find(|setting| is_odd(&setting.key)) {
+        if let Some(odd) = drivers.iter().find(|setting| is_unsettable(&setting.key)) {
             return Err(refused("a merge", &[&odd.key]));
         }
         for setting in drivers {
@@ -225,9 +225,9 @@ impl Git {
         Ok(git)
     }
 
-    /// Returns this git without the hooks that the configuration of the repository names. They run
-    /// only for a write in a repository that a person chose. For processes that move refs or write
-    /// an index: no other process of a read or a guarded write has hooks.
+    /// Returns this git without the hooks that the repository's configuration names, except for a
+    /// write in a repository that a person chose. Needed only for processes that move refs or write
+    /// an index: git starts no hooks in the other processes of reads and guarded writes.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read; `permission_denied` if it names a hook that no
@@ -241,7 +241,8 @@ impl Git {
         Ok(off.into_iter().fold(self.clone(), Self::with_setting))
     }
 
-    /// Returns the error of a merge that needed a driver which was replaced.
+    /// Returns the error of a merge that needed a replaced merge driver; `None` if `stderr` shows
+    /// no refusal.
     pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
         if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
             return None;
@@ -280,8 +281,8 @@ impl Git {
             format!("git fetch {remote} {}", wanted.join(" ")),
         );
         let message = format!(
-            "a fetch from {} needs programs that the repository's own configuration names ({keys}), \
-             and a read starts none of them",
+            "cannot fetch from {}: the repository's configuration sets programs ({keys}), and \
+            forge starts none of them for a read",
             text::one_line(remote)
         );
         denied(message).with_hint(format!(
@@ -293,7 +294,7 @@ impl Git {
 
 /// Returns true if a key names a program, a proxy or a certificate for connections to remotes.
 fn is_program_for_remotes(key: &str) -> bool {
-    is_for_remotes(key) && !leads_elsewhere(key)
+    is_for_remotes(key) && !selects_other_remote(key)
 }
 
 /// Returns true if a key affects connections to remotes.
@@ -304,27 +305,28 @@ fn is_for_remotes(key: &str) -> bool {
 
 /// Returns true if a key selects another remote. That remote gets only the credentials for its
 /// host.
-fn leads_elsewhere(key: &str) -> bool {
+fn selects_other_remote(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
 
-/// Returns the settings that switch off each hook in `settings`. `hook.EVENT.enabled=false` would
-/// not: the repository can make the name of an event the name of a hook.
+/// Returns the settings that switch off each hook in `settings` by its name.
+/// `hook.EVENT.enabled=false` would not be enough, because the repository can give a hook the name
+/// of an event.
 fn hooks_off(settings: &[Setting]) -> Result<Vec<String>> {
     let keys = settings.iter().map(|setting| setting.key.as_str());
     let hooks = keys.filter(|key| key.starts_with("hook."));
     hooks
         .filter_map(|key| Some((key, key.strip_suffix(".command")?)))
-        .map(|(key, hook)| match is_odd(key) {
+        .map(|(key, hook)| match is_unsettable(key) {
             true => Err(refused("a write", &[key])),
             false => Ok(format!("{hook}.enabled=false")),
         })
         .collect()
 }
 
-/// Returns true if `git -c` cannot set a key: there the first '=' ends the key, and a key that is
-/// not UTF-8 was decoded with replacement characters.
-fn is_odd(key: &str) -> bool {
+/// Returns true if `git -c` cannot set `key`: the first '=' would end it, or its bytes are lost,
+/// because it is not UTF-8 and was decoded with replacement characters.
+fn is_unsettable(key: &str) -> bool {
     key.contains(['=', char::REPLACEMENT_CHARACTER])
 }
 
@@ -335,8 +337,8 @@ fn is_merge_driver(key: &str) -> bool {
 fn refused(operation: &str, keys: &[&str]) -> Error {
     let keys = names(keys);
     denied(format!(
-        "{operation} needs programs that the repository's own configuration names ({keys}), and \
-         they run only for a person at a shell in the repository"
+        "{operation} would start programs that the repository's configuration sets ({keys}); forge \
+        allows this only in a terminal inside that repository"
     ))
     .with_hint("check these settings; if you trust them, work in a terminal in that repository")
 }
@@ -428,7 +430,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn endless_file_named_by_the_repository_is_not_read() {
+    async fn endless_file_of_repository_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let user = format!("[core]\n\tattributesFile = {}\n", path("attributes"));
@@ -500,7 +502,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn remote_access_is_refused_for_unsafe_guarded_settings() {
+    async fn remote_access_is_refused_for_unsafe_settings() {
         for (key, value) in [
             ("core.sshCommand", "x"),
             ("credential.helper", "!x"),
@@ -535,12 +537,12 @@ mod tests {
             let person = Git::at(dir.path()).with_trust(Trust::Person);
             let person = person.for_remote().await.unwrap();
             let tokens = person.purpose() != Purpose::Remote { tokens: false };
-            assert_eq!(tokens, leads_elsewhere(&key.to_lowercase()), "{key}");
+            assert_eq!(tokens, selects_other_remote(&key.to_lowercase()), "{key}");
         }
     }
 
     #[tokio::test]
-    async fn fetch_for_read_starts_no_program_of_the_repository() {
+    async fn fetch_for_read_starts_no_repository_program() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_trust(Trust::Person);
         git.run_ok(["init", "-q"]).await.unwrap();
@@ -578,7 +580,7 @@ mod tests {
         }
     }
 
-    /// With git before 2.54, the hook of the configuration is no hook.
+    /// Git before 2.54 ignores hooks in the configuration.
     #[tokio::test]
     async fn configured_hook_runs_only_for_deliberate_writes() {
         let dir = tempfile::tempdir().unwrap();

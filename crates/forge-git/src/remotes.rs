@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn root_of_work_tree_and_bare_repository_is_found() {
+    async fn root_of_each_repository_kind_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let git = Git::at(&top).with_env("GIT_CEILING_DIRECTORIES", &top);

@@ -57,7 +57,7 @@ impl Git {
         // The directory of the wrapper script must exist until git has ended.
         let mut wrapper = None;
         if is_guarded {
-            signing.refuse_own()?;
+            signing.refuse_repository_settings()?;
             for (key, value) in UNATTENDED {
                 git = git.with_env(key, value);
             }
@@ -191,7 +191,7 @@ impl Signing {
     }
 
     /// Refuses signing settings of the repository itself, because a stranger may have written them.
-    fn refuse_own(&self) -> Result<()> {
+    fn refuse_repository_settings(&self) -> Result<()> {
         let own = self.0.iter().filter(|s| s.of_repository);
         let own: Vec<_> = own.map(|s| text::one_line(&s.key)).collect();
         if own.is_empty() {
@@ -216,17 +216,19 @@ impl Signing {
         let (program, key) = self.program();
         let failed = output.error("commit-tree");
         let message = format!(
-            "cannot sign the commit, as commit.gpgsign asks, with '{}' ({key}): {}; nothing was changed",
+            "cannot sign the commit, which commit.gpgsign requires, with '{}' ({key}): {}; nothing \
+            was changed",
             text::one_line(program),
             failed.message()
         );
         let hint = match is_guarded {
             true => {
-                "nobody is asked for a passphrase here: unlock the key in its agent, then try again"
+                "unlock the key in its agent, then try again: forge does not prompt for a \
+                passphrase"
             }
             false => {
-                "see that `git commit-tree -S -m test HEAD^{tree}` works in the repository, or switch \
-                 signing off there: git config commit.gpgsign false"
+                "make `git commit-tree -S -m test HEAD^{tree}` work in the repository, or turn \
+                signing off there: git config commit.gpgsign false"
             }
         };
         Error::new(failed.kind().clone(), message).with_hint(failed.hint().map_or(hint, Hint::text))
@@ -244,9 +246,9 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
         .open(&path)
         .and_then(|mut file| file.write_all(script.as_bytes()));
     written.map_err(|e| {
-        let message = format!("the program that signs could not be prepared: {e}");
+        let message = format!("cannot set up the signing program: {e}");
         Error::new(ErrorKind::Internal, message)
-            .with_hint("see that the directory of TMPDIR can be written")
+            .with_hint("make the directory of TMPDIR writable")
             .with_source(e)
     })?;
     Ok(path.to_string_lossy().into_owned())
@@ -260,7 +262,8 @@ fn altered_error(commit: &RawCommit<'_>) -> Error {
         text::one_line(&subject)
     );
     Error::precondition(Precondition::Rule, message).with_hint(
-        "merge without a rebase, or switch signing off there: git config commit.gpgsign false",
+        "merge without a rebase, or turn signing off in the repository: git config \
+        commit.gpgsign false",
     )
 }
 
@@ -286,7 +289,7 @@ mod tests {
     use super::*;
 
     /// A test repository with a tree and a commit, and a program that signs like gpg.
-    struct Ground {
+    struct SigningRepo {
         dir: tempfile::TempDir,
         git: Git,
         tree: String,
@@ -295,7 +298,7 @@ mod tests {
 
     const ME: &[u8] = b"Me <me@example.com> 1700000000 +0100";
 
-    impl Ground {
+    impl SigningRepo {
         async fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let git = Git::at(dir.path())
@@ -362,7 +365,7 @@ mod tests {
 
     #[tokio::test]
     async fn signed_commit_differs_only_by_signature() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let plain = it.commit(ME, b"Subject\n\nBody\n  indented \n\n\n");
         let merge = RawCommit {
             parents: vec![&it.parent, &it.parent],
@@ -400,7 +403,7 @@ mod tests {
 
     #[tokio::test]
     async fn commit_altered_by_signing_is_refused() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         for author in [&b"J, <j@x> 1 +0000"[..], b"J <j@x> 1 -0000", b"nobody"] {
             let e = it
                 .put(&it.commit(author, b"Odd\n"), false)
@@ -413,7 +416,7 @@ mod tests {
 
     #[tokio::test]
     async fn error_names_failing_signing_program_and_setting() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let bad = it.program("bad", "#!/bin/sh\necho no key >&2\nexit 2\n");
         for (program, says) in [(bad.to_str().unwrap(), "no key"), ("/nonexistent/gpg", "")] {
             it.set("--global", "gpg.program", program).await;
@@ -427,7 +430,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_refuses_settings_of_the_repository() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         it.put(&commit, true).await.unwrap();
         let canary = it.program("canary", "#!/bin/sh\ntouch \"$0.ran\"\n");
@@ -452,7 +455,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_has_no_terminal_or_askpass() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         let asks = |line: &&str| {
             let (key, value) = line.split_once('=').unwrap_or_default();
@@ -469,7 +472,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_signing_disables_the_pinentry_prompt() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         let commit = it.commit(ME, b"x\n");
         let script = fs::read_to_string(it.dir.path().join("signer")).unwrap();
         let script = script.replace("env >\"$0.env\"", "echo \"$@\" >\"$0.args\"");
@@ -488,7 +491,7 @@ mod tests {
 
     #[tokio::test]
     async fn guarded_repository_cannot_switch_signing_off() {
-        let it = Ground::new().await;
+        let it = SigningRepo::new().await;
         it.set("--local", "commit.gpgsign", "false").await;
         let commit = it.commit(ME, b"x\n");
         let signing = Signing::read(&it.git).await.unwrap();

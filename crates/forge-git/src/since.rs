@@ -13,14 +13,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Git, Merged, diff_args};
 
-/// Maximum number of commits of each version that are compared.
+/// Maximum number of commits that are compared, for each of the two heads.
 const MAX_COMMITS: usize = 250;
 
-/// Maximum size of the changes of each version that are compared, in bytes.
+/// Maximum size of the changes that are compared, for each of the two heads, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Number of bytes at the start of a line that determine its kind. The longest such start is a
-/// commit id with a newline.
+/// Number of bytes at the start of a line that determine its kind. The longest start is a commit id
+/// of SHA-256 with its newline.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
@@ -30,18 +30,18 @@ pub struct TwoHeads<'a> {
     pub old: &'a str,
     /// The current head, full hex.
     pub new: &'a str,
-    /// The base branch, full hex.
+    /// Head commit of the base branch, full hex.
     pub base: &'a str,
 }
 
 impl Git {
-    /// Returns the full id of the commit that `id` abbreviates, or `None` if there is none.
+    /// Returns the full id of the commit that `id` abbreviates, or `None` if no commit matches.
     ///
     /// # Errors
     /// `invalid_input` (field `since`) if the abbreviation is ambiguous.
     pub async fn find_commit(&self, id: &str) -> Result<Option<String>> {
         let asked = format!("--disambiguate={id}");
-        // The name of a ref is never accepted, even if it looks like an id.
+        // `--disambiguate` never accepts the name of a ref, even if the name looks like an id.
         let found = self.run(["rev-parse", &asked]).await?;
         let ids = String::from_utf8_lossy(&found.stdout);
         let ids: Vec<&str> = ids.lines().collect();
@@ -54,13 +54,14 @@ impl Git {
             .collect();
         if commits.len() > 1 {
             let message = format!("several commits begin with '{id}'");
-            return Err(Error::invalid("since", message).with_hint("give more of its digits"));
+            let hint = "give more digits of the commit id";
+            return Err(Error::invalid("since", message).with_hint(hint));
         }
         Ok(commits.pop())
     }
 
     /// Returns the diff from the changes of the old head to those of the new head, with
-    /// `context_lines` lines of context. Leaves out what the base branch changed in between.
+    /// `context_lines` lines of context. Leaves out changes that the base branch made in between.
     ///
     /// # Errors
     /// `not_found` if a head shares no commit with the base branch; `git`.
@@ -95,7 +96,7 @@ impl Git {
             Some(from) => shown.stream(diff_args(&["-p", &context], from, new))?,
             None => {
                 let conflicts = format!(
-                    "{} does not merge with the newer base branch by itself",
+                    "the earlier head {} conflicts with the newer base branch",
                     short(old)
                 );
                 let whole = |base, head| {
@@ -105,8 +106,8 @@ impl Git {
                     (Some(before), Some(after)) => {
                         let between = between(&before, &after);
                         warnings.push(Warning::new(format!(
-                            "{conflicts}: files whose changes are the same are left out, the others are \
-                             shown with all of their changes"
+                            "{conflicts}: files with the same changes are left out; every other \
+                            file is shown with all of its changes, old and new"
                         )));
                         warnings.extend(no_longer_changed(&between.gone));
                         warnings.extend(between.unplaced_warning());
@@ -114,9 +115,9 @@ impl Git {
                     }
                     _ => {
                         warnings.push(Warning::new(format!(
-                            "{conflicts}, and more than {} of changes are not compared: all changes of \
-                             the pull request are shown, and files that it no longer changes are not \
-                             named",
+                            "{conflicts}, and changes beyond {} are not compared: all changes of \
+                            the pull request are shown, and files that it no longer changes are \
+                            not listed",
                             size(max_compared)
                         )));
                         shown.stream(diff_args(&["-p", &context], &new_base, new))?
@@ -152,12 +153,12 @@ impl Git {
         if old_base == new_base {
             return Ok(Some(old.to_owned()));
         }
-        // The base branch itself was rewritten.
+        // If the new base does not contain the old base, the base branch itself was rewritten.
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }
-        // A read must not run a merge driver of the repository, so a merge that needs one is
-        // handled as failed.
+        // A read must not run a merge driver of the repository, so a merge that needs one counts as
+        // a conflict.
         match self.merge_trees(old, new_base, false).await {
             Ok(Merged::Clean(tree)) => Ok(Some(tree)),
             Ok(Merged::Conflicts(_)) | Err(_) => Ok(None),
@@ -229,8 +230,8 @@ impl Git {
         )?;
         let warning = (before.is_cut || after.is_cut).then(|| {
             Warning::new(format!(
-                "only the first {} of changes are compared: later commits are listed even if only their \
-                 ids are new",
+                "only the first {} of changes were compared: a later commit may be listed although \
+                only its id is new",
                 size(max_compared)
             ))
         });
@@ -319,9 +320,9 @@ impl HashedSeries {
     }
 }
 
-/// Hashes the diffs that `git diff-tree --stdin` prints, each of them after the id of its commit.
-/// The hash covers the lines that name or change files, but not context, line numbers, and the blob
-/// ids of files whose lines are shown. No line of a diff looks like a commit id.
+/// Hashes the diffs that `git diff-tree --stdin` prints, each after the id of its commit. The hash
+/// covers the lines that name or change files. It ignores context, line numbers, and the blob ids
+/// of files whose changed lines are shown. No line of a diff looks like a commit id.
 #[derive(Default)]
 struct SeriesReader {
     hashes: HashMap<Vec<u8>, Vec<u8>>,
@@ -525,7 +526,7 @@ mod tests {
         assert_eq!(cut.0, whole.0);
         assert!(!whole.2.contains("MiB"), "{}", whole.2);
         for said in [
-            "0 MiB of changes are not compared",
+            "changes beyond 0 MiB are not compared",
             "first 0 MiB of changes",
         ] {
             assert!(cut.2.contains(said), "{}", cut.2);

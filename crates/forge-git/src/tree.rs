@@ -22,7 +22,7 @@ pub struct TreeEntry {
 
 impl Git {
     /// Returns the entries of `tree` (the id of a tree or commit) at `paths`. No path may be inside
-    /// another one.
+    /// another of the paths.
     ///
     /// # Errors
     /// `git` if there is no such tree.
@@ -50,8 +50,8 @@ impl Git {
     /// Writes a copy of `tree` (the id of a tree or commit) with `changes`. A change sets the entry
     /// of a path, or with `None` deletes the path. The index of a work tree is not used.
     ///
-    /// A file replaces a directory of the same name, and a directory replaces a file. With
-    /// [`Git::paths_between`] the caller can check whether that was intended.
+    /// A file replaces a directory of the same name, and a directory replaces a file.
+    /// [`Git::paths_between`] tells the caller which paths were lost.
     ///
     /// # Errors
     /// `git` if git refuses a path.
@@ -79,7 +79,7 @@ impl Git {
         let input = gone + &there;
         let update = with_plain_index(&["update-index", "-z", "--index-info"]);
         let output = git.run_with_stdin(update, input.as_bytes()).await?;
-        // git skips a path that it refuses. It prints this message and ends with status 0.
+        // Git skips a path that it refuses, prints `Ignoring path`, and ends with status 0.
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status != 0 || said.contains("Ignoring path") {
             return Err(output.error("update-index"));
@@ -119,7 +119,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
             format!("cannot create a temporary directory for an index of git: {e}"),
         )
         .with_source(e)
-        .with_hint("see that the directory of TMPDIR can be written")
+        .with_hint("make the directory of TMPDIR writable")
     })
 }
 

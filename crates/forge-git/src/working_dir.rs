@@ -5,7 +5,7 @@ use tokio::sync::OnceCell;
 
 use crate::{Git, GitConfig};
 
-/// A directory with its git, configuration and root. The latter two are read on first use.
+/// A directory with its git, configuration and root. Configuration and root are read on first use.
 #[derive(Debug)]
 pub struct WorkingDir {
     git: Git,

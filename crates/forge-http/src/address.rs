@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Returns true if an address is publicly routable.
 ///
 /// A request to a public address on behalf of a stranger reveals nothing about the local network.
-/// An IPv6 address that a translator or relay maps to an IPv4 address is as public as that address:
-/// in an IPv6-only network every name resolves to mapped addresses.
+/// An IPv6 address that a translator or relay maps to an IPv4 address is public if the IPv4 address
+/// is: in an IPv6-only network every name resolves to mapped addresses.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
@@ -50,7 +50,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         // NAT64 with the well-known prefix (RFC 6052).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at([12, 13, 14, 15])),
         // NAT64 with a local prefix (RFC 8215) of unknown length, so each of the four longer forms
-        // in RFC 6052 is decoded. A form that decodes to no host is not the one in use.
+        // in RFC 6052 is decoded. A form is ignored if its result cannot be the address of a host.
         [0x64, 0xff9b, 1, ..] => {
             let forms = [
                 [6, 7, 9, 10],
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nat64_or_6to4_address_is_judged_by_embedded_ipv4() {
+    fn embedded_ipv4_decides_for_nat64_and_6to4() {
         for (address, public) in [
             ("64:ff9b::8.8.8.8", true),
             ("64:ff9b::10.0.0.1", false),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn local_nat64_address_is_decoded_for_each_prefix_length() {
+    fn local_nat64_is_decoded_at_each_length() {
         for (address, public, form) in [
             ("64:ff9b:1::8.8.8.8", true, "/96"),
             ("64:ff9b:1:fffe::8.8.8.8", true, "/96"),

@@ -214,16 +214,16 @@ impl Http {
         redact(&mask_secrets(text, &known)).into_owned()
     }
 
-    /// Sends a request, with the retries of [`crate::RetryPolicy`]. The URI must be absolute.
+    /// Sends a request with an absolute URI, and retries it as [`crate::RetryPolicy`] allows.
     ///
-    /// An answer with any status is returned, not an error. After a 5xx, a write may have happened.
+    /// Returns the answer whatever its status. After a 5xx, a write may have happened.
     ///
     /// # Errors
     /// `network` or `timeout` if there is no complete answer, with [`Retry::Ambiguous`] for a write
     /// that the server may have received and [`Retry::Transient`] otherwise; `protocol` for a body
-    /// that is too large; `config` for an address that would need clear text on a network.
+    /// that is too large; `config` for a URL that would send clear text over a network.
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
-        let class = class(&request);
+        let class = idempotency_of(&request);
         self.remember_authorization(request.headers());
         let follows = request.extensions().get::<NoRedirect>().is_none();
         for _ in 0..=redirect::MAX_REDIRECTS {
@@ -260,8 +260,8 @@ impl Http {
         }
     }
 
-    /// Checks the address. Clear text is allowed only if the connection, or the connection to the
-    /// proxy, stays on this machine.
+    /// Checks the URL of a request. Clear text is allowed only if the connection, or the connection
+    /// to the proxy, stays on this machine.
     fn checked_url(&self, request: &Request<Bytes>) -> Result<Url> {
         let text = request.uri().to_string();
         let url = Url::parse(&text).map_err(|e| {
@@ -290,7 +290,7 @@ impl Http {
             scheme => Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "{scheme}://{} would be reached in clear text",
+                    "cannot contact {scheme}://{}: the request would be sent in clear text",
                     host_of(&url)
                 ),
             )
@@ -313,7 +313,7 @@ impl Http {
         let writes = class != Idempotency::Read;
         let host = host_of(url);
         call::uses_transport();
-        let _pass = self.0.gates.pass(&host, writes, policy).await;
+        let _permit = self.0.gates.acquire(&host, writes, policy).await;
         let mut attempt = 0;
         let mut budget = policy.budget;
         let mut limited = 0;
@@ -530,8 +530,8 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .tcp_nodelay(true)
 }
 
-/// Returns the IP address of a URL that has one instead of a host name. Such an address never
-/// reaches the resolver.
+/// Returns the IP address of a URL that has one instead of a host name. The resolver never sees
+/// this address.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,
@@ -551,7 +551,7 @@ pub fn check_literal(url: &Url) -> Result<()> {
     }
 }
 
-fn class(request: &Request<Bytes>) -> Idempotency {
+fn idempotency_of(request: &Request<Bytes>) -> Idempotency {
     request
         .extensions()
         .get::<Idempotency>()

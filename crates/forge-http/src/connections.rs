@@ -77,7 +77,7 @@ impl Connections {
         thread::Builder::new()
             .name("connections".to_owned())
             .spawn(move || {
-                // After each step of a task, timers and other tasks run.
+                // The interval 1 lets timers and other tasks run after each step of a task.
                 let runtime = Builder::new_current_thread()
                     .enable_all()
                     .event_interval(1)

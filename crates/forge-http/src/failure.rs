@@ -46,7 +46,7 @@ pub fn is_private_address(error: &Error) -> bool {
         .is_some_and(|source| source.is::<PrivateAddress>())
 }
 
-/// Returns the error for a request that is limited to public addresses, to a host without any.
+/// Returns the error for a request that is limited to public addresses, if `host` has none.
 pub(crate) fn private_address(host: &str) -> Error {
     let why = PrivateAddress(host.to_owned());
     Error::new(ErrorKind::Protocol, why.to_string())
@@ -131,7 +131,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
 /// Returns the error for a body that ended too early.
 pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     let what = if error.is_timeout() {
-        "fell silent"
+        "timed out"
     } else {
         "broke"
     };

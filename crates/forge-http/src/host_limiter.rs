@@ -69,7 +69,7 @@ impl HostLimiter {
 
     /// Waits for a free slot of `host`. A write first waits until no other write to the host is
     /// running.
-    pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Permit {
+    pub(crate) async fn acquire(&self, host: &str, write: bool, policy: &RetryPolicy) -> Permit {
         let gate = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(hosts.entry(host.to_owned()).or_insert_with(|| {
@@ -108,12 +108,12 @@ mod tests {
     async fn concurrent_reads_share_slots_but_writes_are_serial() {
         let gates = HostLimiter::new(2, None);
         let policy = RetryPolicy::without_pauses();
-        let a = gates.pass("h", false, &policy).await;
-        let b = gates.pass("h", true, &policy).await;
+        let a = gates.acquire("h", false, &policy).await;
+        let b = gates.acquire("h", true, &policy).await;
         let blocked = |write| {
             let (gates, policy) = (&gates, &policy);
             async move {
-                let pass = gates.pass("h", write, policy);
+                let pass = gates.acquire("h", write, policy);
                 tokio::time::timeout(Duration::from_millis(20), pass)
                     .await
                     .is_err()
@@ -125,7 +125,7 @@ mod tests {
         assert!(blocked(true).await, "one write at a time");
         drop(b);
         assert!(!blocked(true).await);
-        let elsewhere = gates.pass("other", true, &policy).await;
+        let elsewhere = gates.acquire("other", true, &policy).await;
         assert!(elsewhere.write.is_some(), "each host has its own gate");
     }
 
@@ -140,7 +140,7 @@ mod tests {
             let gates = HostLimiter::new(2, pace);
             let begun = Instant::now();
             for _ in 0..4 {
-                drop(gates.pass("h", true, &policy).await);
+                drop(gates.acquire("h", true, &policy).await);
             }
             assert_eq!(begun.elapsed().as_secs(), seconds, "{pace:?}");
         }

@@ -1,5 +1,5 @@
-//! Chooses the proxy of a request. reqwest is given this choice, so that the checked proxy is the
-//! one in use.
+//! Chooses the proxy of a request. reqwest uses this choice, so the proxy that was checked is the
+//! proxy in use.
 
 use std::net::IpAddr;
 

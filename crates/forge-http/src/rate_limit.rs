@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_limit_reset_in_the_past_waits_one_second() {
+    fn past_rate_limit_reset_waits_one_second() {
         let h = headers(&[
             ("x-ratelimit-limit", "1"),
             ("x-ratelimit-remaining", "0"),

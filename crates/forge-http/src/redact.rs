@@ -83,23 +83,24 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Replaces each of the `secrets` in `text` by `***`: as it is, split by hidden characters, or
-/// inside a word that is percent-encoded or has base64 of either alphabet, such as the
-/// `user:token` of a `Basic` header. Encodings are recognised in whole words, which are replaced.
-/// Base64 that is wrapped into lines is replaced with the words around it.
+/// Replaces each of the `secrets` in `text` by `***`, also if hidden characters split the secret.
+///
+/// A word is replaced as a whole if it contains a secret in percent-encoding or in base64 of either
+/// alphabet, such as the `user:token` of a `Basic` header. If the base64 is wrapped into lines, the
+/// words around it are replaced, too.
 ///
 /// A secret of fewer than four bytes stays, because it would match ordinary words.
 #[must_use]
 pub fn mask_secrets<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     let long = secrets.iter().copied().filter(|secret| secret.len() >= 4);
     let mut secrets: Vec<&str> = long.collect();
-    // A secret may begin another one.
+    // A secret may be the start of a longer one, so the longest is masked first.
     secrets.sort_by_key(|secret| Reverse(secret.len()));
     let masked = mask_visible(text, &secrets);
     mask_split(&masked, &secrets).map_or(masked, Cow::Owned)
 }
 
-/// Masks what hidden characters split, which some readers never see.
+/// Masks secrets that hidden characters split. Some readers never see these characters.
 fn mask_split(text: &str, secrets: &[&str]) -> Option<String> {
     let (visible, hidden) = strip_hidden(text);
     if hidden == 0 {
@@ -135,7 +136,7 @@ fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Replaces each secret piece between two gaps; `None` if no piece is secret.
+/// Replaces each piece between two gaps that is a secret; `None` if there is no secret piece.
 fn mask_pieces(
     text: &str,
     is_gap: impl Fn(char) -> bool + Copy,
@@ -153,13 +154,14 @@ fn mask_pieces(
     Some(out)
 }
 
-/// Returns true for what splits base64: whitespace, also as `\n`, and the ends of its parts.
+/// Returns true for a character that can split base64: whitespace, the backslash of an escaped line
+/// break, and the characters that end a part.
 fn is_joint(c: char) -> bool {
     c.is_whitespace() || matches!(c, '=' | ',' | '\\')
 }
 
-/// Returns true if a word has one of the `secrets` in base64, or in percent-encoding, also twice or
-/// as `\u00xx` of JSON.
+/// Returns true if a word contains one of the `secrets` in base64, in single or double
+/// percent-encoding, or as JSON escapes (`\u00xx`).
 fn encodes(word: &str, secrets: &[&str]) -> bool {
     let holds = |bytes: &[u8]| {
         let is_in = |secret: &str| {
@@ -169,7 +171,7 @@ fn encodes(word: &str, secrets: &[&str]) -> bool {
         secrets.iter().any(|secret| is_in(secret))
     };
     let in_base64 = |digits: &[u8]| {
-        // Digits of something else may stand in front.
+        // Digits of other data may precede the encoded secret.
         (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
     };
     let shows = |plain: &[u8]| {
@@ -197,7 +199,8 @@ fn base64_decoded(parts: &[u8]) -> Vec<u8> {
     parts.flat_map(digits_decoded).collect()
 }
 
-/// Decodes base64 digits of either alphabet. A last digit that is alone encodes no byte.
+/// Decodes base64 digits of either alphabet. A single digit after the last group of four encodes no
+/// byte.
 fn digits_decoded(digits: &[u8]) -> Vec<u8> {
     let whole = digits.len() - usize::from(digits.len() % 4 == 1);
     let url_safe = |b: &u8| match b {
@@ -239,7 +242,7 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         .or_else(|| jwt(bytes, at))
         .or_else(|| app_password(bytes, at))
         .map(|end| (at, end))
-        .or_else(|| announced(bytes, at))
+        .or_else(|| value_after_name(bytes, at))
 }
 
 /// Returns the end of a token such as `ghp_…`. Newer tokens contain dots, so the whole rest of the
@@ -270,8 +273,8 @@ fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of an app password: `xxxx-xxxx-xxxx-xxxx` in lowercase letters and digits. Part
-/// of a longer word, such as a UUID, is not an app password.
+/// Returns the end of an app password: `xxxx-xxxx-xxxx-xxxx` in lowercase letters and digits. A
+/// part of a longer word, such as a UUID, does not count.
 fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     let shape = bytes.get(at..at + 19)?;
     let fits = shape.iter().enumerate().all(|(i, b)| {
@@ -285,7 +288,7 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the range of the credential after the name of a header, member, parameter or scheme.
-fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+fn value_after_name(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);
     let word = std::str::from_utf8(bytes.get(at..end)?)
         .ok()?

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct RetryPolicy {
     /// Maximum number of retries. Retries after a rate limit do not count.
     pub retries: u32,
-    /// Upper bound of the first pause; it doubles with each further pause. A pause is random
+    /// Upper bound of the first pause; the bound doubles with each further pause. A pause is random
     /// between zero and its bound ("full jitter"), so that many clients do not retry at the same
     /// moment.
     pub base: Duration,

@@ -102,7 +102,7 @@ impl Roots {
                 ErrorKind::Config,
                 "no certificate authority is trusted: SSL_CERT_FILE and SSL_CERT_DIR hold none",
             )
-            .with_hint("unset both to trust the list that is built in"));
+            .with_hint("unset both to trust the built-in list"));
         }
         Ok(store)
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ssl_cert_file_replaces_and_ca_bundle_extends_roots() {
+    fn cert_variables_replace_or_extend_roots() {
         let files = Roots::from_env(
             &env(&[("SSL_CERT_FILE", "/a"), ("SSL_CERT_DIR", "/b:/c")]),
             true,

@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_token_fails_the_test_but_is_not_repeated() {
+    fn printed_token_fails_without_being_shown() {
         for text in ["echo gho_${T}x", "echo gho_${T}x >&2"] {
             let run = echo(text).env("T", CANARY);
             let failed = std::panic::catch_unwind(|| run.output());

@@ -106,8 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `log` with a reader of its own. Returns the panic message, and whether a token was
-    /// found.
+    /// Runs `log` with a separate reader. Returns the panic message, and whether a token was found.
     fn told(log: impl FnOnce()) -> (Option<String>, bool) {
         let reader = Reader::default();
         let found = Arc::clone(&reader.found);
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn logged_token_fails_the_test_but_is_not_repeated() {
+    fn logged_token_fails_without_being_shown() {
         let cases: [fn(); 5] = [
             || tracing::trace!("with {CANARY} in it"),
             || tracing::error!(token = CANARY, "refused"),
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_log_watch_panics_if_a_token_was_found() {
+    fn dropped_log_watch_panics_after_logged_token() {
         let watch = LogWatch(Arc::new(AtomicBool::new(true)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(watch))).is_err());
         drop(LogWatch(Arc::default()));

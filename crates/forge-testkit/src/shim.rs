@@ -63,8 +63,8 @@ impl ShimPlan {
     }
 }
 
-/// A program that runs in place of git (`FORGE_GIT`). It records every call, and kills or withholds
-/// as the plan says.
+/// A program that runs in place of git (`FORGE_GIT`). It records every call, and kills processes or
+/// withholds output according to the plan.
 #[derive(Debug)]
 pub struct GitShim {
     program: PathBuf,
@@ -79,8 +79,8 @@ pub struct GitShim {
 /// after its caller has gone, which raises SIGPIPE. The input is saved in descriptor 3, because a
 /// background job would read /dev/null.
 ///
-/// The last block of a diff is sent after a minute at the latest, for a caller that writes nothing
-/// before it has this block. The file `late` records that.
+/// The last block of a diff is sent after a minute at the latest, because a caller may write
+/// nothing before it has this block. The file `late` records this timeout.
 const SCRIPT: &str = r#"#!/bin/sh
 n=1
 while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done

@@ -16,7 +16,7 @@ use rustix::{
 use crate::Run;
 
 /// Time without output after which a test fails. It is long, because it only ends tests that hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time without output after which a program counts as waiting for keys.
 const QUIET: Duration = Duration::from_millis(150);
@@ -214,7 +214,7 @@ impl Terminal {
     /// Panics as [`Self::finish`] does.
     #[must_use]
     pub fn interrupt(mut self) -> TtyOutput {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + HANG_TIMEOUT;
         while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
             self.send("\u{3}");
             std::thread::sleep(Duration::from_millis(100));
@@ -265,7 +265,7 @@ impl Terminal {
 
     /// Reads some output; returns false after the other side is closed.
     fn read_some(&mut self) -> bool {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + HANG_TIMEOUT;
         loop {
             if self.is_readable(Duration::from_millis(50)) {
                 let mut buffer = [0; 4096];

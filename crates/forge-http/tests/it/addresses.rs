@@ -16,10 +16,10 @@ use futures::future::BoxFuture;
 use http::Request;
 
 /// An unassigned address in the publicly routable range.
-const NOBODYS: &str = "2000::1";
+const UNASSIGNED: &str = "2000::1";
 const HERE: &str = "127.0.0.1";
 
-/// Returns its answers in order, and repeats the last one.
+/// A name lookup that returns its answers in order, and repeats the last one.
 #[derive(Debug, Default)]
 struct LookupDouble {
     answers: Mutex<Vec<Vec<IpAddr>>>,
@@ -119,7 +119,7 @@ async fn name_with_private_address_is_not_contacted() {
         assert_eq!(e.code(), "protocol", "{answer}: {e:?}");
         assert!(is_private_address(&e), "{answer}: {e:?}");
         assert!(e.message().contains("pds.example"), "{e:?}");
-        assert_eq!(lookup.asked(), 1, "{answer}: it is not tried again");
+        assert_eq!(lookup.asked(), 1, "{answer}: the lookup is not repeated");
     }
     assert_eq!(port.connected(), 0);
     // Services that the user configured may have any address.
@@ -132,9 +132,9 @@ async fn name_with_private_address_is_not_contacted() {
 #[tokio::test]
 async fn rebound_name_is_not_contacted() {
     let port = Port::open();
-    let lookup = LookupDouble::new(&[&[NOBODYS], &[HERE]]);
+    let lookup = LookupDouble::new(&[&[UNASSIGNED], &[HERE]]);
     let http = http(&lookup, &[]);
-    // The checked address is the one in use: there is one lookup, not two.
+    // The connection uses the checked address: there is one lookup, not two.
     let e = http.send(port.public_only("pds.example")).await;
     assert!(!is_private_address(&e.unwrap_err()));
     assert_eq!(lookup.asked(), 1);
@@ -146,7 +146,7 @@ async fn rebound_name_is_not_contacted() {
 #[tokio::test]
 async fn private_address_among_public_addresses_is_left_out() {
     let port = Port::open();
-    let lookup = LookupDouble::new(&[&[HERE, NOBODYS]]);
+    let lookup = LookupDouble::new(&[&[HERE, UNASSIGNED]]);
     let e = http(&lookup, &[])
         .send(port.public_only("pds.example"))
         .await;
@@ -194,11 +194,11 @@ async fn proxied_name_is_not_looked_up() {
 
 #[tokio::test]
 async fn public_addresses_of_name_exclude_private_addresses() {
-    let lookup = LookupDouble::new(&[&["10.0.0.1", NOBODYS], &["10.0.0.1"]]);
+    let lookup = LookupDouble::new(&[&["10.0.0.1", UNASSIGNED], &["10.0.0.1"]]);
     let http = http(&lookup, &[]);
     let url = "https://knot.example/".parse().unwrap();
     let found = http.public_addresses(&url).await.unwrap();
-    assert_eq!(found, Some(vec![NOBODYS.parse().unwrap()]));
+    assert_eq!(found, Some(vec![UNASSIGNED.parse().unwrap()]));
     let e = http.public_addresses(&url).await.unwrap_err();
     assert!(is_private_address(&e), "{e:?}");
 }

@@ -100,7 +100,7 @@ async fn stream_is_unlimited_and_reports_a_broken_connection() {
 }
 
 #[tokio::test]
-async fn error_answer_to_stream_request_is_read_into_memory() {
+async fn error_answer_to_stream_request_is_buffered() {
     let double = Double::start(vec![answer(
         "406 Not Acceptable",
         "",

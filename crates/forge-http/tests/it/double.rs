@@ -1,4 +1,4 @@
-//! A server below HTTP that can break off connections, which wiremock cannot.
+//! A test server on plain TCP. Unlike wiremock, it can break off connections.
 
 use std::sync::{Arc, Mutex};
 

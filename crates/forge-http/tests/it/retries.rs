@@ -164,7 +164,8 @@ async fn write_is_retried_until_server_listens() {
     .unwrap();
     let (late, sent) = tokio::join!(
         async {
-            // Long enough for the first attempt to fail. The exact duration does not matter.
+            // The pause is long enough for the first attempt to fail. Its exact length does not
+            // matter.
             tokio::time::sleep(brief * 4).await;
             Double::serve(TcpListener::bind(address).await.unwrap(), vec![ok()])
         },

@@ -85,7 +85,7 @@ async fn canary_token_appears_nowhere() {
         }
         assert!(
             double.heads().iter().all(|h| h.contains(CANARY)),
-            "it is sent to where it belongs"
+            "the server receives the token"
         );
     }
     write!(said, "{http:?} {:?}", http.settings()).unwrap();

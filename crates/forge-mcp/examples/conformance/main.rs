@@ -7,7 +7,7 @@
     clippy::indexing_slicing,
     deprecated,
     missing_docs,
-    reason = "fixtures of a test, for features that the protocol has given up among them"
+    reason = "fixtures of a test, also for deprecated features of the protocol"
 )]
 
 mod ask;

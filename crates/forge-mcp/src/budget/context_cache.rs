@@ -33,14 +33,14 @@ struct ContextCacheState {
 #[derive(Default)]
 pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 
-/// A number from [`ContextCache::begin`]. [`ContextCache::put`] uses it to detect writes in
-/// between.
+/// Number of writes at the start of a gathering, from [`ContextCache::begin`].
+/// [`ContextCache::put`] uses it to detect later writes.
 #[derive(Clone, Copy)]
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// Returns a bundle that is at most `ttl` old. Returns an unsettled bundle only if the call
-    /// asks for one of its further pages.
+    /// Returns a bundle that is at most `ttl` old. An unsettled bundle is returned only if the call
+    /// asks for a further page of it (`is_page`).
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.lock_state();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
@@ -53,8 +53,8 @@ impl ContextCache {
         Gathering(self.lock_state().writes)
     }
 
-    /// Caches a bundle of this weight, replacing the oldest ones. Does nothing if a write has ended
-    /// since `begun`.
+    /// Caches a bundle of this weight, replacing the oldest bundles. Does nothing if a write has
+    /// ended since `begun`.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.lock_state();
         if kept.writes != begun.0 {

@@ -29,7 +29,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     let (Some(bind), Some(then), Some(position)) = (parts.next(), parts.next(), parts.next())
     else {
         return Err(
-            Error::invalid("cursor", "the cursor is not one of this server").with_hint(again()),
+            Error::invalid("cursor", "this server did not make the cursor").with_hint(again()),
         );
     };
     if bind != bound(tool, of) {
@@ -100,7 +100,7 @@ pub(crate) fn unpin(
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` if the text is damaged; starting over would repeat content.
+/// Fails with `invalid_input` if the text is damaged, because starting over would repeat content.
 fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }

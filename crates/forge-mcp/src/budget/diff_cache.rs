@@ -15,8 +15,8 @@ use forge_core::{
 
 const MAX_ENTRIES: usize = 4;
 
-/// Maximum memory of all cached diffs, in bytes. The longest diff that is read has room, unless it
-/// has very many hunks.
+/// Maximum memory of all cached diffs, in bytes. One diff of the maximum length fits, unless it has
+/// very many hunks.
 const MAX_CACHE_WEIGHT: usize = 20 * 1024 * 1024;
 
 /// Memory of a text in addition to its bytes.

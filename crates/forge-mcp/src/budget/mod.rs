@@ -24,8 +24,8 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data that repeats long texts (such as comments) of the text for the model, in
-/// characters.
+/// Maximum length of data, in characters, up to which the data repeats long texts of the text for
+/// the model, such as comments.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// Returns the length limit of a call, in characters.
@@ -113,7 +113,7 @@ pub(crate) fn fit<S: AsRef<str>>(
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// Fits blocks that have data as [`fit`] does; a page ends when text or data has no room left.
+/// Like [`fit`], for blocks with data. A page ends when text or data has no room left.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -196,8 +196,8 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// Returns the cut position: after the last line that fits, or within the first line if that is too
-/// long.
+/// Returns the cut position: after the last line that fits, or within the first line if this line
+/// is too long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn block_with_long_data_begins_on_the_next_page() {
+    fn long_data_moves_block_to_next_page() {
         let long = "a line\n".repeat(400);
         let data = Lengths {
             always: 0,

@@ -150,7 +150,8 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WaitFor, &["wait_for"]),
 ];
 
-/// The terminal command for each call without a tool, and whether it takes an issue or a record.
+/// The terminal command for each call without a tool, and true if the command takes an issue or a
+/// record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -236,7 +237,7 @@ impl fmt::Display for ToolCall {
 pub(crate) struct Advice {
     /// The sentence, with a terminal command or the arguments to choose, but without a tool call.
     pub line: Clean,
-    /// The same text for a line of a result. A sentence with foreign text is quoted here.
+    /// The text of `line` for a line of a result, where a sentence with foreign text is quoted.
     pub shown: String,
     /// The tool call that follows the hint.
     pub call: Option<ToolCall>,
@@ -295,7 +296,7 @@ impl HintContext {
         let mut rows = (TOOLS.iter())
             .filter(|(call, tool, _)| *call == action.call() && offered(tool))
             .peekable();
-        // A call that several tools make is made by the one that takes its arguments.
+        // If several tools make the call, the first tool that takes all its arguments is used.
         let first = rows.peek().copied();
         let row = rows.find(|(_, tool, _)| self.takes(tool, action)).or(first);
         let (tool, fixed) = match row {
@@ -362,14 +363,14 @@ impl HintContext {
                 }
             }
         }
-        // Without a tool argument that the action changes, a repeated call would be the same call.
+        // If the tool has no argument that the action changes, the repeated call would not differ.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
         // An edit without a change would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
-        // A review without an approval fails if it says nothing.
+        // A review without an approval fails if it has no content.
         let approves = arguments.get("verdict") == Some(&json!("approve"));
         let is_silent = !["body", "comments", "pending"]
             .iter()
@@ -412,7 +413,7 @@ impl HintContext {
         })
     }
 
-    /// Returns the repository and number as arguments, if the tool has such arguments.
+    /// Returns the repository and number as arguments, if the tool has these arguments.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
         // Calls about accounts take no repository.
         let repo = self.repo.as_deref();
@@ -496,7 +497,7 @@ fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     names.iter().find(has).copied()
 }
 
-/// Replaces a wrong value, or a wrong item of a list. Returns true if there was one.
+/// Replaces a wrong value, or a wrong item of a list. Returns true if a value was replaced.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {
@@ -801,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_action_becomes_tool_call_if_tool_is_offered() {
+    fn issue_action_becomes_offered_tool_call() {
         let about = about("issue_view", json!({ "issue": "7" }));
         let here = r#""issue":"3","repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -872,8 +873,7 @@ mod tests {
             let wanted = format!("do it; in a terminal: forge {command}");
             assert_eq!(told(action, &about), wanted);
         }
-        // Both are shown without a command: `auth login` has no flag for a draft, and the body is
-        // too long.
+        // No command is shown: `auth login` has no flag for a draft, and the body is too long.
         for action in [
             Action::new(Call::Login).with(Param::Draft, "true"),
             op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),

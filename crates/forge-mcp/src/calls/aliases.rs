@@ -126,7 +126,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["page"],
         "cursor",
-        "pages have no numbers: pass the cursor of the result before",
+        "pages have no numbers: pass the cursor of the previous result",
     ),
     (
         &["sort", "order", "order_by", "direction"],
@@ -149,7 +149,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
         "omit `method`: a review is submitted at once, unless pending=keep",
     ),
     (&["method"], "repo", "omit `method`"),
-    (&["state"], "append", "pr_set_state closes and reopens"),
+    (&["state"], "append", "to close or reopen, use pr_set_state"),
     (
         &["reason", "state_reason"],
         "delete_branch",
@@ -158,27 +158,27 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         NOT_A_DESCRIPTION,
         "append",
-        "body replaces the description; pr_comment comments",
+        "to comment, use pr_comment: body replaces the description",
     ),
     (
         NOT_A_DESCRIPTION,
         "parent",
-        "body replaces the description; issue_comment comments",
+        "to comment, use issue_comment: body replaces the description",
     ),
     (
         &["wait", "wait_for"],
         "failed_only",
-        "pr_context with wait_for=checks waits",
+        "to wait for checks, call pr_context with wait_for=checks",
     ),
     (
         &["run_id", "job_id", "return_content", "tail_lines"],
         "failed_only",
-        "the checks are those of the head commit: logs=true has the ends of failed logs",
+        "the checks are those of the head commit: for the ends of failed logs, pass logs=true",
     ),
     (
         &["timeout", "timeout_s"],
         "wait_for",
-        "a wait ends by itself, and its result has the cursor to go on with",
+        "a wait ends by itself: continue with the cursor of its result",
     ),
     (
         &["content", "path"],
@@ -195,7 +195,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
             "new_str",
         ],
         "content",
-        "an edit is the whole file: pass content",
+        "an edit replaces the whole file: pass content",
     ),
     (&["maintainer_can_modify"], "base", "it cannot be set here"),
     (
@@ -203,7 +203,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
         "line",
         "leave it out: a comment without line is on the whole file",
     ),
-    (&["start_side"], "side", "side counts for both ends"),
+    (&["start_side"], "side", "side applies to both ends"),
     (
         &["position"],
         "line",
@@ -212,7 +212,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["start_line", "end_line"],
         "ref",
-        "a file is read from its first line, and goes on with cursor",
+        "a file is read from its first line: pass cursor to read the next part",
     ),
 ];
 

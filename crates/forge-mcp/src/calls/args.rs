@@ -17,8 +17,8 @@ use crate::content::{Cleaner, MAX_VALUE_CHARS};
 /// Maximum number of unknown arguments that an error names.
 const MAX_NAMES: usize = 3;
 
-/// Maximum length of a text that is no entry of [`LONG_TEXTS`], such as a name, a path or a search,
-/// in bytes. A call keeps its arguments in memory while it waits.
+/// Maximum length, in bytes, of an argument outside [`LONG_TEXTS`], such as a name, a path or a
+/// search. A call keeps its arguments in memory while it waits.
 const MAX_WORD_BYTES: usize = 4096;
 
 /// Arguments whose length is limited elsewhere: by the forge, or by the server that made them.
@@ -77,7 +77,7 @@ pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) 
 /// has names of Rust types.
 fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObject) -> Error {
     let (mut at, mut is_optional) = (String::new(), false);
-    // The value at the path so far, with its schema; `None` for all arguments.
+    // The value at the path so far, with its schema; `None` at the top level.
     let mut inner: Option<(&Value, &Value)> = None;
     for segment in path.iter() {
         inner = Some(match segment {
@@ -324,8 +324,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     Ok(args)
 }
 
-/// Refuses a text, or an item of a list, that is too long for the argument `name`. A value that has
-/// to be one of several choices is checked as such.
+/// Refuses a text, or an item of a list, that is too long for the argument `name`. Arguments with
+/// fixed choices are skipped, because an unknown choice is refused anyway.
 fn check_word_length(name: &str, value: &Value, schema: &Value) -> Result<()> {
     let schema = schema.get("items").unwrap_or(schema);
     let is_text = schema.get("type").and_then(Value::as_str) == Some("string");
@@ -358,14 +358,14 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// The arguments of a comment on a line that decide whether other arguments say something new.
+/// Arguments of a comment on a line that can make arguments of other servers redundant.
 struct LineArguments {
     is_given: bool,
     side: String,
 }
 
-/// Returns true for an argument of another server that asks for what the tool does without it, such
-/// as the first page. `known` says whether the tool has an argument.
+/// Returns true if an argument of another server asks for the tool's default, such as the first
+/// page. `known` returns true for the names of the tool's own arguments.
 fn is_default(
     name: &str,
     value: &Value,
@@ -378,7 +378,7 @@ fn is_default(
     };
     match name {
         "direction" | "order" => text == "desc",
-        // An edit of a pull request would have to change it.
+        // Only `pr_create` has `depends_on`. For an edit, the argument would be a change.
         "maintainer_can_modify" => text == "true" && known("depends_on"),
         "method" => text == "get" && known("include"),
         "page" => ["0", "1", "1.0"].contains(&text.as_str()),
@@ -832,7 +832,7 @@ mod tests {
         }
         let other = json!({"type": "string", "enum": ["open", "closed"]});
         assert_eq!(coerced(json!(true), Some(&other)).unwrap(), "true");
-        // `false` can be a filler, so it never becomes the opposite of the default.
+        // Strict clients send `false` for an unset argument, so `false` never means `reopen`.
         let thread = json!({"type": "string", "enum": ["resolve", "reopen"]});
         for (sent, wanted) in [
             (json!(true), "resolve"),
@@ -922,7 +922,7 @@ mod tests {
     }
 
     #[test]
-    fn section_of_another_tool_is_named_with_that_tool() {
+    fn foreign_section_error_names_its_tool() {
         let sections = json!({"properties": {"include": {"type": "array", "items": {
             "type": "string", "enum": ["checks", "commits"]
         }}}});
@@ -971,7 +971,7 @@ mod tests {
             ),
             (
                 json!({"repo": "o/r", "number": 1, "comments": comment}),
-                "side counts for both ends; comments[0] takes line, path, side",
+                "side applies to both ends; comments[0] takes line, path, side",
             ),
         ] {
             let e = parse(sent).unwrap_err();
@@ -988,7 +988,8 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
-    /// Returns the message and the hint for a refused argument that is sent with the required ones.
+    /// Returns the message and the hint for a refused argument that is sent with the required
+    /// arguments.
     fn refused_with(name: &str, value: Value) -> (String, String) {
         let mut sent = json!({"repo": "o/r", "number": 1});
         sent[name] = value;

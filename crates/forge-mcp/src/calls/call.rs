@@ -75,7 +75,7 @@ impl CallContext {
         }
     }
 
-    /// Waits for a free slot; the call has the slot until its end.
+    /// Waits for a free slot, which the call keeps until its end.
     pub async fn acquire_slot(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
@@ -118,8 +118,8 @@ impl CallContext {
         }
     }
 
-    /// Returns the reason why one of several objects stays as it is, with the recovery. Each is cut
-    /// to `most` characters.
+    /// Returns the reason why one of several objects was not changed, with the recovery. Reason and
+    /// recovery are each cut to `most` characters.
     pub fn reason(&self, why: &str, hint: Option<&Hint>, most: usize) -> Clean {
         let why = self.cleaner.line(why).cut(most);
         let Some(hint) = hint else {
@@ -278,7 +278,7 @@ impl CallContext {
         if let (Some(of), Some(named)) = (&of, &named)
             && of.comparison_key() != named.comparison_key()
         {
-            let message = format!("repo is {named}, and issue names one of {of}");
+            let message = format!("repo is {named}, and issue names an issue of {of}");
             return Err(
                 Error::invalid("issue", message).with_hint("pass the number alone, or omit `repo`")
             );
@@ -288,7 +288,7 @@ impl CallContext {
             // The repository of a record is known only after a request, and no request may precede
             // the permission check.
             (None, PrKey::Record(uri)) => {
-                let message = format!("{uri} does not say its repository");
+                let message = format!("cannot tell the repository of {uri}");
                 return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
             }
             (None, PrKey::Number(_)) => self.server.repo_id(None).await?,
@@ -389,7 +389,7 @@ impl CallContext {
                         field,
                         format!("{id} is not a pull request of {own}"),
                     )
-                    .with_hint("pass one of the same repository"));
+                    .with_hint("pass a pull request of this repository"));
                 }
                 id.key
             }
@@ -413,7 +413,7 @@ impl CallContext {
     /// # Errors
     ///
     /// With an allow list, fails with `permission_denied` if the account of the record has neither
-    /// opened a pull request in the repository nor commented on this one.
+    /// opened a pull request in the repository nor commented on the pull request.
     pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),

@@ -35,7 +35,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub head: Option<&'a str>,
     /// The state at the time of the question. An answer is invalid if the state has changed since.
     pub state: PrState,
-    /// The complete text that the user is asked.
+    /// The complete question to the user.
     pub question: &'a str,
     /// Further facts in the question. An answer is invalid if they have changed since.
     pub bound: &'a str,
@@ -132,7 +132,7 @@ pub(crate) async fn confirm(
             format!("the user could not be asked: {e}"),
         )
         .with_source(e)
-        .with_hint("nothing was done; make the call again when the user is there")
+        .with_hint("nothing was done; make the call again when the user can answer")
         .into()),
     }
 }
@@ -172,7 +172,7 @@ fn declined_error(ask: &ConfirmationRequest<'_>) -> Error {
         ErrorKind::Cancelled,
         format!("the user did not agree; {} is unchanged", ask.id),
     )
-    .with_hint("do not repeat it: ask the user what to do instead")
+    .with_hint("do not repeat the call: ask the user what to do instead")
 }
 
 fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {

@@ -49,7 +49,7 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // The diff names no head, or another one, so a push may have moved the head.
+            // The diff names no head or another head, so a push may have moved the head.
             let now = DiffEnds::of(&repo.pull(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
@@ -78,10 +78,11 @@ pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
         },
         format!("the {what} has moved from {from} to {to} while the diff was read"),
     )
-    .with_hint("call again when nobody pushes")
+    .with_hint("call again when no push is in progress")
 }
 
-/// Reads the diff from the forge. The forge reports at most the head of the diff.
+/// Reads the diff from the forge. The result has at most the head; the forge does not report the
+/// base.
 async fn read_now(
     repo: &Repo,
     pr: &PrId,
@@ -111,7 +112,7 @@ async fn read_now(
         }
         if let Some(excess) = buffer.excess() {
             warnings.push(
-                Warning::new(format!("the diff {excess}; what is behind is left out"))
+                Warning::new(format!("the diff {excess}; the rest is left out"))
                     .with_hint("fetch the head and use git diff for the rest"),
             );
             cut = true;
@@ -148,7 +149,7 @@ struct DiffBuffer {
 impl DiffBuffer {
     /// Adds a chunk, and charges its memory to the call.
     fn add(&mut self, chunk: &[u8]) -> Result<()> {
-        // The lines are in memory twice: as they arrive, and as files.
+        // The lines are in memory twice: as received bytes, and as parsed files.
         keep(chunk.len().saturating_mul(2))?;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(chunk);
@@ -190,9 +191,9 @@ pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
 /// have changed.
 pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
-        (true, Some(n)) => Some(format!("{n} more files are behind what was read")),
-        (true, None) => Some("more files may be behind what was read".to_owned()),
-        (false, Some(n)) => Some(format!("{n} more files are not sent by the forge")),
+        (true, Some(n)) => Some(format!("{n} more files come after the part that was read")),
+        (true, None) => Some("more files may come after the part that was read".to_owned()),
+        (false, Some(n)) => Some(format!("the forge did not send {n} more files")),
         (false, None) => None,
     }
 }
@@ -203,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Five such diffs took 286 MB.
+    /// Before the limit on files and hunks, five diffs of tiny hunks took 286 MB.
     #[tokio::test]
     async fn diff_of_tiny_hunks_is_charged_and_cut() {
         let hunk = b"@@ -1 +1 @@\n";

@@ -65,7 +65,7 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
             what: Noun::Comment,
         } => Action::op(Op::CommentList),
         ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
-        // Every further call to that repository would be refused.
+        // Every further call to the repository would be refused.
         ErrorKind::PermissionDenied { missing, .. }
             if missing
                 .iter()
@@ -101,8 +101,9 @@ const OTHER_KIND: &[(&str, &str)] = &[
     ("pr_view", "issue_view"),
 ];
 
-/// Returns the advice to use the tool of the other kind, if the number of the call was not found. A
-/// hint follows the advice. Reading which kind it is would take a request.
+/// Returns the advice to use the tool for the other kind of object (issue or pull request), if the
+/// number of the call was not found. The caller appends a hint. Finding out the kind would take a
+/// request.
 fn other_kind(e: &Error, about: &HintContext) -> Option<String> {
     let kind = match e.kind() {
         ErrorKind::NotFound { what: Noun::Issue } => "a pull request",

@@ -50,7 +50,7 @@ pub struct ServerOptions {
     pub confirm_required: bool,
     /// The names of [`TOOL_SETS`] to offer in addition to the default tools.
     pub tool_sets: Vec<String>,
-    /// Further tools to offer; if empty, all tools outside the sets are offered.
+    /// The names of tools to offer. If the list is empty, all tools outside the sets are offered.
     pub tools: Vec<String>,
     /// Tools that are never offered.
     pub without_tools: Vec<String>,

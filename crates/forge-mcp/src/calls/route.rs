@@ -60,7 +60,7 @@ pub(crate) trait Tool: 'static {
     /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
-    /// Returns true for a read that needs no forge, and therefore waits for no turn.
+    /// Returns true for a read that needs no forge, and therefore waits for no slot.
     fn is_local(_args: &Self::Args) -> bool {
         false
     }
@@ -163,7 +163,7 @@ async fn run<T: Tool>(
     input: &JsonObject,
 ) -> CallToolResponse {
     let cancelled = ctx.ct.clone();
-    // Long arguments are in memory once: the call has them as they are parsed.
+    // The call keeps only the parsed arguments, so that long arguments are in memory once.
     let sent = params.arguments.take();
     let _write = T::SPEC.effect.is_write().then(|| Write(server.clone()));
     let call = CallContext::new(server, T::SPEC, params, ctx);

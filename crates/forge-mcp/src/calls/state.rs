@@ -56,7 +56,7 @@ async fn acquire(
                 bucket: "calls in flight".to_owned(),
                 reset: None,
             },
-            format!("{} at work for {} s", others(), SLOT_TIMEOUT.as_secs()),
+            format!("{} running for {} s", others(), SLOT_TIMEOUT.as_secs()),
         )
         .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
         .with_hint("make fewer calls at once")),
@@ -114,7 +114,8 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// Hashes of the accounts at a host and at Jira; the visible content depends on both accounts.
+    /// Returns hashes of the accounts at a host and at Jira; the visible content depends on both
+    /// accounts.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
         // Reading the credential store blocks, because it is a file.
@@ -141,7 +142,7 @@ impl ServerState {
 
     /// Takes all slots, so that calls wait until the permit is dropped.
     #[cfg(test)]
-    pub fn take_all_turns(&self) -> Option<OwnedSemaphorePermit> {
+    pub fn take_all_slots(&self) -> Option<OwnedSemaphorePermit> {
         let all = u32::try_from(MAX_CONCURRENT_CALLS).ok()?;
         Arc::clone(&self.0.turns).try_acquire_many_owned(all).ok()
     }
@@ -214,8 +215,8 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Returns the repositories that references in a pull request's text may lead to, besides its
-    /// own: those on an allow list.
+    /// Returns the repositories, besides the pull request's own, that references in its text may
+    /// lead to: those on an allow list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
@@ -237,8 +238,8 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// Asks the gate about a repository, on a thread that may block: the links in the path of a
-    /// directory are resolved.
+    /// Asks the gate about a repository, on a thread that may block, because the gate resolves the
+    /// links in a directory's path.
     async fn ask_gate<T: Send + 'static>(
         &self,
         id: &RepoId,
@@ -348,8 +349,8 @@ impl ServerState {
     pub async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
         if !self.0.gate.is_open() {
             return Err(
-                Error::invalid("repo", format!("{uri} does not say its repository"))
-                    .with_hint("this server may use some repositories alone: pass repo as well"),
+                Error::invalid("repo", format!("cannot tell the repository of {uri}"))
+                    .with_hint("pass repo as well: this server is limited to certain repositories"),
             );
         }
         let policy = self.policy(write);

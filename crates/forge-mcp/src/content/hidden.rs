@@ -41,7 +41,7 @@ pub(super) fn mark(text: &str) -> MarkedText {
 const COMMENT: &str = "[html comment removed: ";
 const OTHER: &str = "[hidden text removed: ";
 
-/// Returns true if a text contains a marker. Writing such a text back would lose the hidden part.
+/// Returns true if a text contains a marker. Writing the text back would overwrite the hidden part.
 pub(crate) fn has_marker(text: &str) -> bool {
     [COMMENT, OTHER].iter().any(|mark| text.contains(mark))
 }

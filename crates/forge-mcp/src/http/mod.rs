@@ -68,7 +68,7 @@ impl Bearer {
         if token.len() < 16 || !token.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(Error::invalid(
                 "token",
-                "the bearer token has fewer than 16 characters, or blanks",
+                "the bearer token has fewer than 16 characters, or contains blanks",
             )
             .with_hint("omit the token to have one generated"));
         }
@@ -85,7 +85,7 @@ impl Bearer {
         getrandom::fill(&mut bytes).map_err(|e| {
             Error::new(
                 ErrorKind::Internal,
-                format!("the system has no random numbers: {e}"),
+                format!("the system provides no random numbers: {e}"),
             )
         })?;
         let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
@@ -200,7 +200,7 @@ struct ConnectionShared {
     bearer: Option<Bearer>,
     limits: HttpLimits,
     room: Arc<Semaphore>,
-    /// The bytes that bodies may still have; see [`HttpLimits::bodies`].
+    /// A permit for each byte that bodies may still take; see [`HttpLimits::bodies`].
     body_room: Arc<Semaphore>,
     /// The slot among authenticated connections; empty before the token was received.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
@@ -224,8 +224,8 @@ impl Listening {
         );
         let room = Arc::new(Semaphore::new(limits.connections));
         let body_room = Arc::new(Semaphore::new(limits.bodies));
-        // The newest unauthenticated connections. Removing one closes it, unless it has a slot by
-        // then.
+        // The newest unauthenticated connections. Removing a connection here closes it, unless it
+        // got a slot in the meantime.
         let mut strangers = VecDeque::new();
         loop {
             let stream = match self.listener.accept().await {
@@ -304,7 +304,7 @@ async fn answer(
             return Ok(plain(StatusCode::BAD_REQUEST, text));
         }
     }
-    // rmcp compares the host alone, without user information in front of it.
+    // rmcp compares only the host, and ignores user information in front of it.
     let host = request.headers().get(header::HOST);
     if host.is_some_and(|host| host.as_bytes().contains(&b'@')) {
         let text = "the header host has user information: send host and port alone\n";
@@ -363,8 +363,8 @@ async fn answer(
         Ok(more) => held.merge(more),
         Err((_, text)) => return Ok(busy_response(text)),
     }
-    // The handler keeps the extensions of its request until the call ends. A call of 2025-11-25
-    // ends after this function has returned the head of its answer.
+    // The handler keeps the extensions of its request, and thus the permits, until the call ends.
+    // For a call of 2025-11-25, this function returns earlier, with the head of the answer.
     request.extensions_mut().insert(Arc::new(held));
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
@@ -412,7 +412,7 @@ async fn received(
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(unreadable)?.into_data() {
             held.merge(take_room(room, data.len())?);
-            // The frame itself may keep a large buffer for a few bytes.
+            // The data is copied, because the frame may keep a large buffer for a few bytes.
             bytes.extend_from_slice(&data);
         }
     }
@@ -424,7 +424,7 @@ fn take_room(room: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     let taken = Arc::clone(room).try_acquire_many_owned(bytes);
     taken.map_err(|_| {
-        let text = "the requests at work have too many bytes: try again in a second\n";
+        let text = "the requests in progress have too many bytes: try again in a second\n";
         (StatusCode::SERVICE_UNAVAILABLE, text.to_owned())
     })
 }

@@ -102,7 +102,7 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("it has not come");
+    panic!("the effect did not come in time");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -219,7 +219,7 @@ fn begin(addr: SocketAddr) -> String {
 }
 
 /// Sends a request in a session and returns the status.
-fn goes_on(addr: SocketAddr, session: &str) -> u16 {
+fn continue_session(addr: SocketAddr, session: &str) -> u16 {
     let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(addr, Some(session), message).0
 }
@@ -234,8 +234,8 @@ async fn running_call_counts_for_the_body_limit() {
     };
     let addr = start_with(limits, server.clone()).await;
     let session = begin(addr);
-    assert_eq!(goes_on(addr, &session), 202);
-    let turns = server.take_all_turns().unwrap();
+    assert_eq!(continue_session(addr, &session), 202);
+    let turns = server.take_all_slots().unwrap();
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"pr_list","arguments":{{"repo":"/nowhere","search":"{}"}}}}}}"#,
         "x".repeat(3_000)
@@ -245,7 +245,7 @@ async fn running_call_counts_for_the_body_limit() {
     assert!(head.starts_with("http/1.1 200 "), "{head}");
     let other = "x".repeat(7_500);
     assert_eq!(post(addr, None, &other).0, 503);
-    // The status of the server waits for no turn.
+    // The status of the server waits for no slot.
     let status = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"forge_status","arguments":{}}}"#;
     let mut answer = String::new();
     let mut asked = begin_post(addr, Some(&session), status);
@@ -258,9 +258,9 @@ async fn running_call_counts_for_the_body_limit() {
     eventually(|| post(addr, None, &other).0 != 503);
 }
 
-/// The values of such a message take a hundred times its length.
+/// The parsed values of the message take a hundred times its length.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn values_of_a_body_count_for_the_body_limit() {
+async fn body_values_count_for_body_limit() {
     let addr = start(HttpLimits {
         bodies: 10_000,
         ..WIDE
@@ -280,10 +280,10 @@ async fn least_recently_used_session_ends_first() {
     })
     .await;
     let (first, second) = (begin(addr), begin(addr));
-    assert_eq!(goes_on(addr, &first), 202);
+    assert_eq!(continue_session(addr, &first), 202);
     let third = begin(addr);
-    eventually(|| goes_on(addr, &second) == 404);
+    eventually(|| continue_session(addr, &second) == 404);
     for session in [&first, &third] {
-        assert_eq!(goes_on(addr, session), 202);
+        assert_eq!(continue_session(addr, session), 202);
     }
 }

@@ -325,7 +325,7 @@ pub(crate) struct ThreadOut {
     pub side: String,
     pub resolved: bool,
     pub outdated: bool,
-    /// True if only the viewer sees the thread; only for the text.
+    /// True if only the viewer sees the thread. Shown only in the text output.
     #[serde(skip)]
     pending: bool,
     pub comments: Vec<CommentOut>,

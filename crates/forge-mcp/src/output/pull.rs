@@ -237,7 +237,7 @@ pub(crate) struct PullOut {
     /// Absent if the branch is gone and its head is unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<Clean>,
-    /// For a patch: the commit that, according to its author, the patch was made from.
+    /// For a patch: the commit that its author names as the source of the patch.
     #[serde(skip)]
     claimed: Option<Clean>,
     pub base: Clean,
@@ -387,7 +387,7 @@ impl PullOut {
                 })
                 .collect(),
             linked_issues_total: None,
-            // On tangled, the author can set any text as the link.
+            // The link is cleaned, because on tangled the author can put any text into it.
             depends_on: pull
                 .depends_on
                 .as_ref()
@@ -513,9 +513,10 @@ pub(crate) struct WriteOut {
     pub did: String,
     /// Already in effect; nothing was written
     pub unchanged: bool,
-    /// Steps that were done although the state was already in effect; only for the text.
+    /// Steps done although the pull request was already in the requested state. Shown only in the
+    /// text output.
     #[serde(skip)]
-    pub all_the_same: Option<String>,
+    pub extra_steps: Option<String>,
     /// Whether the index shows the write: immediate, confirmed, pending, pds_only or ineffective
     pub ingestion: String,
     /// Details of ingestion; absent for immediate

@@ -109,7 +109,7 @@ pub(crate) async fn get(
     let Some(task) = tasks(options).find(|task| task.name == params.name) else {
         let names: Vec<&str> = tasks(options).map(|t| t.name).collect();
         return Err(ErrorData::invalid_params(
-            format!("there is no such prompt; there are {}", names.join(", ")),
+            format!("unknown prompt; there are {}", names.join(", ")),
             None,
         ));
     };

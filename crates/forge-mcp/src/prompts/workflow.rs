@@ -8,11 +8,11 @@ use crate::content::{Cleaner, name_of};
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// How the prompt writes the words of a definition.
+/// Formats the names and explanations of a definition for the prompt.
 #[derive(Clone, Copy)]
 struct Words {
-    /// True to quote them. A definition in the repository is foreign text; only the user's own
-    /// definition may instruct.
+    /// True if the definition is in the repository. Its text is then quoted as foreign, because
+    /// only the user's own definition may instruct.
     is_foreign: bool,
 }
 

@@ -106,7 +106,8 @@ async fn numbers(
             }
         }
     }
-    // An exact match comes first. If the pages that were read have none, the forge is asked.
+    // An exact match comes first. If it is not on the pages that were read, it is read by its
+    // number.
     let whole = match found.iter().position(|key| key == typed) {
         Some(at) => Some(found.remove(at)),
         None if more => open_one(&repo, issues, typed).await,

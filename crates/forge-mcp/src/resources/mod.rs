@@ -292,7 +292,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 }
 
 const MAX_BRANCHES: usize = 1_000;
-/// Maximum number of pages of that list, including empty pages.
+/// Maximum number of pages that are read of the list of branches, including empty pages.
 const MAX_PAGES: usize = 50;
 
 async fn branches(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
@@ -458,7 +458,8 @@ async fn diff_text(
     }
     // Warnings come before the first file, where programs that apply a diff skip them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count is for the requested head and base. The diff may have later ones.
+    // The forge's count is for the requested head and base. The diff may be of a later head or
+    // base.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

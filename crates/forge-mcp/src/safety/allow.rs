@@ -52,8 +52,8 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Parses directories. `DIR/*` stands for all directories below `DIR`, and `absolute` makes
-    /// relative paths absolute.
+    /// Parses directories. `DIR/*` allows all directories below `DIR`; `absolute` makes relative
+    /// paths absolute.
     ///
     /// # Errors
     ///
@@ -90,7 +90,8 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Returns the patterns as texts that mean the same in every current directory.
+    /// Returns the patterns with absolute paths, so that their meaning does not depend on the
+    /// current directory.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
     }
@@ -151,7 +152,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
     let parse = |text: &str| match locator::parse(text, hosts) {
         Ok(parsed) => match parsed.locator {
             Locator::Repo(id) => Ok(id),
-            _ => Err(refused("it names something in a repository".to_owned())),
+            _ => Err(refused("it names an object in a repository".to_owned())),
         },
         Err(e) => Err(refused(e.to_string())),
     };

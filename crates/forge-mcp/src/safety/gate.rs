@@ -69,8 +69,8 @@ impl AccessGate {
         self.own.get_or_init(|| own).await;
     }
 
-    /// Returns how far a directory is trusted. If the server was started there, or a list names it
-    /// without a wildcard, a person chose it. Otherwise the caller chose it.
+    /// Returns the trust in a directory. A person chose it if the server was started in it, or if a
+    /// list names it without a wildcard. Otherwise the caller chose it.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;
@@ -221,8 +221,8 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
     };
     // Only a request could show whether the DID belongs to a listed handle.
     let hint = if by_did {
-        "use the name in the list: a handle if the list has a handle; if the repository is not in \
-         the list, tell the user, who can start the server with it"
+        "pass the repository as the server's list names it (by handle if the list has a handle); \
+        if it is not in the list, tell the user, who can add it and restart the server"
     } else {
         "do not try another spelling: tell the user, who can start the server with this repository \
          in the list"
@@ -287,7 +287,7 @@ mod tests {
             e.hint()
                 .unwrap()
                 .text()
-                .contains("a handle if the list has a handle")
+                .contains("by handle if the list has a handle")
         );
         assert!(gate(did).check(&id(handle), false).is_err());
         assert!(

@@ -101,7 +101,7 @@ fn random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes).map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("the system has no random numbers: {e}"),
+            format!("the system provides no random numbers: {e}"),
         )
     })
 }

@@ -24,7 +24,7 @@ use crate::{
 /// How long a client may cache a list that is constant while the server runs, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The methods that have their parameters parsed in this file.
+/// The methods whose parameters this file parses.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "prompts/get",
@@ -215,8 +215,8 @@ impl ServerHandler for Server {
         ))
     }
 
-    /// Accepts the subscriptions that the capabilities allow. Without an extension there are none,
-    /// because the content of the server does not change while it runs.
+    /// Accepts the subscriptions that the capabilities allow. Without an extension, no
+    /// subscriptions are allowed, because the content of the server does not change while it runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,

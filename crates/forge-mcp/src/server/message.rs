@@ -116,7 +116,7 @@ fn request_id(id: &Value) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    /// Such an object takes a hundred times its length in memory, and such a list sixty times.
+    /// In memory, the objects take a hundred times their length, and the lists sixty times.
     #[test]
     fn message_of_many_small_values_is_not_parsed() {
         let deep = format!("{}{},", "[".repeat(100), "]".repeat(100));
@@ -135,7 +135,7 @@ mod tests {
         assert!(refusal(text.as_bytes()).is_none());
     }
 
-    /// Ids of 16 MB took more memory than the server promises.
+    /// Without the limit, ids of 16 MB took more memory than the server may use.
     #[test]
     fn overlong_id_or_progress_token_is_refused() {
         for (length, refused) in [(MAX_ID_BYTES, false), (MAX_ID_BYTES + 1, true)] {

@@ -132,8 +132,8 @@ impl Server {
 
     /// Makes calls wait until the permit is dropped.
     #[cfg(test)]
-    pub(crate) fn take_all_turns(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
-        self.0.state.take_all_turns()
+    pub(crate) fn take_all_slots(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
+        self.0.state.take_all_slots()
     }
 
     /// Returns the options of the server.

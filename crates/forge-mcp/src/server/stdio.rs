@@ -1,11 +1,12 @@
 //! The stdio transport. Answers invalid lines, which rmcp would drop silently, and limits the memory
 //! of requests and answers.
 //!
-//! The client cannot block the server for ever. Reading stops only while the client leaves answers
-//! unread, and continues as soon as the client reads, without further input. At the limits of calls
-//! and of their parameters, a request is refused at once and does not wait: the answer of the user
-//! or the cancellation that ends a running call is on a later line. Responses and notifications
-//! count for no limit. Answers that stay unread after the end of the input are given up.
+//! The client cannot block the server for ever. The server stops reading only while the client
+//! leaves too many answers unread, and continues as soon as the client reads them. A request beyond
+//! the limits of calls or of their parameters is refused at once. If it waited, the server would
+//! not read the later line with the user's answer or the cancellation that ends a running call.
+//! Responses and notifications do not count towards any limit. Answers that stay unread after the
+//! end of the input are dropped.
 
 use std::{
     io,
@@ -39,15 +40,15 @@ use super::message;
 /// Capacity that the buffer for lines keeps between two lines, in bytes.
 const LINE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Input that is read while answers are unread, in bytes. A pipe holds less, so that its end is
-/// noticed.
+/// Maximum input that is read while too many answers are unread, in bytes. A pipe holds less, so
+/// the server notices the end of the input.
 const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
 /// Length of one read of the input, in bytes.
 const READ_BYTES: usize = 8 * 1024;
 
-/// Weight of a request that does not count for [`StdioLimits::requests`], in bytes. A short request
-/// is therefore not refused because of long ones.
+/// Part of each request's weight that does not count for [`StdioLimits::requests`], in bytes. A
+/// short request is therefore not refused because of long ones.
 const UNCOUNTED_WEIGHT: usize = 16 * 1024;
 
 /// Memory of an unread answer in addition to its text, in bytes.
@@ -61,11 +62,11 @@ pub(super) struct StdioLimits {
     /// Maximum weight of all requests that are being handled, in bytes. Further requests are
     /// refused.
     requests: usize,
-    /// Weight of unread answers from which on no input is read, in bytes.
+    /// Weight of unread answers at which the server stops reading input, in bytes.
     unread: usize,
-    /// Time after the end of the input until unread answers are given up.
+    /// Time after the end of the input until unread answers are dropped.
     end: Duration,
-    /// Time until a client is given up that reads no answers and still sends.
+    /// Time after which a client is disconnected that still sends but reads no answers.
     stall: Duration,
 }
 
@@ -73,11 +74,11 @@ impl Default for StdioLimits {
     fn default() -> Self {
         Self {
             calls: 256,
-            // The longest line has room, with the largest weight of its values.
+            // Room for one line of the maximum length, with the maximum weight of its values.
             requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
             // A thousand short answers.
             unread: 1024 * ANSWER_OVERHEAD,
-            // rmcp waits as long for running calls.
+            // The time for which rmcp waits for running calls.
             end: Duration::from_secs(5),
             stall: Duration::from_secs(60),
         }
@@ -96,7 +97,7 @@ pub(super) struct Stdio<W> {
     /// The output; `None` once it is closed.
     output: Arc<Mutex<Option<W>>>,
     unread: Arc<UnreadAnswers>,
-    /// Weight of unread answers from which on no input is read.
+    /// Weight of unread answers at which the server stops reading input.
     max_unread: usize,
     /// The pending answer to an invalid line. It is stored because `receive` can be dropped at any
     /// time.
@@ -218,13 +219,13 @@ struct UnreadAnswers {
 impl UnreadAnswers {
     async fn wait_below(&self, most: usize) {
         while self.weight.load(Ordering::Acquire) >= most {
-            // An answer that was written since the check has left a notification.
+            // `Notify` keeps the notification of an answer that was written after the check.
             self.written.notified().await;
         }
     }
 }
 
-/// Counts an answer until it is written, or given up.
+/// Counts an answer until it is written or dropped.
 struct UnreadAnswer {
     all: Arc<UnreadAnswers>,
     weight: usize,
@@ -254,8 +255,8 @@ struct RequestRoom {
 }
 
 impl RequestRoom {
-    /// Parses a line; returns `None` for an empty one. A request has its permits in its extensions,
-    /// which its handler keeps until it ends.
+    /// Parses a line; returns `None` for an empty line. The extensions of a request hold its
+    /// permits until its handler ends.
     fn parse(&self, line: &[u8]) -> Option<ReceivedLine> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if line.trim_ascii().is_empty() {
@@ -325,7 +326,8 @@ fn busy(why: &str) -> ErrorData {
 }
 
 /// Copies the input to `ahead`, so that the end of the input is noticed while answers are unread.
-/// Drops `_leave` when the client has left: some time after the end, or after it stopped reading.
+/// Drops `_leave` when the client counts as gone: [`StdioLimits::end`] after the end of the input,
+/// or [`StdioLimits::stall`] after the client stopped reading.
 async fn read_ahead(
     mut read: impl AsyncRead + Unpin,
     mut ahead: DuplexStream,
@@ -444,7 +446,7 @@ mod tests {
         (answer["id"].clone(), why)
     }
 
-    /// 100,000 unread answers to pings took half a gigabyte.
+    /// Without the limit, 100,000 unread answers to pings took half a gigabyte.
     #[tokio::test]
     async fn input_waits_while_answers_are_unread() {
         let (output, client) = tokio::io::duplex(16);
@@ -457,9 +459,9 @@ mod tests {
         assert_eq!(answer_all(&mut stdio).await, 90);
     }
 
-    /// The server ran on after its client had closed the input and read nothing.
+    /// Otherwise the server would run on after a client that closed the input and reads nothing.
     #[tokio::test]
-    async fn unread_answers_are_given_up_after_end_of_input() {
+    async fn unread_answers_are_dropped_after_input_end() {
         let (output, _client) = tokio::io::duplex(16);
         let end = Duration::from_millis(10);
         let mut stdio = Stdio::new(pings(), output, StdioLimits { end, ..LIMITS });
@@ -475,9 +477,9 @@ mod tests {
         }
     }
 
-    /// A client that sends on and reads nothing did not end the server either.
+    /// Otherwise the server would run on for a client that keeps sending and reads nothing.
     #[tokio::test]
-    async fn client_that_sends_and_never_reads_is_given_up() {
+    async fn client_that_never_reads_is_disconnected() {
         let (output, _client) = tokio::io::duplex(16);
         let stall = Duration::from_millis(10);
         let limits = StdioLimits { stall, ..LIMITS };
@@ -490,7 +492,7 @@ mod tests {
         stdio.close().await.unwrap();
     }
 
-    /// Answers requests as long as any come, and returns their number.
+    /// Answers all requests that arrive, and returns their number.
     async fn answer_all(stdio: &mut Stdio<DuplexStream>) -> usize {
         let mut count = 0;
         while let Some(JsonRpcMessage::Request(request)) = next(stdio).await {
@@ -502,7 +504,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn call_beyond_limit_is_refused_and_cancellation_is_read() {
+    async fn cancellation_is_read_beyond_call_limit() {
         let (mut input, read) = tokio::io::duplex(100_000);
         let (output, client) = tokio::io::duplex(100_000);
         let mut client = BufReader::new(client);
@@ -538,7 +540,7 @@ mod tests {
         assert!(next(&mut stdio).await.is_some());
     }
 
-    /// 40 calls with arguments of 8 MB each took 765 MB.
+    /// Without the limit, 40 calls with arguments of 8 MB each took 765 MB.
     #[tokio::test]
     async fn parameters_of_running_requests_share_one_limit() {
         let (mut input, read) = tokio::io::duplex(1_000_000);

@@ -79,8 +79,9 @@ pub(super) fn quoted(call: &CallContext, text: &str) -> String {
     in_quotes(&short(call.cleaner.line(text).as_data()))
 }
 
-/// Puts foreign text between quotes that the text cannot end. A failure quotes the whole question
-/// again, and the quotes inside become single ones, so no kind of quotation mark may stay.
+/// Puts foreign text between quotes that the text cannot close. A failure quotes the whole question
+/// again, which turns the inner quotes into single ones. The text therefore keeps no quotation mark
+/// of any kind.
 pub(super) fn in_quotes(text: &str) -> String {
     quote(&without_quotes(text), Quote::Inline)
 }
@@ -114,7 +115,8 @@ fn is_latin(c: char) -> bool {
 fn is_no_quote(c: char, before: char) -> bool {
     let is_accent =
         |c| matches!(c, '\u{300}'..='\u{30a}' | '\u{30c}' | '\u{323}'..='\u{328}' | '\u{331}');
-    // The standard library has no other test for marks: it escapes them alone.
+    // `escape_debug` escapes a mark that stands alone; the standard library has no other test for
+    // marks.
     let is_mark = c.escape_debug().count() > 1;
     match c {
         '"' | '\'' | '`' => false,
@@ -128,8 +130,8 @@ fn is_no_quote(c: char, before: char) -> bool {
     }
 }
 
-/// Returns true in the ranges of common scripts. Letters and modifiers that look like quotation
-/// marks are in none.
+/// Returns true in the ranges of common scripts. The ranges leave out letters and modifiers that
+/// look like quotation marks.
 fn is_of_common_script(c: char) -> bool {
     matches!(c,
         // Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic.
@@ -209,7 +211,7 @@ fn cut(text: &str, most: usize) -> String {
 /// # Errors
 ///
 /// Fails with `unsupported` for the first missing capability.
-pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
+pub(super) fn require_supported(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     for capability in needs {
         if let Support::No { why, instead } = repo.support(*capability) {
             return Err(Error::unsupported(*capability, why, instead));
@@ -218,13 +220,13 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks capabilities as [`can`] does, and checks the repository's own restrictions.
+/// Checks capabilities as [`require_supported`] does, and checks the repository's own restrictions.
 ///
 /// # Errors
 ///
-/// Fails as [`can`] does, and if the repository cannot be read.
+/// Fails as [`require_supported`] does, and if the repository cannot be read.
 pub(super) async fn require_supported_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
-    can(repo, needs)?;
+    require_supported(repo, needs)?;
     for (capability, support) in repo.capabilities().await? {
         if let Support::No { why, instead } = support
             && needs.contains(&capability)

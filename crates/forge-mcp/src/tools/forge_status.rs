@@ -173,12 +173,13 @@ async fn repository(
     if call.server.options().write
         && let Err(e) = call.server.may_change(&repo).await
     {
-        missing.push(format!("an entry in the server's list: {}", e.message()));
+        let needed = "permission of this server to change the repository";
+        missing.push(format!("{needed}: {}", e.message()));
     }
     match &viewer {
         Ok(_) => missing.extend(rights(call, &info)),
         Err(e) if is_login(e) => missing.push(login(call, e)),
-        Err(e) => missing.push(format!("to know who you are: {}", e.message())),
+        Err(e) => missing.push(format!("your identity: {}", e.message())),
     }
     missing.extend(info.warnings.iter().map(|w| format_doubt(call, w)));
     // Without credentials there is no viewer to name.
@@ -211,8 +212,8 @@ fn login(call: &CallContext, e: &Error) -> String {
 fn format_doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
-        Some(hint) => format!("certainty: {message}; {}", call.advise(hint)),
-        None => format!("certainty: {message}"),
+        Some(hint) => format!("unconfirmed: {message}; {}", call.advise(hint)),
+        None => format!("unconfirmed: {message}"),
     }
 }
 
@@ -227,7 +228,7 @@ fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     };
     let scopes = info.missing_scopes.iter().map(|scope| {
         let login = Action::new(forge_core::Call::Login).with(Param::Host, info.id.host.clone());
-        let hint = Hint::new("log in with one that has it").with_action(login);
+        let hint = Hint::new("log in with a token that has it").with_action(login);
         format!("the scope '{scope}' of the token: {}", call.advise(&hint))
     });
     right.map(str::to_owned).into_iter().chain(scopes).collect()

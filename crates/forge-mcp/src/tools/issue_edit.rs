@@ -95,8 +95,8 @@ impl Tool for IssueEdit {
                 .with_hint("pass state=closed with it, or omit reason")
                 .into());
         }
-        // Some strict modes require a choice for every argument, so that an edit of the title has
-        // a state and a reason as well. Such a choice must not reopen a closed issue.
+        // Some strict modes require a choice for every argument, so an edit of the title also has a
+        // state and a reason. This state must not reopen a closed issue.
         let ignores_state = reason.is_some() && state == Some(IssueState::Open);
         if ignores_state {
             let issue = repo.issue(&target.id, &IssueFields::NONE).await?;
@@ -172,9 +172,10 @@ impl Tool for IssueEdit {
             if has_hidden(&stored.body) {
                 return Err(Error::invalid(
                     "body",
-                    "a marker in the body would replace hidden text",
+                    "cannot edit the body: it contains a marker of removed text (such as \
+                    `[html comment removed: …]`), which would overwrite the hidden text",
                 )
-                .with_hint("omit the marker to replace the whole body, or omit body")
+                .with_hint("remove the marker to replace the whole body, or omit body")
                 .into());
             }
         }

@@ -79,7 +79,7 @@ const MAX_EVENTS: usize = 1_000;
 /// Maximum number of pages of a history, including empty pages.
 const MAX_PAGES: usize = 50;
 
-/// The block before the sections: the head with the body.
+/// Indices of the blocks before the sections: the head and the body.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 

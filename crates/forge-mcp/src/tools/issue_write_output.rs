@@ -69,8 +69,7 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// Converts the id of an issue to that of a pull request, because results of writes take such an
-/// id.
+/// Converts the id of an issue to the id of a pull request, the type that results of writes take.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

@@ -65,7 +65,7 @@ impl LinkedIssuesPlan {
     }
 
     /// Returns the issues to close (`#3, #4`) or to move (`#3: In Review -> Done (closed)`); empty
-    /// if there are none. All are named, because the user agrees to each.
+    /// if there are none. All issues are named, because the user confirms each of them.
     pub fn in_words(&self) -> String {
         let lines: Vec<String> = self.plan.steps.iter().map(step_line).collect();
         lines.join(", ")

@@ -138,7 +138,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         });
         let source = page.source.as_deref().map(|s| call.cleaner.line(s));
         if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
-            text.push_str(&format!(" {scanned} were looked at."));
+            text.push_str(&format!(" {scanned} were read."));
             if let Some(source) = &source {
                 text.push_str(&format!(" Asked: {}.", name(source)));
             }

@@ -162,7 +162,7 @@ async fn log(
 ) -> Result<String, Error> {
     if n >= MAX_LOGS {
         return Ok(format!(
-            "  log: not read, {MAX_LOGS} are above; see its page\n"
+            "  log: not read, because {MAX_LOGS} logs are above; see its page\n"
         ));
     }
     let total = u32::try_from(MAX_LOGS).ok();
@@ -184,7 +184,7 @@ async fn log(
             Ok(format!("  {what}:\n{}", quote(&text)))
         }
         Ok(None) => Ok("  log: the forge has no log of this check; see its page\n".to_owned()),
-        Err(e) if is_of_the_log(&e) => {
+        Err(e) if is_log_failure(&e) => {
             let why = call.cleaner.line(e.message());
             let next = next(&e, e.hint().map(|hint| call.advise(hint).to_string()));
             Ok(format!("  log: not read{next}: {why}\n"))
@@ -205,7 +205,7 @@ fn next(e: &Error, hint: Option<String>) -> String {
 
 /// Returns true if the failure concerns only the log, not the checks: missing rights, a forge
 /// without logs, an unavailable log storage, or a rate limit.
-fn is_of_the_log(e: &Error) -> bool {
+fn is_log_failure(e: &Error) -> bool {
     matches!(
         e.kind(),
         ErrorKind::NotFound { .. }
@@ -250,10 +250,10 @@ mod tests {
             (ErrorKind::Protocol, false),
         ] {
             let e = Error::new(kind, "no");
-            assert_eq!(super::is_of_the_log(&e), stays, "{e:?}");
+            assert_eq!(super::is_log_failure(&e), stays, "{e:?}");
         }
         // Spindles, for example, provide no logs.
         let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
-        assert!(super::is_of_the_log(&none));
+        assert!(super::is_log_failure(&none));
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct PrContextInput {
     since: Option<String>,
     /// At most 45 s; continue with cursor
     wait_for: Option<WaitFor>,
-    /// No section: what is waited for has not happened
+    /// True to read no section, because the condition of the wait is not met yet
     #[serde(skip)]
     is_brief: bool,
     max_chars: Option<u64>,
@@ -318,7 +318,7 @@ const MAX_ISSUE_CHARS: usize = 2_000;
 /// Maximum length of the statistics of the diff and of `since`, in characters.
 const MAX_STATISTICS_CHARS: usize = 400;
 
-/// The blocks before the sections: the head and the description.
+/// Indices of the blocks before the sections: the head and the description.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 
@@ -417,8 +417,8 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // While a wait is unfinished, the result has the cursor of the wait instead of that of the
-        // next page.
+        // While a wait is unfinished, the result has the cursor of the wait instead of the cursor
+        // of the next page.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -564,7 +564,8 @@ fn format_event(event: &ContextEvent) -> String {
     one_line(&text).into_owned()
 }
 
-/// Converts a check. R-002-7 has four states; the conclusion distinguishes a cancelled check.
+/// Converts a check. R-002-7 has four states, so a cancelled check becomes a failure; its
+/// conclusion distinguishes it from other failures.
 fn check_out(check: &Check, c: &Cleaner) -> CheckOut {
     let mut out = CheckOut::of(check, c);
     if check.status == CheckStatus::Cancelled {

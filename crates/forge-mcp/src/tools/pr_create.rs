@@ -7,7 +7,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{confirmation::can, reviewers};
+use super::{confirmation::require_supported, reviewers};
 use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct PrCreate;
@@ -47,19 +47,20 @@ pub(super) struct Edit {
     delete: bool,
 }
 
-/// Adds a hint to the tool that commits to an existing branch.
+/// Adds the hint that `repo_push` commits to an existing branch.
 fn with_push_hint(e: Error) -> Error {
     if !e.is_branch_exists("head") {
         return e;
     }
     let hint = Hint::new(
-        "commit to this branch with repo_push, whose argument is branch; or pass another name for the \
-         new one, or omit head",
+        "commit to this branch with repo_push (argument branch), pass another name for a new \
+        branch, or omit head",
     );
     e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
 }
 
-/// Adds to the hints for a missing head branch and for a patch that edits need no clone.
+/// Adds to the hint for a missing head branch or an unsupported patch that edits create the branch
+/// without a clone.
 fn or_edits(e: Error) -> Error {
     let is_patch = matches!(
         e.kind(),
@@ -106,7 +107,7 @@ impl Edit {
                 "has no content",
                 "pass the whole file as content, or delete=true",
             ),
-            (Some(_), true) => ("has content and is to be deleted", "pass one of the two"),
+            (Some(_), true) => ("has content and is to be deleted", "pass content or delete"),
         };
         let path = forge_core::text::one_line(&self.path).into_owned();
         Err(Error::invalid("edits", format!("the edit of {path} {why}")).with_hint(hint))
@@ -163,7 +164,7 @@ impl Tool for PrCreate {
         };
         let mut closes: Vec<IssueId> = Vec::with_capacity(args.closes.len());
         for named in &args.closes {
-            // A closing word before the issue is a habit from descriptions.
+            // Callers may write a closing word before the issue, as in descriptions.
             let issue = match named.trim().split_once([' ', ':']) {
                 Some((word, issue)) if is_closing_word(word) => issue.trim_start(),
                 _ => named.as_str(),
@@ -183,7 +184,8 @@ impl Tool for PrCreate {
         req.reviewers = args.reviewers.iter().map(|r| Reviewer::parse(r)).collect();
         req.depends_on = depends_on;
         let made = repo.create_pull(&req).await;
-        let takes_edits = req.edits.is_empty() && can(&repo, &[Capability::PrCreateEdits]).is_ok();
+        let takes_edits =
+            req.edits.is_empty() && require_supported(&repo, &[Capability::PrCreateEdits]).is_ok();
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
             true if !req.edits.is_empty() => with_push_hint(e),
             _ if takes_edits && req.head.owner.is_none() => or_edits(e),
@@ -191,7 +193,8 @@ impl Tool for PrCreate {
         })?;
         for id in &closes {
             if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
-                let message = format!("the merge may not close {id}: {}", e.message());
+                let open = format!("merging the pull request might leave {id} open");
+                let message = format!("{open}: {}", e.message());
                 outcome.warnings.push(Warning::new(message));
             }
         }

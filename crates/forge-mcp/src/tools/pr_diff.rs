@@ -232,7 +232,7 @@ impl Tool for PrDiff {
         let mut text = fitted.text;
         text.push_str(&match &out.next_cursor {
             None if from == ResultPosition::default() && missing.is_some() => {
-                "All that was read of them shown.".to_owned()
+                "All files that were read are shown.".to_owned()
             }
             None if from == ResultPosition::default() => {
                 format!("All of {} shown.", files(chosen.len() as u64))
@@ -312,8 +312,7 @@ fn unknown_path(paths: &[String], whole: &FullDiff, missing: Option<&str>) -> Er
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
-/// Returns why a file's lines are omitted. git can show binary files, and files that the forge does
-/// not send.
+/// Returns why a file's lines are omitted.
 fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
     let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;

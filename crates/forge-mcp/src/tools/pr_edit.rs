@@ -5,7 +5,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{confirmation::can, reviewers};
+use super::{confirmation::require_supported, reviewers};
 use crate::{
     calls::{CLEARED, CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, replacement},
     content::{has_hidden, has_marker},
@@ -73,7 +73,7 @@ impl Tool for PrEdit {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // The draft state is changed last. Its capability is checked here, before any write.
         if args.draft.is_some() {
-            can(&target.repo, &[Capability::PrDraft])?;
+            require_supported(&target.repo, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull::default();
@@ -134,7 +134,8 @@ impl Tool for PrEdit {
             });
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
-        // The words tell a caller that a boolean published a draft.
+        // The text names the new draft state, so that a client notices a draft that it published
+        // with a boolean filler.
         let did = match (edit.is_empty(), args.draft) {
             (_, None) => "edited",
             (true, Some(DraftState::Draft)) => "marked as draft",
@@ -186,15 +187,18 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// Returns the error for a description with markers in place of hidden parts. Writing it would lose
-/// these parts.
+/// Returns the error for a description with markers in place of hidden parts. Writing the markers
+/// would overwrite these parts.
 fn lost_parts_error() -> Error {
-    Error::invalid("body", "a marker in the body would replace hidden text")
-        .with_hint("pass only new text, as append; to replace the whole body, omit the marker")
+    let message = "cannot edit the body: it contains a marker of removed text (such as \
+    `[html comment removed: …]`), which would overwrite the hidden text";
+    Error::invalid("body", message).with_hint(
+        "pass only the new text, as append; to replace the whole body, remove the marker",
+    )
 }
 
-/// Returns the error if only the change of the draft state failed, because repeating the whole call
-/// would repeat the other changes.
+/// Converts the error if only the change of the draft state failed. The hint repeats only this
+/// change, because repeating the whole call would repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!(

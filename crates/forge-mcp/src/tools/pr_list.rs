@@ -149,13 +149,13 @@ impl Tool for PrList {
     }
 }
 
-/// Refuses `owner:branch`, the form of GitHub's REST API: no branch has such a name, so the list
+/// Refuses `owner:branch`, the form of GitHub's REST API: a branch name has no colon, so the list
 /// would be empty.
 fn check_head(head: Option<&str>) -> Result<(), Error> {
     match head.and_then(|head| head.split_once(':')) {
         None => Ok(()),
         Some((_, branch)) => {
-            let why = "head is the name of a branch alone, without its owner";
+            let why = "head takes the name of a branch, without its owner";
             Err(Error::invalid("head", why).with_hint(format!("pass head={branch}")))
         }
     }

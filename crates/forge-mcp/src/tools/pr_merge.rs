@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, changed, head_text, in_quotes,
-        mentioned, named, quote_names, quoted, require_confirmation, require_supported_here,
-        titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, changed, head_text, in_quotes,
+        mentioned, named, quote_names, quoted, require_confirmation, require_supported,
+        require_supported_here, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     workflow_parts::issue_name,
@@ -114,14 +114,14 @@ impl Tool for PrMerge {
         if pull.state == PrState::Merged {
             ensure_verified(&target, &pull)?;
         } else if has_conflicts(&pull)
-            && let Ok(done) = left_over(call, &target, said.head, args.subject.as_deref()).await
+            && let Ok(done) = finish_merge(call, &target, said.head, args.subject.as_deref()).await
         {
             // The API can lag: a merged pull request shows as conflicting until it catches up.
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // A closed pull request may be reopened later, and the user was not asked about a merge
-        // then.
+        // A closed pull request is refused before the question. If it is reopened later, the user
+        // has not confirmed its merge.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -140,17 +140,18 @@ impl Tool for PrMerge {
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
-            can(&target.repo, &needs(by, &args))?;
+            require_supported(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
-                // Last, so that a long message cannot push an objection out of a failure.
+                // The message comes last, so that a long message cannot push a warning out of the
+                // text of a failure.
                 + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
             judged = Some(verdict);
             text
         } else {
-            plan = plan.left_alone("only the branch was to be deleted; omit delete_branch");
+            plan = plan.left_alone("this call only deletes the branch; omit delete_branch");
             about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
         let facts = facts(&pull);
@@ -165,12 +166,13 @@ impl Tool for PrMerge {
         require_confirmation(call, &target, &pull, &said, question).await?;
         // The user may have taken minutes to answer, so the facts in the question are checked again.
         let now = match is_unknown(&pull) || judged.is_none() {
-            // The call has already waited for the mergeability once, or a deletion needs none.
+            // No wait: the call has already waited for the mergeability, or it only deletes a
+            // branch.
             true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
             false => settled(call, &target, VERDICT_FIELDS).await?,
         };
         facts.ensure_unchanged(&self::facts(&now))?;
-        // If the pull request is already merged, the forge decides.
+        // If the pull request is no longer open, the forge accepts or refuses the merge.
         if let Some(judged) = &judged
             && now.state == PrState::Open
         {
@@ -284,9 +286,9 @@ impl OpenRequirements {
     }
 }
 
-/// Returns true for a requirement that may become met while the user thinks, which would invalidate
-/// the answer: a running check, or an unknown requirement without counts that only time or CI can
-/// clear.
+/// Returns true for a requirement that may become met without any action while the user decides: a
+/// running check, or an unknown requirement without counts that only time or CI can clear. Its
+/// change must not invalidate the answer.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -304,7 +306,7 @@ async fn settled(
 ) -> Result<PullRequest, Error> {
     let read = || target.repo.pull(&target.id, fields);
     let pause = |number, length| async move {
-        let what = "the forge works out whether it can be merged";
+        let what = "the forge computes whether it can be merged";
         call.progress(number, Some(3), what).await;
         tokio::time::sleep(length).await;
     };
@@ -345,7 +347,7 @@ async fn merged_before(
     }
     let mut out = match finished {
         Some(done) => done,
-        None => left_over(call, target, said.head, None).await?,
+        None => finish_merge(call, target, said.head, None).await?,
     };
     out.warnings.splice(0..0, warnings);
     let linked = plan.carry_out(call, target, pull).await;
@@ -370,7 +372,7 @@ async fn merged_before(
 
 /// Finishes a merge that has already happened; fails if the pull request is not merged. The subject
 /// can identify the merge commit.
-async fn left_over(
+async fn finish_merge(
     call: &CallContext,
     target: &PullTarget,
     head: Option<&str>,
@@ -399,8 +401,8 @@ fn has_conflicts(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
-/// The sections that a merge and its effects depend on.
-const TELLING: [&str; 6] = [
+/// The sections of a pull request on which a merge and its effects depend.
+const MERGE_SECTIONS: [&str; 6] = [
     "checks",
     "latest_reviews",
     "linked_issues",
@@ -409,9 +411,9 @@ const TELLING: [&str; 6] = [
     "threads",
 ];
 
-/// Returns the warnings about unread sections of [`TELLING`]. The question must include them.
+/// Returns the warnings about unread [`MERGE_SECTIONS`]. The question must include them.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
-    let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
+    let tells = |w: &&Warning| w.section.is_some_and(|s| MERGE_SECTIONS.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
 }
 
@@ -428,8 +430,8 @@ pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     text
 }
 
-/// Refuses a pull request that is claimed to be merged without proof. It does not count as merged,
-/// and its branch must not be deleted.
+/// Refuses a pull request whose merge is claimed but not verified. The pull request does not count
+/// as merged, and its branch must not be deleted.
 pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
@@ -505,8 +507,8 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-/// Refuses a merge that needs no question: of a draft, with conflicts, or against a condition that
-/// the caller set and that is not met.
+/// Refuses a merge before the question: a draft, a merge with conflicts, or a merge whose
+/// conditions, as the caller set them, are not met.
 fn check(
     target: &PullTarget,
     pull: &PullRequest,
@@ -606,7 +608,7 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
         ("result of the checks", checks(pull)),
         ("list of unresolved threads", threads),
         (
-            "list of those who request changes",
+            "list of reviewers who request changes",
             listed(against.map(|review| &review.author.login)),
         ),
         ("record", record(pull).unwrap_or_default()),
@@ -619,7 +621,8 @@ fn record(pull: &PullRequest) -> Option<String> {
     pull.head_patch.as_ref().map(|_| pull.version.clone())
 }
 
-/// Formats a sorted list of names, because the names matter and not only their count.
+/// Formats a sorted list of names, so that the facts change with each name and not only with the
+/// number of names.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -697,7 +700,7 @@ fn question(
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
-    if can(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
+    if require_supported(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
         question.push_str(" Nothing has checked the head.");
     }
     let issues = plan.in_words();
@@ -708,7 +711,7 @@ fn question(
 }
 
 /// Formats the message that the caller passed, with the issues after its closing keywords. A forge
-/// may close those although the plan does not name them.
+/// may close these issues although the plan does not name them.
 fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     let parts = [&args.subject, &args.body].into_iter().flatten();
     let parts: Vec<&str> = parts
@@ -718,7 +721,8 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    // A message is no Markdown, so a keyword in what looks like code or HTML counts too.
+    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
+    // HTML.
     let plain = one_line(&parts.join(" ")).replace(['`', '~', '<', '>', '['], " ");
     let own = IssueId {
         repo: id.repo.clone(),

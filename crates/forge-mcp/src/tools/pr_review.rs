@@ -37,7 +37,7 @@ enum VerdictArg {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PendingArg {
-    // First: clients in a strict mode have to send a choice, and send this one.
+    // `None` is first: clients in a strict mode must send a choice, and send the first one.
     None,
     Keep,
     Submit,

@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct PrSetState;
 
 /// The fields to read. `PrFields::ROW` is smaller, but lacks the head on tangled.
-const LOOK: PrFields = PrFields::NONE;
+const READ_FIELDS: PrFields = PrFields::NONE;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +76,7 @@ impl Tool for PrSetState {
         }
         // With delete_branch, the confirmation checks the head.
         if !args.delete_branch && args.expected_head.is_some() {
-            let pull = target.repo.pull(&target.id, LOOK).await?;
+            let pull = target.repo.pull(&target.id, READ_FIELDS).await?;
             let expected = args.expected_head.as_deref();
             check_expected_head(&target.id, expected, pull.head_id())?;
         }
@@ -89,7 +89,7 @@ impl Tool for PrSetState {
         }
         let mut agreed_head = None;
         if args.delete_branch {
-            let pull = target.repo.pull(&target.id, LOOK).await?;
+            let pull = target.repo.pull(&target.id, READ_FIELDS).await?;
             require_unmerged(&target, &pull).await?;
             let title = titled(call, &pull);
             let branch = named(&pull.head_branch);
@@ -110,7 +110,7 @@ impl Tool for PrSetState {
             require_confirmation(call, &target, &pull, &said, asked).await?;
             // The user may have taken minutes to answer, so the facts in the question are checked
             // again.
-            let now = target.repo.pull(&target.id, LOOK).await?;
+            let now = target.repo.pull(&target.id, READ_FIELDS).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
             facts(&pull).ensure_unchanged(&facts(&now))?;
             agreed_head = pull.head_oid;
@@ -140,7 +140,7 @@ async fn require_unmerged(target: &PullTarget, pull: &PullRequest) -> Result<(),
         format!("{} is merged, so it cannot be closed", target.id),
     )
     .with_hint(
-        Hint::new("delete the branch that the merge left over")
+        Hint::new("delete the branch that still exists after the merge")
             .with_action(Action::op(Op::PrMerge).with(Param::DeleteBranch, "true")),
     ))
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, commit_text, named,
-        require_confirmation, titled,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, commit_text, named,
+        require_confirmation, require_supported, titled,
     },
     pr_merge::{conflicting, warned},
     write_output,
@@ -61,7 +61,7 @@ impl Tool for PrUpdateBranch {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut req = UpdateBranch::default();
         req.expected_head.clone_from(&args.expected_head);
-        can(&target.repo, &[Capability::PrUpdateBranch])?;
+        require_supported(&target.repo, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(UpdateMethodArg::Rebase);
         let fields = match rebases {
             true => PrFields::ROW | PrFields::MERGEABILITY,
@@ -72,7 +72,7 @@ impl Tool for PrUpdateBranch {
         // Known refusals come before any further request or question.
         let doubt = match rebases {
             true => {
-                is_open(&target, &pull)?;
+                require_open(&target, &pull)?;
                 conflicts(&target, &pull)?
             }
             false => None,
@@ -103,8 +103,8 @@ async fn use_of_head(repo: &Repo, pull: &PullRequest) -> Result<Option<String>, 
 }
 
 /// Returns how others use a branch: as the default branch, or as the base of pull requests.
-/// Changing such a branch has the effect of a merge. Branches of forks are not checked. On a file
-/// system that ignores case, names that differ only in case are the same branch.
+/// Changing a branch that others use has the effect of a merge. Branches of forks are not checked.
+/// On a file system that ignores case, names that differ only in case are the same branch.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
     if let Some(default) = &info.default_branch
@@ -113,7 +113,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
         let case = if default == branch {
             ""
         } else {
-            ", but for case"
+            ", except for upper and lower case"
         };
         return Ok(Some(format!("the default branch of {}{case}", info.id)));
     }
@@ -124,8 +124,9 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     let page = repo.pulls(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
     let unread = page.next.is_some() || page.total > Some(0) || !page.warnings.is_empty();
-    let unread =
-        || unread.then(|| "perhaps the base branch of pull requests left unread".to_owned());
+    let unread = || {
+        unread.then(|| "possibly the base branch of pull requests that were not read".to_owned())
+    };
     Ok(page.items.first().map(into).or_else(unread))
 }
 
@@ -164,12 +165,13 @@ async fn agreed_head(
     shared: Option<&str>,
     doubt: Option<Warning>,
 ) -> Result<Option<String>, ToolError> {
-    is_open(target, &pull)?;
+    require_open(target, &pull)?;
     let head = named(&pull.head_branch);
     let base = named(&pull.base_branch);
     let mut question = match args.method {
         Some(UpdateMethodArg::Rebase) => format!(
-            "Rewrite the branch {head} of {} on top of {base}? Whoever has it has to fetch it again.",
+            "Rewrite the branch {head} of {} on top of {base}? Everyone who has it must fetch it \
+            again.",
             target.id
         ),
         _ => format!(
@@ -223,7 +225,7 @@ fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
 }
 
 /// Refuses a pull request that is not open, before asking the user.
-fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
+fn require_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let (why, hint) = match pull.state {
         PrState::Open => return Ok(()),
         PrState::Closed => {
@@ -247,8 +249,9 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
 const MAX_NAMED_FILES: usize = 10;
 
 /// Refuses a pull request with conflicts before asking the user. If the forge names the conflicting
-/// files, a merge would conflict. A rebase then gets only a warning: it drops commits that the base
-/// already has, and may succeed. Does not wait for a mergeability that is still unknown.
+/// files, they are the conflicts of a merge. A rebase then gets only a warning: it drops commits
+/// that the base already has, and may succeed. Does not wait for a mergeability that is still
+/// unknown.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {
@@ -268,7 +271,7 @@ fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>,
         more => format!(" and {more} more"),
     };
     Ok(Some(Warning::new(format!(
-        "a merge of the two has conflicts in {}{more}, and a rebase may be refused",
+        "a merge of the two branches has conflicts in {}{more}, so a rebase may be refused",
         first.join(", ")
     ))))
 }

@@ -5,7 +5,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{confirmation::can, pr_create::Edit, pr_update_branch::shared_as};
+use super::{confirmation::require_supported, pr_create::Edit, pr_update_branch::shared_as};
 use crate::{
     calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name, name_of},
@@ -56,7 +56,7 @@ impl Tool for RepoPush {
         args: RepoPushInput,
     ) -> Result<ToolOutput<RepoPushOut>, ToolError> {
         let repo = call.repo(args.repo.as_deref()).await?;
-        can(&repo, &[Capability::BranchPush])?;
+        require_supported(&repo, &[Capability::BranchPush])?;
         let branch = args.branch.strip_prefix("refs/heads/");
         let branch = branch.unwrap_or(&args.branch).to_owned();
         if branch.starts_with("refs/") {
@@ -64,7 +64,7 @@ impl Tool for RepoPush {
         }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
-        // Without an id the push is refused, and the error has the id.
+        // Without an id, the push is refused, and the error names the current commit.
         let expected = args.expected_head.unwrap_or_default();
         let req = PushEdits::new(branch, expected, args.message, edits);
         req.check()?;

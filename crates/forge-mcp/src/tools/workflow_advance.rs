@@ -110,7 +110,8 @@ impl Tool for WorkflowAdvance {
             (true, Some(_)) => {
                 return Err(Error::invalid(
                     "target_state",
-                    "target_state is not for a parent, which follows its sub-issues",
+                    "target_state and parent exclude each other: the sub-issues determine the \
+                    state of a parent",
                 )
                 .with_hint("pass only one of target_state and parent")
                 .into());

@@ -84,7 +84,7 @@ impl Tool for WorkflowClaim {
         let claim_id = || {
             claim.as_deref().ok_or_else(|| {
                 Error::invalid("claim", "the id of the claim is missing")
-                    .with_hint("pass the id that the claim had, or claim the issue")
+                    .with_hint("pass the id of your claim, or claim the issue")
             })
         };
         if let (ClaimAction::Heartbeat | ClaimAction::Release, None) = (action, &issue) {

@@ -127,8 +127,8 @@ impl MemberOut {
     }
 }
 
-/// Formats the name of a state within a line. Only a state that the workflow defines goes without
-/// quotes: any other is text of others, and could pose as a fact.
+/// Formats the name of a state within a line. Only a state that the workflow defines has no quotes:
+/// any other state is foreign text, which could imitate a fact.
 pub(super) fn state(state: &Clean, is_defined: bool) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
     match is_defined && !state.is_empty() && state.as_data().chars().all(is_plain) {
@@ -145,8 +145,8 @@ pub(super) fn state_of(call: &CallContext, of: &Definition, name: Option<&str>) 
     }
 }
 
-/// Returns true if an issue may be shown in a result about `of`: its repository is the same, or
-/// one that this server may read.
+/// Returns true if an issue may be shown in a result about `of`: it is in the same repository, or
+/// in a repository that this server may read.
 pub(super) fn may_show(call: &CallContext, id: &IssueId, of: &IssueId) -> bool {
     id.repo.comparison_key() == of.repo.comparison_key() || call.server.may_read(&id.repo)
 }
@@ -330,8 +330,8 @@ impl WorkflowChangeOut {
     }
 }
 
-/// Converts the id of an issue to that of a pull request, because questions and results take such
-/// an id.
+/// Converts the id of an issue to the id of a pull request, the type that questions and results
+/// take.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

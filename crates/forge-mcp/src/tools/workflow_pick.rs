@@ -59,7 +59,7 @@ impl Tool for WorkflowPick {
         let own = IssueId::number(repo.id().clone(), 0);
         let pick = PickOut::of(call, workflow.definition(), &own, &picked.pick);
         let more = if picked.truncated { " of more" } else { "" };
-        let text = pick.text() + &format!("looked at {} issues{more}", picked.scanned);
+        let text = pick.text() + &format!("read {} issues{more}", picked.scanned);
         Ok(ToolOutput {
             text,
             data: WorkflowPickOut {

@@ -10,7 +10,7 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         created_fields_are_read_back;
-        new_pull_is_ready_and_into_default_branch_by_default;
+        new_pull_is_ready_with_default_base;
         named_base_is_used;
         pull_numbers_ascend;
         pull_is_opened_as_draft [PrCreateDraft];
@@ -57,7 +57,7 @@ async fn created_fields_are_read_back(fx: Fixture) {
     assert_eq!(made.created_at, read.created_at);
 }
 
-async fn new_pull_is_ready_and_into_default_branch_by_default(fx: Fixture) {
+async fn new_pull_is_ready_with_default_base(fx: Fixture) {
     let pr = fx.open("feature").await;
     assert_eq!(
         pr.base_branch,

@@ -106,7 +106,7 @@ async fn push_of_invalid_edits_is_refused(fx: Fixture) {
 }
 
 /// Checks that the request is refused and changes nothing. Returns the message.
-async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
+async fn refused_without_changes(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create_pull(req).await, field);
     assert!(e.hint().is_some_and(|h| !h.text().is_empty()), "{e:?}");
@@ -271,14 +271,14 @@ async fn bad_paths_are_refused(fx: Fixture) {
         "a//b",
     ] {
         let req = of(vec![FileEdit::write(path, "x\n")]);
-        left_nothing(&fx, &req, "edits").await;
+        refused_without_changes(&fx, &req, "edits").await;
     }
     let twice = of(vec![
         FileEdit::write("a", "1\n"),
         FileEdit::write("b", "1\n"),
         FileEdit::delete("a"),
     ]);
-    let said = left_nothing(&fx, &twice, "edits").await;
+    let said = refused_without_changes(&fx, &twice, "edits").await;
     assert!(said.contains("'a'"), "{said}");
 }
 
@@ -288,7 +288,7 @@ async fn unchanged_edits_are_refused(fx: Fixture) {
         FileEdit::write("new.txt", "new\n"),
         FileEdit::write("README.md", same),
     ]);
-    let said = left_nothing(&fx, &req, "edits").await;
+    let said = refused_without_changes(&fx, &req, "edits").await;
     assert!(
         said.contains("README.md") && said.contains("main"),
         "{said}"
@@ -301,14 +301,14 @@ async fn deletion_of_missing_file_is_refused(fx: Fixture) {
             FileEdit::write("new.txt", "x"),
             FileEdit::delete(path),
         ]);
-        let said = left_nothing(&fx, &req, "edits").await;
+        let said = refused_without_changes(&fx, &req, "edits").await;
         assert!(said.contains(path) && said.contains("main"), "{said}");
     }
 }
 
 async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
     for edit in [FileEdit::write("src", "x\n"), FileEdit::delete("src")] {
-        let said = left_nothing(&fx, &of(vec![edit]), "edits").await;
+        let said = refused_without_changes(&fx, &of(vec![edit]), "edits").await;
         assert!(said.contains("'src'"), "{said}");
     }
     // A file cannot be below the path of another file, unless that file is deleted.
@@ -347,6 +347,6 @@ async fn edits_with_another_source_are_refused(fx: Fixture) {
 async fn edits_on_missing_base_are_refused(fx: Fixture) {
     let mut req = some();
     req.base = Some("no-such-base".into());
-    let said = left_nothing(&fx, &req, "base").await;
+    let said = refused_without_changes(&fx, &req, "base").await;
     assert!(said.contains("no-such-base"), "{said}");
 }

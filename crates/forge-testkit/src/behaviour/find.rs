@@ -9,7 +9,7 @@ pub(super) fn cases(set: &mut Set) {
         branch_without_pull_is_empty;
         open_pull_comes_first [PrClose];
         find_is_limited_to_requested_state [PrClose];
-        pulls_of_one_branch_into_two_bases_are_found;
+        branch_with_two_bases_finds_both_pulls;
         branch_name_must_match_whole;
         status_without_pulls_is_empty;
         status_has_pull_of_current_branch;
@@ -61,7 +61,7 @@ async fn find_is_limited_to_requested_state(fx: Fixture) {
     assert_eq!(closed.len(), 1);
 }
 
-async fn pulls_of_one_branch_into_two_bases_are_found(fx: Fixture) {
+async fn branch_with_two_bases_finds_both_pulls(fx: Fixture) {
     fx.open("feature").await;
     fx.feature("release");
     let mut req = CreatePull::new("feature", "Too");

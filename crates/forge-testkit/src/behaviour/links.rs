@@ -52,7 +52,7 @@ async fn of_issue(fx: &Fixture, issue: &Issue) -> Links {
     links(fx, &Subject::Issue(issue.id.clone())).await
 }
 
-/// Formats a key as a text in the same repository would refer to it.
+/// Formats a key as a reference from a text in the same repository.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),

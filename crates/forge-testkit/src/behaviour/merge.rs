@@ -37,7 +37,7 @@ pub(super) fn cases(set: &mut Set) {
         merge_is_refused_if_base_differs [MergeRebase];
         merge_deletes_the_branch_on_request [MergeCommit, PrDeleteBranch];
         repeated_merge_deletes_remaining_branch [MergeRebase, PrDeleteBranch];
-        merge_of_pull_without_commits_is_refused_or_done [MergeCommit];
+        merge_without_commits_changes_nothing [MergeCommit];
         merge_of_deleted_head_is_refused [MergeCommit];
         merge_keeps_new_commits_of_the_base [MergeCommit];
         merge_into_other_base_leaves_main_unchanged [MergeCommit];
@@ -484,7 +484,7 @@ async fn repeated_merge_deletes_remaining_branch(fx: Fixture) {
     assert!(again.unchanged && !again.value.branch_deleted, "{again:?}");
 }
 
-async fn merge_of_pull_without_commits_is_refused_or_done(fx: Fixture) {
+async fn merge_without_commits_changes_nothing(fx: Fixture) {
     let head = fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
     fx.git.set_branch("main", &head);

@@ -179,8 +179,8 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     error
 }
 
-/// Asserts that a call failed with `invalid_input` and names `field`, and all that [`refused`]
-/// asserts.
+/// Asserts that a call failed with `invalid_input`, like [`refused`], and that the error names
+/// `field`.
 fn invalid<T: std::fmt::Debug>(result: Result<T, Error>, field: &str) -> Error {
     let error = refused(result, "invalid_input");
     let found = match error.kind() {

@@ -431,7 +431,7 @@ async fn pending_review_is_published_only_on_request(fx: Fixture) {
     let more = me.submit_review(&pr, &more).await.unwrap().value;
     assert_eq!((more.id == begun.id, more.threads.len()), (true, 2));
     assert_eq!(more.pending_before, 1);
-    // A refused comment takes back the others of its request.
+    // If one comment is refused, the other comments of its request are not kept either.
     for pending in [PendingReview::Keep, PendingReview::Submit] {
         let bad = review(vec![on("new.txt", 2), on("new.txt", 500)]).with_pending(pending);
         let e = invalid(me.submit_review(&pr, &bad).await, "line");

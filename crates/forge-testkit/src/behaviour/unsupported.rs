@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
     set.add(module, "the_table_has_every_capability_once", &[], |fx| {
         Box::pin(table(fx))
     });
-    set.add(module, "every_no_says_why_and_what_instead", &[], |fx| {
+    set.add(module, "missing_capability_has_an_alternative", &[], |fx| {
         Box::pin(reasons(fx))
     });
     set.add(module, "the_limits_are_usable", &[], |fx| {
@@ -42,7 +42,7 @@ pub(super) fn cases(set: &mut Set) {
 async fn table(fx: Fixture) {
     let table = fx.author.client().forge().capabilities().table;
     let named: BTreeSet<_> = table.iter().map(|(c, _)| *c).collect();
-    assert_eq!(named.len(), table.len(), "a capability stands twice");
+    assert_eq!(named.len(), table.len(), "a capability is listed twice");
     let missing: Vec<_> = Capability::ALL
         .iter()
         .filter(|c| !named.contains(c))

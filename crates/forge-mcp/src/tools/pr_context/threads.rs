@@ -79,7 +79,7 @@ fn hunk_of(thread: &Thread) -> Option<&str> {
 }
 
 /// Returns the last lines of a hunk in at most `most` characters, and the number of lines before
-/// them. Cuts a line that is longer.
+/// them. Cuts a single line that is longer.
 fn last_lines(hunk: &str, most: usize, c: &Cleaner) -> (Clean, usize) {
     let shown = c.diff(hunk);
     let mut room = most;

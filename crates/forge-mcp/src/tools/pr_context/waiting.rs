@@ -118,7 +118,7 @@ impl WaitedOut {
 }
 
 /// Waits for the condition. If it is not met in time, also returns a cursor to resume with. Returns
-/// `None` if the given cursor is that of a further page, because the wait has then ended.
+/// `None` if `cursor` belongs to a further page, because the wait has ended by then.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
