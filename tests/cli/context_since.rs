@@ -433,7 +433,7 @@ fn moved_change_since_review_on_github_is_shown() {
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
     assert!(
-        said.contains("may have moved to another place: f.py"),
+        said.contains("those lines may have moved): f.py"),
         "{said}"
     );
 }
