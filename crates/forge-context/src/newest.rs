@@ -14,7 +14,7 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
             let kept = all - left;
-            let message = format!("{kept} of {all} {section} are here, {left} are left out");
+            let message = format!("{kept} of {all} {section} are shown; {left} are left out");
             let read = Action::op(Op::PrView)
                 .on(&pull.id.key)
                 .with(Param::Include, section);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(kept.len(), MAX_ENTRIES);
         assert_eq!(kept.iter().filter(|t| !t.resolved).count(), 50);
         assert_eq!(kept.last().unwrap().id, "249");
-        let said = "100 of 250 threads are here, 150 are left out";
+        let said = "100 of 250 threads are shown; 150 are left out";
         assert_eq!(warnings.len(), 1);
         assert_eq!(warnings[0].message, said);
     }
