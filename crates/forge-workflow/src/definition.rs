@@ -200,14 +200,15 @@ pub struct PhaseRule {
     pub blocking: Option<Blocking>,
     /// The target state for [`Blocking::Behind`].
     pub at: Option<String>,
-    /// The reason for display. `{issues}` and `{states}` stand for the matching members.
+    /// The reason for display. `{issues}` is replaced by the matching members, `{states}` by their
+    /// states.
     pub reason: String,
     /// The remaining phases, beginning with this one.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
 
-/// Returns the app that writes as a repository's CI on GitHub.
+/// Returns the login of the app that writes as GitHub Actions, the CI of a GitHub repository.
 pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
@@ -340,7 +341,7 @@ impl Definition {
     }
 
     /// Finds a command by name. If there is none, finds all commands that have `name` as their
-    /// role. Each has its name without the prefix.
+    /// role. Each command is returned with its name without the prefix.
     ///
     /// # Errors
     ///

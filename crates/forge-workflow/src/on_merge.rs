@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merge_goal_without_a_table_is_the_end_state() {
+    fn merge_goal_without_table_is_the_end_state() {
         let ralph = Definition::preset("ralph").unwrap();
         for from in [None, Some("In Review"), Some("Backlog"), Some("Nonsense")] {
             assert_eq!(merge_goal(&ralph, from).unwrap().name, "Done", "{from:?}");

@@ -1,4 +1,4 @@
-//! Resolves what a caller names, an intent (`__CLOSE__`) or a state, to a state for a command.
+//! Resolves an intent (`__CLOSE__`) or the name of a state to a state for a command.
 
 use forge_core::{Action, Error, Hint, Param, Precondition, Result, suggest, text::one_line};
 
@@ -263,12 +263,14 @@ pub(crate) fn check_strict_transition(
     }
     if from.next.is_empty() {
         let message = format!(
-            "{} does not follow {}: no state does",
-            to.state.name, from.name
+            "cannot move from {} to {}: no state follows {0}",
+            from.name, to.state.name
         );
         let hint = match definition.strict_transitions {
             true => Hint::new("reopen the issue, and clear its state first"),
-            false => Hint::new("set the state without a handoff, which also reopens the issue"),
+            false => {
+                Hint::new("set the state without a handoff: setting it also reopens the issue")
+            }
         };
         return Err(Error::precondition(Precondition::Rule, message).with_hint(hint));
     }
@@ -281,8 +283,8 @@ pub(crate) fn check_strict_transition(
         .with_hint(format!("move the issue to one of: {next}")))
 }
 
-/// Lists the states and intents that a command accepts. The call is repeated with the one that is
-/// similar to `said`, if there is one.
+/// Returns a hint that lists the states and intents that a command accepts. Its action repeats the
+/// call with the name that is most similar to `said`, if one is similar.
 fn retry(definition: &Definition, of: &Command, said: &str) -> Hint {
     let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);

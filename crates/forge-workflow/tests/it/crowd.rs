@@ -172,7 +172,7 @@ impl Ledger for Interrupted {
 }
 
 #[tokio::test]
-async fn takeover_moves_the_issue_only_while_its_claim_stands() {
+async fn takeover_moves_issue_only_while_claimed() {
     for forces in [false, true] {
         let stage = Stage::new().await;
         let id = stage.issue("Research Needed").await;

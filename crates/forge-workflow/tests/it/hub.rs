@@ -212,7 +212,7 @@ async fn group_of_over_200_issues_is_marked_truncated() {
 }
 
 #[tokio::test]
-async fn chain_of_120_issues_is_read_from_every_member() {
+async fn long_chain_is_read_from_every_member() {
     for seed in [0, 60, 119] {
         // The test needs a separate server for each seed, because the chain costs many points.
         let hub = Hub::new();
@@ -506,7 +506,10 @@ async fn advance_reports_only_unmovable_children_as_failed() {
         assert_eq!(hub.state(number), wanted, "#{number}");
     }
     let trail = hub.flow.trail(&hub.id(3)).await.unwrap();
-    assert!(trail.moves.is_empty(), "the trail tells of what happened");
+    assert!(
+        trail.moves.is_empty(),
+        "the trail has no move that did not happen"
+    );
 }
 
 #[tokio::test]
@@ -520,7 +523,7 @@ async fn group_keeps_issues_of_two_repositories_apart() {
     }
     let first = hub.issue("Ready for Plan");
     let same = hub.double.seed().open_issue(OTHER, "ada", "Other", "");
-    assert_eq!(first, same, "both have the number");
+    assert_eq!(first, same, "both issues have the same number");
     let second = hub.issue("Ready for Plan");
     {
         let mut seed = hub.double.seed();
@@ -584,7 +587,7 @@ async fn twenty_claimers_on_github_have_one_winner() {
     assert_eq!(hub.state(number), "Research in Progress");
     let trail = hub.flow.trail(&hub.id(number)).await.unwrap();
     assert_eq!(trail.claim.unwrap().id, claim.id);
-    assert!(trail.lost.is_empty(), "those that lost have withdrawn");
+    assert!(trail.lost.is_empty(), "the losing claims are withdrawn");
 }
 
 #[tokio::test]

@@ -115,7 +115,7 @@ async fn locked_issue_is_moved_only_by_the_holder() {
             e.hint()
                 .unwrap()
                 .to_string()
-                .contains("force it with a reason"),
+                .contains("use force with a reason"),
             "{e}"
         );
     }
@@ -400,8 +400,8 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
     }
 }
 
-/// The unreadable issue is a blocker, whose link the other issue has, or a sub-issue, which has the
-/// link itself.
+/// The unreadable issue is either a blocker, to which the other issue links, or a sub-issue, which
+/// itself stores the link to its parent.
 #[tokio::test]
 async fn group_with_an_unreadable_issue_has_not_converged() {
     for is_blocker in [true, false] {
