@@ -391,7 +391,7 @@ impl Gather<'_> {
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;
-        // For a renamed repository, the answer of the forge contains the new name.
+        // A renamed repository answers under its new name, which the caller may not have allowed.
         read.retain(|(at, read)| match read {
             Ok(issue) => {
                 let item = items.get(*at);
@@ -634,7 +634,8 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The verdict recognises unread sections by the warnings of the pull request.
+                    // The warning also stays on the pull request, because the verdict recognises
+                    // unread sections by these warnings.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),

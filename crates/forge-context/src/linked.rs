@@ -447,8 +447,8 @@ impl LinkCollector<'_> {
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
-            // A title or a commit message only mentions an issue. Texts of other repositories are
-            // not read here, so `#7` always refers to this repository.
+            // `#7` always refers to this repository, because texts of other repositories are not
+            // read here.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
             let is_record = matches!(mention.named, MentionTarget::Record(_));

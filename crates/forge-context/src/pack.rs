@@ -207,7 +207,7 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
     }
     wanted.sort_unstable();
     let mut room = max_bytes;
-    // The shown lines of each file, and its shown hunks by position.
+    // For each file: the number of shown lines, and the shown hunks with their positions.
     let mut shown: Vec<(usize, Vec<(usize, PackedHunk)>)> = vec![(0, Vec::new()); files.len()];
     for (_, _, n, at) in wanted {
         let (Some(file), Some(packed), Some((used, shown))) =

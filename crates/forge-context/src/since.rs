@@ -105,7 +105,8 @@ impl SincePoint {
     /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // The newest round has no next round to compare with, so its commit is compared.
+            // Rounds are compared only if a later round exists. For the newest round, its commit is
+            // compared with the head.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds::new(None, Some(round)));
             }

@@ -410,8 +410,7 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // A merged or closed pull request does not change any more, except that running checks
-        // finish.
+        // After a merge or a close nothing changes any more, except that running checks finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
         // A closed pull request can be reopened, so a watch for only the state continues.
         let is_over = match self.state {

@@ -81,7 +81,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
         at: HtmlState::Shown,
         found: Vec::new(),
     };
-    // The text before this offset is done.
+    // Offset up to which the text has been processed.
     let mut done = 0;
     let options = match padded_table(text) {
         Some(_) => OPTIONS - Options::ENABLE_TABLES,
@@ -97,8 +97,8 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // Inline tags are always closed. Outside of a comment they are handled as text that is
-            // not shown.
+            // An inline tag is always complete. Outside of a comment it is handled like other text
+            // that the page does not show.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);

@@ -354,7 +354,7 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     };
     let mut prose = String::new();
     let mut html = String::new();
-    // Position in `prose` and address of the open link, and its visible text.
+    // The open link: its position in `prose` and its address. `shown` is its visible text.
     let mut link = None;
     let mut shown = String::new();
     // Number of open links, images and code blocks. Their content is skipped.

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn r_001_7_earlier_children_move_and_others_have_reasons() {
-        // C-001-15: a child outside the order of the states has that reason.
+        // C-001-15: the reason of a child outside the state order says so.
         let ralph = Definition::preset("ralph").unwrap();
         let states = [
             "",

@@ -377,7 +377,8 @@ impl Ledger for CommentLedger {
     fn sheet_of(&self, issue: &Issue) -> Option<IssueTrail> {
         let promise = self.promise();
         let is_whole = issue.comments_count == 0 || check_complete(issue, promise).is_ok();
-        // On tangled the number of comments comes from an index that may lag.
+        // On an advisory ledger (tangled) the number of comments comes from an index that may lag,
+        // so the trail is read separately.
         (is_whole && promise != ClaimGuarantee::Advisory).then(|| IssueTrail {
             issue: issue.clone(),
             trail: Trail::of(issue, &self.bots),

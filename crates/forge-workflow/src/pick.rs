@@ -341,7 +341,8 @@ mod tests {
             (found.issue.unwrap().member.id, found.alternatives),
             (id(2), 1)
         );
-        // The command has no estimates, or the caller sets the limit.
+        // `max_pick` is the limit of a command without estimates. A limit of the caller takes
+        // precedence.
         for found in [by("triage", None), by("split", Some("S"))] {
             assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
             assert_eq!(found.issue.unwrap().member.id, id(1));

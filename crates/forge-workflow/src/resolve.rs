@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn r_000_28_pr_command_accepts_intents_and_state_names() {
-        // C-000-1: Canceled is not an output of the command, and the intent reaches it.
+        // C-000-1: Canceled is not an output of the command, but an intent reaches it.
         let ralph = ralph();
         for (said, state, was_intent) in [
             ("__CLOSE__", "Done", true),

@@ -175,7 +175,7 @@ async fn missing_required_check_is_awaited() {
     let both = poll(&[("build", Success), ("deploy", Success)]);
     let (lines, _) = run(CHECKS, None, vec![plain(alone()), plain(both)]).await;
     assert_eq!(lines[1..], ["check deploy >success", "passed checks"]);
-    // The missing check cannot make up for a failure.
+    // A failed check ends the watch, even if a required check is still missing.
     let failed = poll(&[("build", Failure)]);
     let (lines, _) = run(CHECKS, None, vec![plain(failed)]).await;
     assert_eq!(lines.last().unwrap(), "failed checks");

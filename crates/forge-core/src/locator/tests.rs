@@ -1266,7 +1266,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // Kinds that are not built in come from the configuration.
+        // A kind that is not built in needs a configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }

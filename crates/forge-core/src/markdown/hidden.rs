@@ -56,7 +56,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
 }
 
 fn hidden_in(text: &str) -> Vec<Hidden> {
-    // Hidden text needs one of these characters, except in a code block without an end.
+    // Without one of these characters, no text is hidden.
     if !text.contains(['<', '[', '`', '~', '&', '|']) {
         return Vec::new();
     }

@@ -252,7 +252,7 @@ impl FileEdit {
             "" => "edit",
             slug => slug,
         };
-        // The keys of `RandomState` are random numbers of the system.
+        // `RandomState` gets random keys from the system.
         let random = RandomState::new().hash_one(title) & 0xffff_ffff;
         format!("{slug}-{random:08x}")
     }

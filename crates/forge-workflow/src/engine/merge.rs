@@ -239,7 +239,7 @@ impl<'w> MergeEffects<'w> {
                     reason: format!("the repository could not be read: {}", e.message()),
                     ..LeftIssue::failed(name, e)
                 }),
-                // The forge decides about issues of other repositories.
+                // The forge itself decides whether it closes issues of other repositories.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),

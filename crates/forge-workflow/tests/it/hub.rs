@@ -127,7 +127,7 @@ async fn group_read_costs_two_requests_plus_hops() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // The last issue is three hops from the third one, so one round trip more than two is allowed.
+    // The last issue is three links away from the third one, so three requests are allowed.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
@@ -257,7 +257,7 @@ async fn move_takes_two_reads_and_one_write() {
     let hub = Hub::new();
     let number = hub.issue("Backlog");
     let first = MoveRequest::new("Research Needed", "triage");
-    // The board ids are looked up once.
+    // The first move looks up the board ids. The second move uses the cache.
     hub.flow.set_state(&hub.id(number), &first).await.unwrap();
     hub.requests();
     let mut second = first;
@@ -318,7 +318,8 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(120));
     assert_eq!((picked.scanned, picked.truncated), (130, false));
-    // Three reads: the trail of the claimed issue, and the second page only because it is claimed.
+    // Three reads: the first page, the trail of the claimed issue, and the second page, which is
+    // read only because the issue is claimed.
     assert_eq!(hub.requests(), (3, 0));
 }
 
@@ -436,7 +437,7 @@ async fn advance_query_includes_trails_of_children() {
     assert_eq!(skipped[0].id, claimed);
     assert_eq!(skipped[0].reason, "agent works on it");
     assert_eq!(hub.state(5), "Ready for Plan");
-    // There are as many requests as without comments, because each trail is read with its issue.
+    // The comments cost no further request, because each trail is read with its issue.
     assert_eq!(hub.requests(), (2, 2));
 }
 

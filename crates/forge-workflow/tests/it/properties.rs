@@ -166,7 +166,7 @@ proptest! {
             }
             id
         }).collect();
-        // Each issue has the smallest index that is reachable from it.
+        // The component of an issue is the smallest index that is reachable from the issue.
         let mut component: Vec<usize> = (0..ISSUES).collect();
         for _ in 0..ISSUES {
             let family = parents.iter().map(|(part, parent)| (*part, *parent));
