@@ -53,8 +53,9 @@ const MAX_LOGS: usize = 5;
 /// Maximum number of failed checks whose failure reasons are read: as many as are shown. GitHub
 /// answers for a hundred in one request.
 const MAX_REASONS: usize = MAX_ENTRIES;
-/// Maximum number of lines kept of a log, and of bytes read for them.
+/// Maximum number of lines that are kept of a log.
 const MAX_LOG_LINES: usize = 200;
+/// Maximum number of bytes that are read of a log.
 const MAX_LOG_BYTES: usize = 12 * 1024;
 /// The id of GitHub Actions among the apps of github.com.
 const GITHUB_ACTIONS: u64 = 15_368;
@@ -859,8 +860,8 @@ fn is_too_costly(e: &Error) -> bool {
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
-    /// Returns the result of `since`, or records its failure. The caller requested it explicitly,
-    /// so "unsupported" is a failure here.
+    /// Returns the changes since the requested point, or records the failure. The caller requested
+    /// these changes explicitly, so "unsupported" is a failure here.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

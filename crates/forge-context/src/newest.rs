@@ -24,27 +24,31 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     };
     if let Some(comments) = &mut pull.comments {
         let all = comments.len();
-        told("comments", keep(comments, |_| false), all);
+        told("comments", keep_newest(comments, |_| false), all);
     }
     if let Some(reviews) = &mut pull.reviews {
         let all = reviews.len();
-        told("reviews", keep(reviews, |_| false), all);
+        told("reviews", keep_newest(reviews, |_| false), all);
     }
     if let Some(threads) = &mut pull.threads {
         let all = threads.len();
-        told("threads", keep(threads, |thread| thread.resolved), all);
+        told(
+            "threads",
+            keep_newest(threads, |thread| thread.resolved),
+            all,
+        );
     }
     if let Some(report) = &mut pull.checks {
         let all = report.checks.len();
         let is_over = |status| matches!(status, CheckStatus::Success | CheckStatus::Skipped);
-        let left = keep(&mut report.checks, |check| is_over(check.status));
+        let left = keep_newest(&mut report.checks, |check| is_over(check.status));
         told("checks", left, all);
     }
 }
 
 /// Removes the oldest entries until [`MAX_ENTRIES`] are left, and returns how many were removed.
-/// Entries for which `first` is true are kept in preference to others.
-fn keep<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
+/// Entries for which `first` is true are removed before all others.
+fn keep_newest<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;
     all.retain(|entry| {

@@ -325,9 +325,9 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Returns `None` until all checks have finished, then true if none failed. A head without
-    /// reported checks is not finished, nor is one without failures whose base branch requires
-    /// another check.
+    /// Returns `None` until all checks have finished, then true if none failed. The checks are also
+    /// unfinished if none has reported, or if none failed and a check that the base branch requires
+    /// has not reported.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
@@ -464,7 +464,7 @@ impl WatchSeen {
     }
 
     /// Returns the start of the head's id. A host can send any text as the id. Text that is not an
-    /// id is left out, because the line has no quotes.
+    /// id is shown as `unknown`, because the line of output puts no quotes around the id.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
@@ -656,7 +656,7 @@ impl PollJudge<'_> {
         (pull, Some(verdict))
     }
 
-    /// Adds the rulesets once the checks that have reported are finished: a ruleset can require
+    /// Adds the rulesets once all reported checks have finished, because a ruleset can require
     /// another check.
     async fn checks(&self, pull: PullRequest) -> PullRequest {
         let ended = |pull: &PullRequest| WatchSeen::of(pull, None).checks_ended();

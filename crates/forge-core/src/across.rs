@@ -28,7 +28,7 @@ pub async fn list_each<F: PullRequests>(
     group_by_repository(repos, queries.len(), run_concurrently(reads).await)
 }
 
-/// Groups the lists, which are in the order of `repos`, with `queries` lists for each repository.
+/// Groups the lists by repository. `found` has `queries` lists for each of `repos`, in order.
 fn group_by_repository(
     repos: &[RepoId],
     queries: usize,

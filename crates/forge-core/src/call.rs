@@ -57,7 +57,7 @@ impl Drop for CurrentCallGuard {
 /// Memory that one [`kept`] scope adds to [`KEPT`].
 struct Kept {
     weight: AtomicUsize,
-    /// True if an answer that exceeds [`MAX_KEPT`] is refused.
+    /// True if an answer is refused that would raise the total of all scopes above [`MAX_KEPT`].
     yields: bool,
     was_refused: AtomicBool,
 }

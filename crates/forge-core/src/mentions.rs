@@ -29,7 +29,8 @@ const RELATING: [&[&str]; 6] = [
     &["relates", "to"],
     &["part", "of"],
 ];
-/// Words that form the name of a standard with a hyphen and a number, and not a ticket key.
+/// Words that, before a hyphen and a number, form the name of a standard (`UTF-8`) and not a ticket
+/// key.
 const STANDARDS: [&str; 20] = [
     "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
@@ -424,7 +425,6 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     prose
 }
 
-/// Returns the comments that end after `at`.
 fn comments_ending_after(
     comments: &[Range<usize>],
     at: usize,

@@ -63,8 +63,8 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Returns line and column of each value. A missing value has those of its nearest existing
-    /// parent.
+    /// Returns line and column of each value. A missing value has the position of its nearest
+    /// existing parent.
     pub fn places(&self, paths: &[&[String]]) -> Vec<(usize, usize)> {
         let mut offsets = vec![0; paths.len()];
         match &self.document {
@@ -161,7 +161,7 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
     }
 }
 
-/// Returns the span of a value. A missing value has that of its nearest existing parent.
+/// Returns the span of a value. A missing value has the span of its nearest existing parent.
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;

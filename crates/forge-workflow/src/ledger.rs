@@ -176,7 +176,7 @@ impl CommentLedger {
 
     /// Finishes a write whose answer was lost or that failed in part. If the edit is missing,
     /// deletes the entry, because the trail must not record a move that did not happen.
-    async fn settle(
+    async fn finish_interrupted_write(
         &self,
         sheet: &IssueTrail,
         edit: &EditIssue,
@@ -342,7 +342,7 @@ impl Ledger for CommentLedger {
             Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 Ok(TrailSwap::Stale)
             }
-            Err(e) if was_sent(&e) => self.settle(sheet, &edit, entry, e).await,
+            Err(e) if was_sent(&e) => self.finish_interrupted_write(sheet, &edit, entry, e).await,
             Err(e) => Err(e),
         }
     }
@@ -367,7 +367,9 @@ impl Ledger for CommentLedger {
         for (((sheet, _, entry), (_, edit)), result) in writes.iter().zip(&edits).zip(results) {
             written.push(match result {
                 Ok(outcome) => Ok(TrailSwap::Written(outcome)),
-                Err(e) if is_partial(&e) => self.settle(sheet, edit, entry, e).await,
+                Err(e) if is_partial(&e) => {
+                    self.finish_interrupted_write(sheet, edit, entry, e).await
+                }
                 Err(e) => Err(e),
             });
         }

@@ -110,7 +110,7 @@ fn by_intent<'d>(
         )
         .with_hint(retry(definition, of, &format!("__{intent}__"))));
     };
-    if let Some(state) = meaning(intent, known, of) {
+    if let Some(state) = state_of_intent(intent, known, of) {
         return Ok(state);
     }
     if let Some(why) = of.ambiguous.get(intent) {
@@ -119,7 +119,7 @@ fn by_intent<'d>(
         return Err(Error::invalid("state", message).with_hint(retry(definition, of, "")));
     }
     let with = definition.commands.iter().filter_map(|(name, other)| {
-        let to = meaning(intent, known, other)?;
+        let to = state_of_intent(intent, known, other)?;
         Some(format!("{}{name} ({to})", definition.command_prefix))
     });
     let with: Vec<String> = with.collect();
@@ -132,7 +132,7 @@ fn by_intent<'d>(
 }
 
 /// Returns the state that an intent means for a command.
-fn meaning<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
+fn state_of_intent<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
     match (&intent.state, intent.lock) {
         (Some(everywhere), _) => Some(everywhere),
         (None, true) => of.lock.as_deref(),
@@ -180,7 +180,7 @@ fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
 }
 
-/// Resolves what a released issue may move to, as [`resolve`] does, but to no lock state. If the
+/// Resolves the target state of a release as [`resolve`] does, but refuses lock states. If the
 /// definition no longer has the command, all other states are allowed.
 pub(crate) fn resolve_released<'d>(
     definition: &'d Definition,
@@ -286,7 +286,7 @@ pub(crate) fn check_strict_transition(
 /// Returns a hint that lists the states and intents that a command accepts. Its action repeats the
 /// call with the name that is most similar to `said`, if one is similar.
 fn retry(definition: &Definition, of: &Command, said: &str) -> Hint {
-    let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
+    let here = |(name, intent): &(&String, &Intent)| state_of_intent(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
     let intents = intents.map(|(name, _)| format!("__{name}__"));
     let names = direct_states(of).map(str::to_owned).chain(intents);

@@ -59,7 +59,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the board whose fields the store uses, if it uses one.
     fn board(&self) -> Option<&BoardId>;
 
-    /// Returns the label by which a list can be filtered to the issues in a state, if there is one.
+    /// Returns the label that selects the issues in a state from a list, if there is such a label.
     fn label_of(&self, state: &State) -> Option<String>;
 
     /// Returns the names of all states of an issue. There are several if people have set

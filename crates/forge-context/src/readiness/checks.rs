@@ -23,7 +23,7 @@ impl WantedCheck<'_> {
 
     /// Returns true if `check` comes from the required app. The caller has compared the names. A
     /// commit status names no app, and anybody with push access can set one.
-    fn is(&self, check: &Check) -> bool {
+    fn matches(&self, check: &Check) -> bool {
         self.may_match(check) && (self.app.is_none() || check.progress.is_some())
     }
 }
@@ -121,7 +121,7 @@ impl Judge<'_> {
         for check in wanted {
             let all = report.checks.iter();
             let named: Vec<&Check> = all.filter(|c| c.name == check.name).collect();
-            if named.iter().any(|c| check.is(c)) {
+            if named.iter().any(|c| check.matches(c)) {
                 continue;
             }
             let may_have = named.iter().any(|c| check.may_match(c));

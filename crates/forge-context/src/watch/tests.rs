@@ -503,7 +503,8 @@ fn baseline_keeps_the_newest_hundred_reviews() {
     assert!(!seen.reviews.contains_key("r2") && seen.reviews.contains_key("r3"));
 }
 
-/// The line has no quotes, and a host can send any text as the id of a commit.
+/// The line of output puts no quotes around the id, and a host can send any text as the id of a
+/// commit.
 #[test]
 fn head_without_object_id_form_is_hidden() {
     for (head, shown) in [
@@ -539,7 +540,7 @@ fn ruleset() -> RuleSource {
     }
 }
 
-/// The rulesets are read when the checks have finished otherwise, and then kept.
+/// The rulesets are read once all reported checks have finished, and are then cached.
 #[tokio::test]
 async fn rulesets_of_a_checks_watch_are_read_once() {
     use CheckStatus::{Pending, Success};

@@ -278,8 +278,8 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns them, and whether
-    /// these are all.
+    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns the sub-issues,
+    /// true if all of them were read, and warnings.
     async fn children(
         &self,
         parent: &IssueId,

@@ -86,7 +86,7 @@ impl Workflow {
         self.claim_in(id, req, None).await
     }
 
-    /// Claims an issue. If it was picked from the state `picked`, it must still be in that state.
+    /// Claims an issue. With `picked`, only if the issue is still in that state.
     pub(super) async fn claim_in(
         &self,
         id: &IssueId,

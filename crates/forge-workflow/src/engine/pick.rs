@@ -19,7 +19,7 @@ use crate::{
 const PAGE_SIZE: usize = 100;
 /// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
-/// Maximum number of issues that a pick finds claimed or moved. Each costs a request.
+/// Maximum number of candidates that a pick may find claimed or moved. Each costs a request.
 const MAX_MISSES: usize = 100;
 
 /// Request for a pick.
@@ -377,7 +377,8 @@ impl Workflow {
         }
     }
 
-    /// Returns the issues that can be picked, the best last: those in the first state come first.
+    /// Returns the issues that can be picked, the best last. An issue in an earlier state of
+    /// `states` is better than any issue in a later state.
     fn ready(
         &self,
         candidates: &[Candidate],

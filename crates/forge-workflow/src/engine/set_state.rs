@@ -20,7 +20,7 @@ use crate::{
 
 const NO_STATE: &str = "(unknown)";
 
-/// Maximum number of warnings of a group in the text of its gate.
+/// Maximum number of warnings about a group that the message of the convergence gate repeats.
 const MAX_NAMED_WARNINGS: usize = 10;
 
 /// Request to move an issue.
