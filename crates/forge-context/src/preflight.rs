@@ -22,8 +22,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::RULES);
 
 /// Judges `pull`, which must have been read with [`VERDICT_FIELDS`]. Makes one request if `pull`
-/// builds on another pull request, one more if that is a record of another account, and one if the
-/// forge has rules for base branches.
+/// builds on another pull request, one more if the other pull request is a record of another
+/// account, and one if the forge has rules for base branches.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);

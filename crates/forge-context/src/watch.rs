@@ -699,7 +699,7 @@ impl PollJudge<'_> {
 
 /// A running watch.
 pub struct Watch<'a> {
-    look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
+    poll: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
     until: BTreeSet<WatchUntil>,
     since: Option<WatchBaseline>,
     pacer: Pacer,
@@ -723,7 +723,7 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors
     ///
-    /// Fails with `unsupported` if the forge lacks a capability that every condition needs.
+    /// Fails with `unsupported` if the forge lacks a capability that one of the conditions needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
         for capability in req.until.iter().filter_map(|until| until.capability()) {
             if let Support::No { why, instead } = repo.support(capability) {
@@ -738,7 +738,7 @@ impl<'a> Watch<'a> {
             settings: req.settings.clone(),
             rulesets: Mutex::default(),
         });
-        let look = move || -> BoxFuture<'a, Result<PollResult>> {
+        let poll = move || -> BoxFuture<'a, Result<PollResult>> {
             let judge = Arc::clone(&judge);
             Box::pin(async move {
                 let pull = repo.pull(pr, fields).await?;
@@ -749,15 +749,15 @@ impl<'a> Watch<'a> {
                 })
             })
         };
-        Ok(Self::over(Box::new(look), req))
+        Ok(Self::over(Box::new(poll), req))
     }
 
     fn over(
-        look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
+        poll: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
         req: WatchReq,
     ) -> Self {
         Self {
-            look,
+            poll,
             until: req.until,
             since: req.since,
             pacer: Pacer::new(req.pace),
@@ -798,7 +798,7 @@ impl<'a> Watch<'a> {
             if let Some(pause) = self.pause.take() {
                 sleep(pause).await;
             }
-            let pause = match (self.look)().await {
+            let pause = match (self.poll)().await {
                 Ok((pull, readiness)) => self.take(&pull, readiness)?,
                 Err(error) => {
                     let (error, pause) = self.pacer.after_failure(error)?;

@@ -185,8 +185,8 @@ impl Client {
         }
     }
 
-    /// Runs each of `queries` over the repositories of `scope`. All of them must belong to this
-    /// forge.
+    /// Runs each of `queries` over the repositories of `scope`. All repositories must belong to
+    /// this forge.
     ///
     /// # Errors
     /// The errors of [`PullRequests::list_across`](crate::PullRequests::list_across).

@@ -119,8 +119,8 @@ pub fn is_closing_word(word: &str) -> bool {
 }
 
 /// Returns the references in `text`, in order. `hosts` maps hosts to forges and defines the host of
-/// `owner/name`. At most 500 are returned; for texts with more, `warnings` gets one warning in
-/// total.
+/// `owner/name`. At most 500 are returned. If a text has more, `warnings` gets a warning, at most
+/// once.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text, |_, _| false);

@@ -130,9 +130,9 @@ pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
-/// Removes the characters that [`neutralise`] makes visible, and returns how many were removed. For
-/// readers such as a language model, which markers within words would mislead. Tabs, line breaks
-/// and carriage returns stay.
+/// Removes the characters that [`neutralise`] makes visible, and returns how many were removed.
+/// Meant for readers such as a language model, which visible markers within words would mislead.
+/// Tabs, line breaks and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     if !text.chars().any(|c| c != '\r' && is_suspect(c)) {

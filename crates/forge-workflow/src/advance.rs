@@ -81,7 +81,7 @@ pub fn advance_plan<'d>(
     Ok(plan)
 }
 
-/// Returns the error for a lock state as target; lists the other states.
+/// Returns the error for a lock state as target, which lists the other states.
 fn lock_target_error(definition: &Definition, target: &State) -> Error {
     let others = definition.states.iter().filter(|s| !s.aside && !s.lock);
     let names: Vec<&str> = others.map(|s| s.name.as_str()).collect();

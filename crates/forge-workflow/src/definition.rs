@@ -260,7 +260,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config` for an unknown name; lists the known names.
+    /// Fails with `config` for an unknown name; the error lists the known names.
     pub fn preset(name: &str) -> Result<Self> {
         Self::parse(Self::preset_text(name)?)
     }
@@ -269,7 +269,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config` for an unknown name; lists the known names.
+    /// Fails with `config` for an unknown name; the error lists the known names.
     pub fn preset_text(name: &str) -> Result<&'static str> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
             let known = PRESETS.map(|(known, _)| known).join(", ");
@@ -289,8 +289,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds, except a
-    /// convergence gate without effect.
+    /// Fails with `config`; the error lists every mistake that [`lint`](crate::lint()) finds,
+    /// except a convergence gate without effect.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -335,7 +335,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `command`) for an unknown name; lists the known ones.
+    /// Fails with `invalid_input` (field `command`) for an unknown name; the error lists the known
+    /// names.
     pub fn command_named(&self, name: &str) -> Result<&Command> {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }

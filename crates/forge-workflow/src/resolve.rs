@@ -19,7 +19,8 @@ pub struct ResolvedState<'d> {
 /// Resolves `state_or_intent` for `command`.
 ///
 /// An intent that is the same for every command may lead to a state outside the command's outputs.
-/// A state that the caller names has to be one of the outputs. The prefix of commands is optional.
+/// A state that the caller names has to be one of the outputs or the command's lock state. The
+/// prefix of commands is optional.
 ///
 /// # Errors
 ///

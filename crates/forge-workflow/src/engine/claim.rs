@@ -72,7 +72,8 @@ impl<'a> ClaimRequest<'a> {
 }
 
 impl Workflow {
-    /// Claims an issue for a command. When this function returns, the claim is exclusive.
+    /// Claims an issue for a command. When this function succeeds, the claim has the guarantee of
+    /// [`Self::promise`].
     ///
     /// # Errors
     ///

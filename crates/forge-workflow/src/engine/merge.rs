@@ -182,8 +182,8 @@ pub struct MergeEffects<'w> {
 }
 
 impl<'w> MergeEffects<'w> {
-    /// Uses the states of `workflow`; if `workflow` is `None`, issues are closed. If the forge
-    /// itself closes the issues of a merge, they are only read and reported.
+    /// Moves issues through the states of `workflow`. Without a workflow, issues are closed, or
+    /// only read and reported if the forge itself closes the issues of a merge.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
         let links = repo.support(Capability::PrCreateCloses);

@@ -172,8 +172,8 @@ impl<'d> Pickers<'d> {
 }
 
 impl Workflow {
-    /// Picks the next issue that is neither claimed nor blocked by an open issue. Claims it if
-    /// requested.
+    /// Picks the next issue that is neither claimed nor blocked by an open issue. Claims the issue
+    /// if requested.
     ///
     /// # Errors
     ///
