@@ -432,10 +432,7 @@ fn moved_change_since_review_on_github_is_shown() {
     let (change, _, files) = told(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
-    assert!(
-        said.contains("those lines may have moved): f.py"),
-        "{said}"
-    );
+    assert!(said.contains("those lines may have moved): f.py"), "{said}");
 }
 
 #[test]

@@ -507,7 +507,7 @@ impl Repo {
     }
 
     /// Returns the at-uris of `records` that the forge lists as pull requests of the repository.
-    /// Never contacts the account in an at-uri.
+    /// Contacts no account only because an at-uri names it.
     pub async fn listed_pulls(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::PrList, &self.id, vec![], || {
@@ -879,8 +879,8 @@ impl Repo {
             .await
     }
 
-    /// Returns the at-uris of `records` that the forge lists as issues of the repository. Never
-    /// contacts the account in an at-uri.
+    /// Returns the at-uris of `records` that the forge lists as issues of the repository. Contacts
+    /// no account only because an at-uri names it.
     pub async fn listed_issues(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::IssueList, &self.id, vec![], || {

@@ -218,8 +218,8 @@ pub trait PullRequests: Send + Sync {
     /// pull requests on this forge are not records.
     ///
     /// # Behavior
-    /// The account in an at-uri is never contacted, because any pull request can claim to build on
-    /// any record.
+    /// No account is contacted only because an at-uri names it: any pull request can claim to build
+    /// on any record.
     ///
     /// # Errors
     /// Fails if the pull requests cannot be listed.
@@ -553,7 +553,7 @@ pub trait Issues: Send + Sync {
     /// on this forge are not records.
     ///
     /// # Behavior
-    /// The account in an at-uri is never contacted, because any text can name any record.
+    /// No account is contacted only because an at-uri names it: any text can name any record.
     ///
     /// # Errors
     /// Fails if the issues cannot be listed.
