@@ -133,9 +133,9 @@ fn r_002_17_low_rate_limit_drops_optional_sections() {
         "{sent:?}"
     );
     let stderr = out.stderr_text();
-    let said = "left out: 99 requests of the rate limit are left, and 100 are kept in reserve";
+    let said = "left out to save the rate limit: 99 requests remain, and 100 are reserved";
     assert!(
-        stderr.contains(said) && stderr.contains("ask again at 20"),
+        stderr.contains(said) && stderr.contains("try again at 20"),
         "{stderr}"
     );
     // R-002-18: a smaller configured reserve leaves enough for these sections.

@@ -452,10 +452,7 @@ fn moved_change_since_review_on_github_is_shown() {
     let (change, _, files) = since_summary(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
-    assert!(
-        said.contains("may have moved to another place: f.py"),
-        "{said}"
-    );
+    assert!(said.contains("those lines may have moved): f.py"), "{said}");
 }
 
 #[test]

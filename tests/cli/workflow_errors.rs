@@ -254,7 +254,7 @@ fn labels_store_without_init_suggests_init() {
         &["issue", "create", "-t", "One", "-b", "", "--estimate", "M"],
     ] {
         let out = world.now(args).output().exits(1);
-        let _ = out.says("make what the workflow needs: forge workflow init");
+        let _ = out.says("or create what the workflow needs: forge workflow init");
     }
     let out = world.workflow_fails(&["advance", "1", "--to", "In Review"], 1);
     let _ = out.says("#2: Failed to update: no label is called '");
@@ -267,6 +267,6 @@ fn move_without_the_claim_suggests_claim_flag() {
     world.claim("1", "research", &[]);
     let args = ["set-state", "1", "__COMPLETE__", "-c", "research"];
     let out = world.workflow_fails(&args, 1);
-    let out = out.says("Recovery: pass the id of the claim if you hold it; else");
+    let out = out.says("Recovery: pass the id of the claim if you hold it; otherwise");
     let _ = out.says("with a reason: --claim ID");
 }

@@ -422,7 +422,7 @@ fn handoff_moves_only_along_the_graph() {
     // `Done` has no following state, so the hint suggests none.
     world.put("1", "Done");
     let text = world.workflow_fails(&args, 1).stderr_text();
-    let wanted = "Recovery: set the state without a handoff, which also reopens the issue\n";
+    let wanted = "Recovery: set the state without a handoff: setting it also reopens the issue\n";
     assert!(text.ends_with(wanted), "{text}");
 }
 

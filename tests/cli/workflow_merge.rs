@@ -209,7 +209,7 @@ fn merge_without_the_label_suggests_init() {
     let world = World::with_issues(1);
     open(&world, "one", &["1"]);
     world.set("workflow.store", "labels");
-    let init = "make what the workflow needs: forge workflow init";
+    let init = "or create what the workflow needs: forge workflow init";
     let _ = merge(&world, "1").says(init);
     let _ = world.workflow_fails(&["reconcile", "1"], 1).says(init);
     let failed = world.now(&["workflow", "reconcile", "1", "--json"]);

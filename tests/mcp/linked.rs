@@ -344,7 +344,7 @@ fn move_without_the_label_suggests_init() {
     configure_workflow(&world.scratch, "");
     let merged = merge(&mut world.server(MODERN, &["--write"]));
     let reason = merged["linked_issues_failed"][0]["reason"].as_str();
-    let init = "; make what the workflow needs; in a terminal: forge workflow init";
+    let init = "; or create what the workflow needs; in a terminal: forge workflow init";
     assert!(reason.unwrap().ends_with(init), "{merged}");
 }
 

@@ -157,7 +157,7 @@ pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
     buffer: u64,
-    /// The observer that was installed before. It also gets each event.
+    /// The client's own observer, which also gets each event.
     inner: Option<Arc<dyn Observer>>,
     lowest: Mutex<Option<Quota>>,
 }
@@ -228,7 +228,8 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket whose limit is smaller than the reserve would always seem used up.
+        // A bucket whose limit is below the reserve is ignored, because it would always count as
+        // exhausted.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

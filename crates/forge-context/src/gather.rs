@@ -53,13 +53,14 @@ const MAX_LOGS: usize = 5;
 /// Maximum number of failed checks whose failure reasons are read: as many as are shown. GitHub
 /// answers for a hundred in one request.
 const MAX_REASONS: usize = MAX_ENTRIES;
-/// Maximum number of lines kept of a log, and of bytes read for them.
+/// Maximum number of lines that are kept of a log.
 const MAX_LOG_LINES: usize = 200;
+/// Maximum number of bytes that are read of a log.
 const MAX_LOG_BYTES: usize = 12 * 1024;
 /// The id of GitHub Actions among the apps of github.com.
 const GITHUB_ACTIONS: u64 = 15_368;
 
-/// Everything about a pull request.
+/// The gathered bundle of a pull request.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PullContext {
@@ -334,7 +335,7 @@ impl Gather<'_> {
             ContextSection::LinkedIssues,
         ];
         let of = |section: ContextSection| SectionError {
-            hint: Some(Hint::new("ask for this section alone, or read it in pages")),
+            hint: Some(Hint::new("request only this section, or read it in pages")),
             ..SectionError::of(section, &refused)
         };
         let wanted = long.into_iter().filter(|section| self.wants(*section));
@@ -345,7 +346,7 @@ impl Gather<'_> {
     fn quota_errors(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
-            "left out: {} requests of the rate limit are left, and {kept} are kept in reserve",
+            "left out to save the rate limit: {} requests remain, and {kept} are reserved",
             quota.remaining
         );
         let optional = ContextSection::OPTIONAL.into_iter();
@@ -354,7 +355,7 @@ impl Gather<'_> {
             section: section.name(),
             kind: "rate_limited",
             message: message.clone(),
-            hint: Some(Hint::from(format!("ask again at {}", quota.reset))),
+            hint: Some(Hint::from(format!("try again at {}", quota.reset))),
         };
         wanted.map(of).collect()
     }
@@ -391,7 +392,7 @@ impl Gather<'_> {
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;
-        // For a renamed repository, the answer of the forge contains the new name.
+        // A renamed repository answers under its new name, which the caller may not have allowed.
         read.retain(|(at, read)| match read {
             Ok(issue) => {
                 let item = items.get(*at);
@@ -403,8 +404,9 @@ impl Gather<'_> {
         read
     }
 
-    /// Returns the records of `items` that the forge lists as issues of the repository. A text must
-    /// not choose the host that is contacted. If the list cannot be read, no record is.
+    /// Returns the records of `items` that the forge lists as issues of the repository, or none if
+    /// the list cannot be read. Other records are not read, because a text must not choose the host
+    /// that is contacted.
     async fn listed_records(&self, items: &[LinkedItem]) -> BTreeSet<String> {
         let own = self.repo.id();
         let records = items.iter().filter_map(|item| match item.issue_in(own)? {
@@ -633,7 +635,8 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The verdict recognises unread sections by the warnings of the pull request.
+                    // The warning also stays on the pull request, because the verdict recognises
+                    // unread sections by these warnings.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),
@@ -753,7 +756,8 @@ impl Gather<'_> {
             && of_diff != of_pull
         {
             let message = format!("the head moved from {of_pull} to {of_diff} during this read");
-            warnings.push(Warning::new(message).with_hint("ask again, when nobody is pushing"));
+            warnings
+                .push(Warning::new(message).with_hint("call again when no push is in progress"));
         }
         warnings.extend(diff.warnings);
         let packed = pack(&bytes, listed, self.req.diff_bytes);
@@ -777,7 +781,8 @@ impl GatheredPull {
     /// Replaces the title of each failed check run by its failure reason. A title without a reason
     /// is dropped, because `Some checks failed` would look like a reason; a warning counts these
     /// check runs. An app other than GitHub Actions writes the result into its title, which is
-    /// kept. Other checks have no id, and their summary is the reason.
+    /// kept. A check without an id, such as a commit status, keeps its summary, which is the
+    /// reason.
     fn take_reasons(&mut self, reasons: Requested<Vec<Option<String>>>) {
         let mut reasons = match reasons {
             None => return,
@@ -855,8 +860,8 @@ fn is_too_costly(e: &Error) -> bool {
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
-    /// Returns the result of `since`, or records its failure. The caller requested it explicitly,
-    /// so "unsupported" is a failure here.
+    /// Returns the changes since the requested point, or records the failure. The caller requested
+    /// these changes explicitly, so "unsupported" is a failure here.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

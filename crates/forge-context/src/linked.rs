@@ -291,8 +291,8 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
-/// Returns a warning that names the issues of which only title and state are known: those after the
-/// first ones, and those that only a comment names. Issues with a key of `failed` are left out,
+/// Returns a warning that names the issues of which only title and state are known: those beyond
+/// the limit, and those that only a comment names. Issues with a key in `failed` are left out,
 /// because an error reports them.
 pub(crate) fn unread_texts(
     items: &[LinkedItem],
@@ -307,13 +307,13 @@ pub(crate) fn unread_texts(
     let (count, names) = count_and_names(items.iter().filter(is_unread));
     let view = Action::op(Op::IssueView);
     let view = first.issue_in(own).map(|key| view.on(key));
-    let hint = Hint::new("read such an issue by itself").with_any_action(view);
+    let hint = Hint::new("view these issues one by one").with_any_action(view);
     let message = format!("the texts of {count} linked issue(s) were not read: {names}");
     Some(Warning::new(message).with_hint(hint))
 }
 
-/// Returns a warning that names the tickets after the first ones: their tracker was not asked.
-/// Without a tracker, nothing was `read` and no ticket is named.
+/// Returns a warning that names the tickets beyond the limit, which were not requested from the
+/// tracker. Without a tracker, `read` is empty and no ticket is named.
 pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Option<Warning> {
     let is_unread = |item: &&LinkedItem| match &item.target {
         LinkTarget::Ticket(key) => read.iter().all(|(known, _)| known != key),
@@ -353,7 +353,7 @@ pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning
         Warning::new(format!(
             "the texts of linked issues have more than {most} bytes; {over} bytes are left out"
         ))
-        .with_hint("read a shortened issue by itself")
+        .with_hint("view a shortened issue to read the whole text")
     })
 }
 
@@ -399,7 +399,8 @@ pub fn add_links(
     items.truncate(MAX_ITEMS);
     (over > 0).then(|| {
         Warning::new(format!(
-            "comments and the forge name {over} issue(s) more than the {MAX_ITEMS} that are shown"
+            "{over} issue(s) linked by comments or by the forge are left out: at most {MAX_ITEMS} are \
+             shown"
         ))
     })
 }
@@ -446,8 +447,8 @@ impl LinkCollector<'_> {
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
-            // A title or a commit message only mentions an issue. Texts of other repositories are
-            // not read here, so `#7` always refers to this repository.
+            // `#7` always refers to this repository, because texts of other repositories are not
+            // read here.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
             let is_record = matches!(mention.named, MentionTarget::Record(_));
@@ -798,13 +799,14 @@ mod tests {
         let warning = add_links(&mut items, &pull, &links).unwrap();
         assert_eq!(items.len(), MAX_ITEMS);
         assert_eq!(items[0].key, "#1000");
-        let said = "comments and the forge name 5 issue(s) more than the 200 that are shown";
+        let said =
+            "5 issue(s) linked by comments or by the forge are left out: at most 200 are shown";
         assert_eq!(warning.message, said);
         assert_eq!(add_links(&mut Vec::new(), &pull, &Links::default()), None);
     }
 
     #[test]
-    fn issue_and_pull_of_one_number_are_two_items() {
+    fn issue_and_pull_of_same_number_differ() {
         let mut pull = pull();
         let record = "at://did:plc:ada/sh.tangled.repo.pull/3k";
         pull.description = format!("See {record}");

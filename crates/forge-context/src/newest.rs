@@ -14,7 +14,7 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
             let kept = all - left;
-            let message = format!("{kept} of {all} {section} are here, {left} are left out");
+            let message = format!("{kept} of {all} {section} are shown; {left} are left out");
             let read = Action::op(Op::PrView)
                 .on(&pull.id.key)
                 .with(Param::Include, section);
@@ -24,27 +24,31 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     };
     if let Some(comments) = &mut pull.comments {
         let all = comments.len();
-        told("comments", keep(comments, |_| false), all);
+        told("comments", keep_newest(comments, |_| false), all);
     }
     if let Some(reviews) = &mut pull.reviews {
         let all = reviews.len();
-        told("reviews", keep(reviews, |_| false), all);
+        told("reviews", keep_newest(reviews, |_| false), all);
     }
     if let Some(threads) = &mut pull.threads {
         let all = threads.len();
-        told("threads", keep(threads, |thread| thread.resolved), all);
+        told(
+            "threads",
+            keep_newest(threads, |thread| thread.resolved),
+            all,
+        );
     }
     if let Some(report) = &mut pull.checks {
         let all = report.checks.len();
         let is_over = |status| matches!(status, CheckStatus::Success | CheckStatus::Skipped);
-        let left = keep(&mut report.checks, |check| is_over(check.status));
+        let left = keep_newest(&mut report.checks, |check| is_over(check.status));
         told("checks", left, all);
     }
 }
 
 /// Removes the oldest entries until [`MAX_ENTRIES`] are left, and returns how many were removed.
-/// Entries for which `first` is true are kept in preference to others.
-fn keep<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
+/// Entries for which `first` is true are removed before all others.
+fn keep_newest<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;
     all.retain(|entry| {
@@ -76,7 +80,7 @@ mod tests {
         assert_eq!(kept.len(), MAX_ENTRIES);
         assert_eq!(kept.iter().filter(|t| !t.resolved).count(), 50);
         assert_eq!(kept.last().unwrap().id, "249");
-        let said = "100 of 250 threads are here, 150 are left out";
+        let said = "100 of 250 threads are shown; 150 are left out";
         assert_eq!(warnings.len(), 1);
         assert_eq!(warnings[0].message, said);
     }

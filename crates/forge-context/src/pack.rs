@@ -13,7 +13,7 @@ use crate::FileClass;
 pub const DEFAULT_DIFF_BYTES: usize = 60_000;
 /// Maximum number of lines shown per file.
 pub const MAX_FILE_LINES: usize = 400;
-/// Maximum number of changed lines up to which a derived file is shown.
+/// Maximum number of changed lines of a derived file whose hunks are shown.
 pub const MAX_DERIVED_LINES: u64 = 40;
 /// Minimum number of lines that a cut hunk must keep to be shown.
 pub(crate) const MIN_CUT_LINES: usize = 5;
@@ -40,8 +40,8 @@ pub struct PackedDiff {
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
-    /// How to read the omitted parts that the whole diff has; [`OmissionReason::recovery`] has the
-    /// others.
+    /// How to read the omitted parts that the whole diff has. For the other parts, see
+    /// [`OmissionReason::recovery`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
     /// Every file: code first, then tests, documentation, and derived files.
@@ -207,7 +207,7 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
     }
     wanted.sort_unstable();
     let mut room = max_bytes;
-    // The shown lines of each file, and its shown hunks by position.
+    // For each file: the number of shown lines, and the shown hunks with their positions.
     let mut shown: Vec<(usize, Vec<(usize, PackedHunk)>)> = vec![(0, Vec::new()); files.len()];
     for (_, _, n, at) in wanted {
         let (Some(file), Some(packed), Some((used, shown))) =

@@ -22,8 +22,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::RULES);
 
 /// Judges `pull`, which must have been read with [`VERDICT_FIELDS`]. Makes one request if `pull`
-/// builds on another pull request, one more if that is a record of another account, and one if the
-/// forge has rules for base branches.
+/// builds on another pull request, one more if the other pull request is a record of another
+/// account, and one if the forge has rules for base branches.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -77,14 +77,15 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
     })
 }
 
-/// Returns false if only `pull` names the account that has the record `below`. A stranger can
-/// write `pull`, and must not choose the host that is contacted.
+/// Returns true if `below` may be read: its key is a number, its record belongs to the author of
+/// `pull`, or the forge lists it. Any other record could be on a host that a stranger chose in
+/// `pull`.
 async fn is_listed(repo: &Repo, pull: &PullRequest, below: &PrKey) -> Result<bool> {
     let PrKey::Record(uri) = below else {
         return Ok(true);
     };
     let account = |uri: &str| AtUri::parse(uri).ok().map(|uri| uri.authority);
-    // The author's account was contacted for `pull`.
+    // Reading `pull` already contacted its author's account, so the read contacts no new host.
     let author = account(&pull.node_id);
     if author.is_some() && author == account(uri) {
         return Ok(true);

@@ -154,8 +154,8 @@ pub fn related_pulls(
         found.push((related, other.updated_at));
     }
     if let Some(links) = links {
-        add_chain(&mut found, &links.depends_on, RelatedBy::Dependency);
-        add_chain(&mut found, &links.needed_by, RelatedBy::Dependent);
+        add_dependency_links(&mut found, &links.depends_on, RelatedBy::Dependency);
+        add_dependency_links(&mut found, &links.needed_by, RelatedBy::Dependent);
     }
     found.sort_by(|(a, a_at), (b, b_at)| {
         let overlap = |related: &RelatedPull| related.overlap_files.len();
@@ -182,7 +182,11 @@ pub(crate) fn unexamined(candidates: &Page<PullRequest>) -> Option<Warning> {
 
 /// Adds the dependency links of the forge, which take precedence over the relations of the
 /// candidates.
-fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relationship: RelatedBy) {
+fn add_dependency_links(
+    found: &mut Vec<(RelatedPull, Timestamp)>,
+    links: &[Link],
+    relationship: RelatedBy,
+) {
     for link in links {
         match found.iter_mut().find(|(known, _)| known.key == link.key) {
             Some((known, _)) => known.relationship = relationship,
@@ -202,8 +206,8 @@ fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relation
     }
 }
 
-/// Returns true if `upper` builds on `lower`: because its record says so, or because its base is
-/// the head of `lower`.
+/// Returns true if `upper` builds on `lower`: because its record names `lower`, or because its base
+/// is the head of `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
     let of_fork = lower
         .head_repo
@@ -225,7 +229,8 @@ fn written_files(pull: &PullRequest) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the keys that a pull request is about. A mention such as `Unlike #3.` is none.
+/// Returns the keys that a pull request is about. A plain mention, as in `Unlike #3.`, does not
+/// count.
 fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
     let is_firm = |at: &LinkPlace| matches!(at, LinkPlace::Title | LinkPlace::Branch);
     let firm = |item: &&LinkedItem| {

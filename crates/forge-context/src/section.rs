@@ -113,7 +113,8 @@ impl ContextSection {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `include`) for an unknown name; lists the known ones.
+    /// Fails with `invalid_input` (field `include`) for an unknown name; the error lists the known
+    /// names.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim().replace('-', "_");
         let found = Self::ALL.into_iter().find(|s| s.name() == wanted);
@@ -179,7 +180,7 @@ pub struct ContextReq {
     pub since: Option<String>,
     /// The commit to which git resolves `since`. A review with the same id takes precedence.
     pub since_commit: Option<String>,
-    /// A local clone. It provides lines of context, large diffs, other heads, and files.
+    /// A local clone. The clone provides lines of context, large diffs, other heads, and files.
     pub clone: Option<LocalClone>,
     /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,
@@ -230,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn section_name_of_any_text_is_parsed_or_refused(name in ".{0,20}") {
+        fn any_section_name_is_parsed_or_refused(name in ".{0,20}") {
             match ContextSection::parse(&name) {
                 Ok(section) => prop_assert_eq!(section.name(), name.trim().replace('-', "_")),
                 Err(e) => prop_assert!(e.hint().is_some()),

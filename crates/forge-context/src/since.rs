@@ -31,7 +31,7 @@ pub struct SinceChanges {
     pub head_change: HeadChange,
     /// The commits that are new or changed, oldest first.
     pub commits: Vec<ChangedCommit>,
-    /// The diff since then, without changes of the base branch.
+    /// The diff since the review or commit, without changes of the base branch.
     pub diff: PackedDiff,
 }
 
@@ -105,7 +105,8 @@ impl SincePoint {
     /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // The newest round has no next round to compare with, so its commit is compared.
+            // Rounds are compared only if a later round exists. For the newest round, its commit is
+            // compared with the head.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds::new(None, Some(round)));
             }
@@ -159,16 +160,16 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
             "name a commit, or one of its reviews, newest first: {}",
             named.join(", ")
         ))
-        .with_action(ANOTHER),
+        .with_action(OTHER_SINCE),
     };
     Error::not_found(Noun::Other, message).with_hint(hint)
 }
 
 /// Recovery: repeat the call with another `since`.
-const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
+const OTHER_SINCE: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 fn another_revision_hint() -> Hint {
-    Hint::new("name the commit that was the head at the last review").with_action(ANOTHER)
+    Hint::new("name the commit that was the head at the last review").with_action(OTHER_SINCE)
 }
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ impl TicketPattern {
     /// Returns the key at the beginning of a text. Only letters, digits, `-` and `_` are allowed,
     /// because a key becomes part of a URL.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
-        // A pattern may read far ahead, and a long word has many places where a key can begin.
+        // The text is limited, because a pattern may read far ahead and a long word has many
+        // possible starts of a key.
         let text = text.get(..text.floor_char_boundary(2 * MAX_KEY))?;
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_9_page_on_any_host_names_a_ticket_without_jira() {
+    fn c_002_9_ticket_page_is_recognised_without_jira() {
         let mut any = TicketKeys::default();
         for (url, key) in [
             ("https://acme.example/browse/PROJ-7?x=1", Some("PROJ-7")),

@@ -92,7 +92,8 @@ impl WatchUntil {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `until`) for an unknown name; lists the known ones.
+    /// Fails with `invalid_input` (field `until`) for an unknown name; the error lists the known
+    /// names.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim();
         let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
@@ -148,7 +149,8 @@ impl WatchReq {
             false => PrFields::NONE,
         };
         let checks = only_for(WatchUntil::Checks, PrFields::CHECKS | PrFields::RULES);
-        // The latest reviews have no comment of a reviewer with an opinion.
+        // The reviews are read, because `latest_reviews` has no comments of a reviewer with an
+        // opinion.
         let newest = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
         let reviews = only_for(WatchUntil::Review, newest);
         if has(WatchUntil::Verdict) {
@@ -186,7 +188,11 @@ impl WatchBaseline {
         Self {
             state: seen.state,
             draft: seen.draft,
-            reviews: seen.reviews.keys().map(|id| review_mark(id)).collect(),
+            reviews: seen
+                .reviews
+                .keys()
+                .map(|id| review_fingerprint(id))
+                .collect(),
             unmet: unmet.map(|r| r.rule.name().to_owned()).collect(),
             ready: seen.readiness.as_ref().and_then(|r| r.ready_to_merge),
         }
@@ -233,8 +239,9 @@ impl WatchBaseline {
     }
 }
 
-/// Returns a short fingerprint of a review's id: a client repeats the text form in each call.
-fn review_mark(id: &str) -> u64 {
+/// Returns a short fingerprint of a review's id. Short, because a client repeats the text form of
+/// the baseline in each call.
+fn review_fingerprint(id: &str) -> u64 {
     fingerprint(&id) >> 32
 }
 
@@ -258,8 +265,8 @@ pub struct WatchSeen {
     lacks_check: bool,
     /// True if a section of the pull request or the rulesets could not be read.
     is_unread: bool,
-    /// The newest hundred reviews of others by id, with author and opinion. At most the latest ones
-    /// if reviews are not watched.
+    /// Reviews by accounts other than the author, by id, with author and opinion: the newest
+    /// hundred if reviews are watched, otherwise at most the latest of each reviewer.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
     /// Number of reviewers by latest opinion.
     opinions: ReviewCounts,
@@ -290,7 +297,8 @@ impl WatchSeen {
             .collect();
         reviews.sort_by(|a, b| (b.submitted_at, &b.id).cmp(&(a.submitted_at, &a.id)));
         reviews.dedup_by(|a, b| a.id == b.id);
-        // The baseline, which a client repeats in each call, has one mark for each review.
+        // The number is limited, because the baseline has a fingerprint of each review and a client
+        // repeats the baseline in each call.
         reviews.truncate(MAX_REVIEWS);
         let reviews = reviews
             .into_iter()
@@ -317,9 +325,9 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Returns `None` until all checks have finished. Then returns true if none failed. A head
-    /// without reported checks is not finished, nor is one without failures whose base branch
-    /// requires another check.
+    /// Returns `None` until all checks have finished, then true if none failed. The checks are also
+    /// unfinished if none has reported, or if none failed and a check that the base branch requires
+    /// has not reported.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
@@ -328,22 +336,22 @@ impl WatchSeen {
         (is_over && !self.checks_cut && !is_missing).then_some(is_well)
     }
 
-    /// Returns `None` until there is a new review. Then returns true if no new review requests
-    /// changes.
+    /// Returns `None` until there is a new review, then true if no new review requests changes.
     fn reviewed_since(&self, since: &WatchBaseline) -> Option<bool> {
         let mut new = self
             .reviews
             .iter()
-            .filter(|(id, _)| !since.reviews.contains(&review_mark(id)))
+            .filter(|(id, _)| !since.reviews.contains(&review_fingerprint(id)))
             .map(|(_, (_, state))| *state)
             .peekable();
         new.peek()?;
         Some(new.all(|state| state != ReviewState::ChangesRequested))
     }
 
-    /// Returns `None` until the verdict has changed. Then returns true if it is "ready". `is_first`
-    /// means that `since` is this poll: a watch of a ready pull request then ends at once.
-    fn turned_since(&self, since: &WatchBaseline, is_first: bool) -> Option<bool> {
+    /// Returns `None` until the verdict has changed, then true if the new verdict is "ready".
+    /// `is_first` is true if `since` was taken from this poll; a watch of a ready pull request then
+    /// ends at once.
+    fn verdict_changed_since(&self, since: &WatchBaseline, is_first: bool) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
         let has_clearer = |r: &Requirement, wanted: &[ClearedBy]| {
             let mut all = r.cleared_by.iter();
@@ -354,8 +362,10 @@ impl WatchSeen {
             (_, Some(true)) => Some(true),
             // A merge ends the watch in any case.
             (Some(true), Some(false)) => (self.state != PrState::Merged).then_some(false),
-            // After a push the forge computes the mergeability, and checks register. A requirement
-            // that nobody can clear could not be read.
+            // After a push the verdict may be unknown for a while: the forge computes the
+            // mergeability, and checks register. Such a verdict does not end the watch. A
+            // requirement that nobody can clear could not be read, so it does not end the watch
+            // either.
             (Some(_), None) => {
                 let by_itself = [ClearedBy::Ci, ClearedBy::Time];
                 let all = readiness.requirements.iter();
@@ -391,7 +401,7 @@ impl WatchSeen {
                     let is_same = (self.state, self.draft) == (since.state, since.draft);
                     (!is_same).then_some(self.state != PrState::Closed)?
                 }
-                WatchUntil::Verdict => self.turned_since(since, is_first)?,
+                WatchUntil::Verdict => self.verdict_changed_since(since, is_first)?,
             };
             Some((*until, is_well))
         });
@@ -400,8 +410,7 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // A merged or closed pull request does not change any more, except that running checks
-        // finish.
+        // After a merge or a close nothing changes any more, except that running checks finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
         // A closed pull request can be reopened, so a watch for only the state continues.
         let is_over = match self.state {
@@ -455,7 +464,7 @@ impl WatchSeen {
     }
 
     /// Returns the start of the head's id. A host can send any text as the id. Text that is not an
-    /// id is left out, because the line has no quotes.
+    /// id is shown as `unknown`, because the line of output puts no quotes around the id.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
@@ -621,16 +630,16 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Rulesets take a request, so a poll is first judged with the cached ones. If
-/// they leave nothing unmet, the rulesets are read again.
-struct LookJudge<'a> {
+/// Judges each poll. Reading the rulesets takes a request, so a poll is first judged with the
+/// cached rulesets. The rulesets are read again only if no requirement is unmet.
+struct PollJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
     /// The base branch, and the rules of its rulesets.
     rulesets: Mutex<Option<(String, Vec<BaseRule>)>>,
 }
 
-impl LookJudge<'_> {
+impl PollJudge<'_> {
     async fn verdict(&self, pull: PullRequest) -> PollResult {
         let below = dependency(self.repo, &pull).await;
         let forge = rules_of(self.repo, &self.settings);
@@ -647,7 +656,7 @@ impl LookJudge<'_> {
         (pull, Some(verdict))
     }
 
-    /// Adds the rulesets once the checks that have reported are finished: a ruleset can require
+    /// Adds the rulesets once all reported checks have finished, because a ruleset can require
     /// another check.
     async fn checks(&self, pull: PullRequest) -> PullRequest {
         let ended = |pull: &PullRequest| WatchSeen::of(pull, None).checks_ended();
@@ -660,7 +669,7 @@ impl LookJudge<'_> {
         }
     }
 
-    /// Returns `pull` with the cached rules, if they are those of its base branch.
+    /// Returns `pull` with the cached rules, if the cache has the rules of its base branch.
     fn with_cached_rulesets(&self, pull: &PullRequest) -> Option<PullRequest> {
         let cached = self.rulesets.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, rules) = cached
@@ -690,7 +699,7 @@ impl LookJudge<'_> {
 
 /// A running watch.
 pub struct Watch<'a> {
-    look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
+    poll: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
     until: BTreeSet<WatchUntil>,
     since: Option<WatchBaseline>,
     pacer: Pacer,
@@ -714,7 +723,7 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors
     ///
-    /// Fails with `unsupported` if the forge lacks a capability that every condition needs.
+    /// Fails with `unsupported` if the forge lacks a capability that one of the conditions needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
         for capability in req.until.iter().filter_map(|until| until.capability()) {
             if let Support::No { why, instead } = repo.support(capability) {
@@ -724,12 +733,12 @@ impl<'a> Watch<'a> {
         let fields = req.fields();
         let judges = req.until.contains(&WatchUntil::Verdict);
         let has_checks = req.until.contains(&WatchUntil::Checks);
-        let judge = Arc::new(LookJudge {
+        let judge = Arc::new(PollJudge {
             repo,
             settings: req.settings.clone(),
             rulesets: Mutex::default(),
         });
-        let look = move || -> BoxFuture<'a, Result<PollResult>> {
+        let poll = move || -> BoxFuture<'a, Result<PollResult>> {
             let judge = Arc::clone(&judge);
             Box::pin(async move {
                 let pull = repo.pull(pr, fields).await?;
@@ -740,15 +749,15 @@ impl<'a> Watch<'a> {
                 })
             })
         };
-        Ok(Self::over(Box::new(look), req))
+        Ok(Self::over(Box::new(poll), req))
     }
 
     fn over(
-        look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
+        poll: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
         req: WatchReq,
     ) -> Self {
         Self {
-            look,
+            poll,
             until: req.until,
             since: req.since,
             pacer: Pacer::new(req.pace),
@@ -776,8 +785,8 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors
     ///
-    /// Fails as [`Repo::pull`] does if a retry cannot help or has not helped three times. Fails
-    /// with `not_found` if no checks run in this repository.
+    /// Fails as [`Repo::pull`] does if a retry cannot help, or after three retries. Fails with
+    /// `not_found` if no checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -789,7 +798,7 @@ impl<'a> Watch<'a> {
             if let Some(pause) = self.pause.take() {
                 sleep(pause).await;
             }
-            let pause = match (self.look)().await {
+            let pause = match (self.poll)().await {
                 Ok((pull, readiness)) => self.take(&pull, readiness)?,
                 Err(error) => {
                     let (error, pause) = self.pacer.after_failure(error)?;

@@ -19,17 +19,17 @@ pub async fn list_each<F: PullRequests>(
     queries: &[PullQuery],
     limit: usize,
 ) -> PullsAcross {
-    let mut asked = Vec::with_capacity(repos.len() * queries.len());
+    let mut reads = Vec::with_capacity(repos.len() * queries.len());
     for repo in repos {
         for query in queries {
-            asked.push(forge.list(repo, query, PageReq::first(limit)));
+            reads.push(forge.list(repo, query, PageReq::first(limit)));
         }
     }
-    by_repository(repos, queries.len(), answers(asked).await)
+    group_by_repository(repos, queries.len(), run_concurrently(reads).await)
 }
 
-/// Groups the lists, which are in the order of `repos`, with `queries` lists for each repository.
-fn by_repository(
+/// Groups the lists by repository. `found` has `queries` lists for each of `repos`, in order.
+fn group_by_repository(
     repos: &[RepoId],
     queries: usize,
     found: Vec<Result<Page<PullRequest>>>,
@@ -40,22 +40,22 @@ fn by_repository(
         let of_repo: Vec<_> = found.by_ref().take(queries).collect();
         let pages: Result<Vec<_>> = of_repo.into_iter().collect();
         match pages {
-            Ok(pages) => across.add(joined(pages)),
+            Ok(pages) => across.add(join_pages(pages)),
             Err(e) => across.failed.push((repo.to_string(), e)),
         }
     }
     across
 }
 
-/// Runs the futures `asked` concurrently and returns their results in the same order.
-async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
-    stream::iter(asked)
+/// Runs the futures `reads` concurrently and returns their results in the same order.
+async fn run_concurrently<T>(reads: Vec<impl Future<Output = T>>) -> Vec<T> {
+    stream::iter(reads)
         .buffered(MAX_CONCURRENT_LISTS)
         .collect()
         .await
 }
 
-fn joined(pages: Vec<Page<PullRequest>>) -> PullsAcross {
+fn join_pages(pages: Vec<Page<PullRequest>>) -> PullsAcross {
     let mut found = PullsAcross::default();
     for page in pages {
         found.is_cut |= page.next.is_some();
@@ -98,7 +98,7 @@ mod tests {
             page(2, 3),
             page(2, 4),
         ];
-        let across = by_repository(&repos, 2, found);
+        let across = group_by_repository(&repos, 2, found);
         let numbers = |list: &Vec<PullRequest>| list.iter().map(|p| p.number).collect::<Vec<_>>();
         let lists: Vec<_> = across.lists.iter().map(numbers).collect();
         assert_eq!(lists, [[Some(1), Some(3)], [Some(2), Some(4)]]);
@@ -107,9 +107,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lists_are_read_eight_at_once_and_in_order() {
+    async fn eight_concurrent_lists_keep_their_order() {
         let (running, most) = (Cell::new(0), Cell::new(0));
-        let asked: Vec<_> = (0..20)
+        let reads: Vec<_> = (0..20)
             .map(|n| {
                 let (running, most) = (&running, &most);
                 async move {
@@ -123,7 +123,7 @@ mod tests {
                 }
             })
             .collect();
-        let found = answers(asked).await;
+        let found = run_concurrently(reads).await;
         assert_eq!(found, (0..20).collect::<Vec<i32>>());
         assert_eq!(most.get(), MAX_CONCURRENT_LISTS);
     }

@@ -57,7 +57,7 @@ impl Drop for CurrentCallGuard {
 /// Memory that one [`kept`] scope adds to [`KEPT`].
 struct Kept {
     weight: AtomicUsize,
-    /// True if an answer that exceeds [`MAX_KEPT`] is refused.
+    /// True if an answer is refused that would raise the total of all scopes above [`MAX_KEPT`].
     yields: bool,
     was_refused: AtomicBool,
 }
@@ -151,7 +151,7 @@ impl CallState {
     }
 }
 
-fn with(tell: impl FnOnce(&CallState)) {
+fn with_current_call(tell: impl FnOnce(&CallState)) {
     // The borrow ends before the observer is called, because the observer may start another call.
     if let Some(call) = CALL.with_borrow(Clone::clone) {
         tell(&call);
@@ -160,19 +160,19 @@ fn with(tell: impl FnOnce(&CallState)) {
 
 /// Records that the call uses a transport, which counts the writes of the call.
 pub fn uses_transport() {
-    with(|call| call.uses_transport.store(true, Ordering::Relaxed));
+    with_current_call(|call| call.uses_transport.store(true, Ordering::Relaxed));
 }
 
 /// Records that a write is about to be sent. From here on, the forge may carry out the write.
 pub fn write_begins() {
-    with(|call| {
+    with_current_call(|call| {
         call.writes.fetch_add(1, Ordering::Relaxed);
     });
 }
 
 /// Records that the forge did not carry out the last write: the write was refused or never sent.
 pub fn write_refused() {
-    with(|call| {
+    with_current_call(|call| {
         let one_less = |writes: usize| writes.checked_sub(1);
         let _ = call
             .writes
@@ -184,7 +184,7 @@ pub fn write_refused() {
 /// a call.
 pub fn received(bytes: usize) -> usize {
     let mut all = 0;
-    with(|call| {
+    with_current_call(|call| {
         let before = call.received.fetch_add(bytes, Ordering::Relaxed);
         all = before.saturating_add(bytes);
     });
@@ -207,7 +207,7 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
     let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
         .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
     Err(Error::new(ErrorKind::Protocol, message)
-        .with_source(DeadlineSpent)
+        .with_source(MemoryLimitExceeded)
         .with_hint(less))
 }
 
@@ -218,7 +218,7 @@ pub const MAP_NODE: usize =
 /// Maximum number of fields in one map node.
 pub const MAP_NODE_FIELDS: usize = 11;
 
-/// Number of values for which even a list of one value takes memory.
+/// Minimum capacity of a list: a list of one value already takes memory for this many values.
 const LIST_ROOM: usize = 4;
 
 /// Approximate upper bound of the memory that parsed JSON takes, in bytes: sixteen times the length
@@ -250,10 +250,10 @@ pub fn weight_of_json(json: &[u8]) -> usize {
 /// `rate_limited` if the results of all calls together are too large; see [`kept`].
 pub fn keep(weight: usize) -> Result<()> {
     let mut fits = true;
-    with(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
+    with_current_call(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
     match fits {
         true => Ok(()),
-        false => Err(crowded()),
+        false => Err(results_too_large()),
     }
 }
 
@@ -261,37 +261,38 @@ pub fn keep(weight: usize) -> Result<()> {
 #[must_use]
 pub fn kept_weight() -> usize {
     let mut weight = 0;
-    with(|call| {
+    with_current_call(|call| {
         let kept = call.kept.as_ref();
         weight = kept.map_or(0, |kept| kept.weight.load(Ordering::Relaxed));
     });
     weight
 }
 
-fn crowded() -> Error {
+fn results_too_large() -> Error {
     let bucket = "memory".to_owned();
     let kind = ErrorKind::RateLimited {
         bucket,
         reset: None,
     };
     let most = MAX_KEPT >> 20;
-    let message = format!("the calls of this server together keep more than {most} MiB of answers");
+    let message =
+        format!("the answers held in memory by all calls of this server exceed {most} MiB");
     Error::new(kind, message)
         .with_retry(Retry::After(Duration::from_secs(5)))
         .with_hint("make fewer calls at once")
 }
 
-/// Source of the error by which [`is_spent`] recognises a call that exceeded [`MAX_HELD`].
+/// Error source that marks a call as having exceeded [`MAX_HELD`]; [`is_spent`] checks for it.
 #[derive(Debug)]
-struct DeadlineSpent;
+struct MemoryLimitExceeded;
 
-impl fmt::Display for DeadlineSpent {
+impl fmt::Display for MemoryLimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no more answers are held in memory")
+        f.write_str("the limit for answers held in memory is exceeded")
     }
 }
 
-impl StdError for DeadlineSpent {}
+impl StdError for MemoryLimitExceeded {}
 
 /// Returns true if a call failed because its answers exceeded [`MAX_HELD`]. Data read before the
 /// failure is valid.
@@ -299,13 +300,13 @@ impl StdError for DeadlineSpent {}
 pub fn is_spent(error: &Error) -> bool {
     error
         .source()
-        .is_some_and(|source| source.is::<DeadlineSpent>())
+        .is_some_and(|source| source.is::<MemoryLimitExceeded>())
 }
 
 /// Returns the warning for a list that ended early because of an `error` accepted by [`is_spent`].
 #[must_use]
 pub fn cut_list(error: &Error) -> Warning {
-    let warning = Warning::new(format!("the list is not whole: {}", error.message()));
+    let warning = Warning::new(format!("the list is incomplete: {}", error.message()));
     match error.hint() {
         Some(hint) => warning.with_hint(hint.clone()),
         None => warning,
@@ -337,7 +338,7 @@ pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) 
 
 /// Reports that the results kept so far in the innermost [`kept`] scope were dropped from memory.
 pub fn let_go() {
-    with(|call| {
+    with_current_call(|call| {
         if let Some(kept) = &call.kept {
             kept.release();
         }
@@ -346,7 +347,7 @@ pub fn let_go() {
 
 /// Reports that the call pauses because `host` limits the rate of requests.
 pub fn rate_limited(host: &str, wait: Duration) {
-    with(|call| {
+    with_current_call(|call| {
         if let Some(observer) = &call.observer {
             observer.rate_limited(host, wait);
         }
@@ -355,7 +356,7 @@ pub fn rate_limited(host: &str, wait: Duration) {
 
 /// Reports a request that was sent. Its answer may have arrived or been lost.
 pub fn requested(request: &SentRequest<'_>) {
-    with(|call| {
+    with_current_call(|call| {
         if let Some(observer) = &call.observer {
             observer.requested(request);
         }

@@ -114,7 +114,7 @@ pub struct Policy {
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Trust in the repository on this machine, by who chose the repository.
+    /// How far a local repository is trusted, depending on who chose it.
     pub trust: Trust,
 }
 
@@ -185,8 +185,8 @@ impl Client {
         }
     }
 
-    /// Runs each of `queries` over the repositories of `scope`. All of them must belong to this
-    /// forge.
+    /// Runs each of `queries` over the repositories of `scope`. All repositories must belong to
+    /// this forge.
     ///
     /// # Errors
     /// The errors of [`PullRequests::list_across`](crate::PullRequests::list_across).
@@ -506,8 +506,8 @@ impl Repo {
             .await
     }
 
-    /// Returns those of the at-uris `records` that the forge lists as pull requests of the
-    /// repository. Contacts no account that only an at-uri names.
+    /// Returns the at-uris of `records` that the forge lists as pull requests of the repository.
+    /// Contacts no account only because an at-uri names it.
     pub async fn listed_pulls(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::PrList, &self.id, vec![], || {
@@ -842,8 +842,8 @@ impl Repo {
     }
 
     /// Returns the failure reasons for each of `checks`, in the same order. An entry is `None` if
-    /// the forge has none. [`Check::summary`] of a commit status or of an app is then the reason;
-    /// that of a GitHub Actions job is only a title.
+    /// the forge has none. In that case [`Check::summary`] is the reason if the check is a commit
+    /// status or comes from an app; the summary of a GitHub Actions job is only a title.
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
@@ -879,8 +879,8 @@ impl Repo {
             .await
     }
 
-    /// Returns those of the at-uris `records` that the forge lists as issues of the repository.
-    /// Contacts no account that only an at-uri names.
+    /// Returns the at-uris of `records` that the forge lists as issues of the repository. Contacts
+    /// no account only because an at-uri names it.
     pub async fn listed_issues(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::IssueList, &self.id, vec![], || {

@@ -32,7 +32,7 @@ const MAX_STREAMED: usize = 1 << 30;
 fn too_large(op: Op) -> Error {
     let most = MAX_STREAMED >> 30;
     let message = format!(
-        "{} sent more than {most} GiB, and the rest is not read",
+        "{} sent more than {most} GiB; the rest was not read",
         op.name()
     );
     Error::new(ErrorKind::Protocol, message)
@@ -40,9 +40,9 @@ fn too_large(op: Op) -> Error {
         .with_op(op.name())
 }
 
-/// Wraps a body so that reading fails after `left`, the time left of `deadline`, was spent waiting
-/// for chunks, and after [`MAX_STREAMED`]. Time between two reads does not count, because the
-/// reader may wait for a pager.
+/// Wraps a body so that reading fails once the waits for chunks took `left`, the rest of
+/// `deadline`, or once the body exceeds [`MAX_STREAMED`]. Time between two reads does not count,
+/// because the reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -57,7 +57,8 @@ pub(crate) fn within_deadline(
             match timeout(left, body.next()).await {
                 Ok(None) => None,
                 Ok(Some(Err(e))) => Some((Err(e), None)),
-                // `timeout` never fires if each chunk is ready at once.
+                // `timeout` never fires while chunks are ready at once, so the remaining time is
+                // checked too.
                 Ok(Some(Ok(chunk))) if !left.is_zero() => {
                     let left = left.saturating_sub(begun.elapsed());
                     match room.checked_sub(chunk.len()) {

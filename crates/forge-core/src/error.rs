@@ -389,9 +389,9 @@ impl Error {
     }
 }
 
-/// Context key for the kind of object that an argument names and that is missing.
+/// Context key for the kind of a missing object that an argument names.
 const WHAT: &str = "what";
-/// Context key for the kind of object that an argument names and that already exists.
+/// Context key for the kind of an existing object that an argument was to create.
 const EXISTING: &str = "existing";
 /// Value of [`WHAT`] and [`EXISTING`] for a branch.
 const BRANCH: &str = "branch";

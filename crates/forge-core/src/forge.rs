@@ -214,12 +214,12 @@ pub trait PullRequests: Send + Sync {
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
-    /// Returns those of the at-uris `records` that the forge lists as pull requests of `repo`.
-    /// Empty if its pull requests are not records.
+    /// Returns the at-uris of `records` that the forge lists as pull requests of `repo`. Empty if
+    /// pull requests on this forge are not records.
     ///
     /// # Behavior
-    /// A pull request can say that it builds on any record, so the account in an at-uri is never
-    /// contacted.
+    /// No account is contacted only because an at-uri names it: any pull request can claim to build
+    /// on any record.
     ///
     /// # Errors
     /// Fails if the pull requests cannot be listed.
@@ -344,7 +344,8 @@ pub trait PullRequests: Send + Sync {
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
     /// Returns the requirements of the base branch of `pull`, or `None` if the forge has no branch
-    /// rules. Reuses what was read for [`PrFields::RULES`].
+    /// rules. Reuses the rules in [`PullRequest::base_rules`], which were read for
+    /// [`PrFields::RULES`].
     ///
     /// # Behavior
     /// [`BaseRules::unread`] names the rules that the viewer may not see.
@@ -452,8 +453,8 @@ pub trait Reviews: Send + Sync {
     /// # Errors
     /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
     /// if the viewer opened the pull request and the verdict is not a comment, if the pull request
-    /// is closed or merged, or if [`NewReview::pending`] does not fit; `conflict` for a stale
-    /// `expected_head`.
+    /// is closed or merged, or if the viewer has a pending review although [`NewReview::pending`]
+    /// refuses one, or has none to submit; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
     /// Deletes the viewer's pending review, and returns the number of its comments.
@@ -508,8 +509,8 @@ pub trait Checks: Send + Sync {
 
     /// Returns the failure reasons for each of `checks`, in the same order: the annotations on
     /// lines of files, or the failed step if there are none. An entry is `None` if the forge has
-    /// neither. [`Check::summary`] of a commit status or of an app is then the reason; that of a
-    /// GitHub Actions job is only a title.
+    /// neither. In that case [`Check::summary`] is the reason if the check is a commit status or
+    /// comes from an app; the summary of a GitHub Actions job is only a title.
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].
@@ -548,11 +549,11 @@ pub trait Issues: Send + Sync {
     /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// Returns those of the at-uris `records` that the forge lists as issues of `repo`. Empty if
-    /// its issues are not records.
+    /// Returns the at-uris of `records` that the forge lists as issues of `repo`. Empty if issues
+    /// on this forge are not records.
     ///
     /// # Behavior
-    /// A text can name any record, so the account in an at-uri is never contacted.
+    /// No account is contacted only because an at-uri names it: any text can name any record.
     ///
     /// # Errors
     /// Fails if the issues cannot be listed.

@@ -25,7 +25,8 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 fn matches_whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    // With `true`, only the starts of path segments are tried.
+    // The last `**`: where the pattern and the text resume, and whether only the starts of path
+    // segments are tried.
     let mut deep: Option<(usize, usize, bool)> = None;
     while t < text.len() || p < pattern.len() {
         if pattern.get(p) == Some(&'*') {

@@ -80,7 +80,8 @@ pub fn check_expected_base(
 }
 
 /// Returns the error for a head that is `actual` instead of `expected`. `actual` is empty if the
-/// head is unknown, and equals `expected` if the host refuses the head that it shows.
+/// head is unknown, and equals `expected` if the host refused `expected` although it still shows
+/// this head.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {
@@ -90,14 +91,14 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
         ),
         _ if actual.eq_ignore_ascii_case(expected) => (
             format!(
-                "the host says that the head of {pull} is not {expected}, and shows that very head"
+                "the host refused {expected} as the head of {pull}, but still shows it as the head"
             ),
             "view the pull request, then try again if it still has that head".to_owned(),
         ),
         _ if is_cid(actual) && !is_cid(expected) => (
             format!(
-                "the head of {pull} is the patch {actual}, and not a commit: a commit id such as \
-                 {expected} is only a statement of its author"
+                "cannot compare the head of {pull} with commit {expected}: the head is the patch \
+                 {actual}, and a commit id in a patch is only claimed by its author"
             ),
             format!("review that patch, then try again with the head {actual}"),
         ),
@@ -204,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn refusal_of_the_shown_head_is_a_contradiction() {
+    fn refused_but_shown_head_is_reported() {
         let e = head_moved(&"#7", HEAD, HEAD);
         assert_eq!(e.code(), "conflict");
         assert_eq!(e.message().matches(HEAD).count(), 1, "{e:?}");
-        assert!(e.message().contains("shows that very head"), "{e:?}");
+        assert!(e.message().contains("still shows it as the head"), "{e:?}");
     }
 
     #[test]

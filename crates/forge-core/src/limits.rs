@@ -48,8 +48,11 @@ impl Limits {
             return Err(Error::invalid("title", "the title is empty").with_hint(&GIVE_TITLE));
         }
         if title.contains(['\n', '\r']) {
-            return Err(Error::invalid("title", "the title has more than one line")
-                .with_hint("put all but the first line into the description"));
+            return Err(
+                Error::invalid("title", "the title has more than one line").with_hint(
+                    "keep only the first line, and move the other lines into the description",
+                ),
+            );
         }
         check_length("title", title, self.title_max)
             .map_err(|e| e.with_hint("shorten it, and put the rest into the description"))?;
@@ -62,7 +65,7 @@ impl Limits {
     /// `invalid_input` (field `field`).
     pub fn check_text(&self, field: &'static str, text: &str) -> Result<()> {
         check_length(field, text, self.body_max).map_err(|e| {
-            e.with_hint("shorten it, or commit the long part as a file and name the file")
+            e.with_hint("shorten it, or commit the long part as a file and refer to the file")
         })
     }
 

@@ -14,8 +14,8 @@ pub use hidden::{Hidden, hidden};
 /// text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
-/// Maximum number of cells that a parser may add to the tables of an empty text. Each byte of a
-/// text allows [`ADDED_CELLS_PER_BYTE`] more.
+/// Base limit for the cells that a parser may add to the tables of a text. Each byte of the text
+/// raises the limit by [`ADDED_CELLS_PER_BYTE`].
 const MAX_ADDED_CELLS: usize = 1_024;
 const ADDED_CELLS_PER_BYTE: usize = 2;
 
@@ -48,7 +48,7 @@ fn padded_table(text: &str) -> Option<usize> {
             (columns, widest) = (pipes + 1, header);
         }
         added += columns.saturating_sub(pipes + 1);
-        // A wider table may follow, so the table is the widest up to here.
+        // The widest table so far is returned; a wider one may follow.
         if added > MAX_ADDED_CELLS + ADDED_CELLS_PER_BYTE * text.len() {
             return Some(widest);
         }
@@ -65,11 +65,12 @@ fn padded_table(text: &str) -> Option<usize> {
 /// Visible text is never returned: code, prose in which `<!--` does not begin HTML, and tags with
 /// any attribute values. If an HTML block ends within a comment, the comment extends to the next
 /// comment end in HTML, or else to the end of the text. A page shows nothing in between, because it
-/// escapes a `-->` in prose and code. The other hidden parts end at the next tag, and so at the end
-/// of their block.
+/// escapes a `-->` in prose and code. A hidden part that is no comment ends at the next tag, at the
+/// latest at the end of its block.
 ///
-/// Text that a page never shows, such as a link's target, a link definition, or a table cell beyond
-/// the last column, is searched for comments as well. Tables and footnotes are parsed as on GitHub.
+/// Text that a page never shows is searched for comments as well: the target of a link, a link
+/// definition, or a table cell beyond the last column. Tables and footnotes are parsed as on
+/// GitHub.
 #[must_use]
 pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     if !text.contains('<') {
@@ -80,7 +81,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
         at: HtmlState::Shown,
         found: Vec::new(),
     };
-    // The text before this offset is done.
+    // Offset up to which the text has been processed.
     let mut done = 0;
     let options = match padded_table(text) {
         Some(_) => OPTIONS - Options::ENABLE_TABLES,
@@ -96,8 +97,8 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // Inline tags are always closed. Outside of a comment they are handled as text that is
-            // not shown.
+            // An inline tag is always complete. Outside of a comment it is handled like other text
+            // that the page does not show.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);
@@ -186,7 +187,7 @@ impl HtmlScan<'_> {
         matches!(self.at, HtmlState::Comment(_) | HtmlState::Bogus(_))
     }
 
-    /// Continues with a part of the text that is HTML.
+    /// Tokenizes the next part of the text that is HTML.
     fn read(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while let Some(rest) = self

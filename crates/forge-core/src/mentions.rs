@@ -29,7 +29,8 @@ const RELATING: [&[&str]; 6] = [
     &["relates", "to"],
     &["part", "of"],
 ];
-/// Words that form the name of a standard with a hyphen and a number, and not a ticket key.
+/// Words that, before a hyphen and a number, form the name of a standard (`UTF-8`) and not a ticket
+/// key.
 const STANDARDS: [&str; 20] = [
     "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
@@ -118,12 +119,12 @@ pub fn is_closing_word(word: &str) -> bool {
 }
 
 /// Returns the references in `text`, in order. `hosts` maps hosts to forges and defines the host of
-/// `owner/name`. At most 500 are returned; for texts with more, `warnings` gets one warning in
-/// total.
+/// `owner/name`. At most 500 are returned. If a text has more, `warnings` gets a warning, at most
+/// once.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text, |_, _| false);
-    let mut all = places(&prose, hosts);
+    let mut all = references(&prose, hosts);
     let found = all.by_ref().take(MAX_MENTIONS).collect();
     if all.next().is_some() {
         let cut = Warning::new(format!(
@@ -143,7 +144,7 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
     let prose = prose(text, |_, _| false);
     let mut seen = BTreeSet::new();
-    places(&prose, hosts)
+    references(&prose, hosts)
         .filter(|mention| mention.closes)
         .filter_map(|mention| mention.named.number_in(repo))
         .filter(|(kind, _)| *kind != Some(SubjectKind::PullRequest))
@@ -166,8 +167,8 @@ pub struct Ticket {
 
 /// Returns the tickets that `text` refers to outside of code, in order.
 ///
-/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice. A link whose
-/// address has no key stands for its visible text if that is one key.
+/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice. A link
+/// whose address has no key counts as its visible text, if that text is exactly one key.
 #[must_use]
 pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text, |address, shown| {
@@ -236,9 +237,9 @@ pub fn goes_on(behind: &str) -> bool {
 }
 
 /// Returns the references in a text without code, in order.
-fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
+fn references(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose, is_next_number).filter_map(move |word| {
-        let named = named(word.text, hosts)?;
+        let named = parse_reference(word.text, hosts)?;
         Some(Mention {
             named,
             closes: word.closes,
@@ -247,7 +248,7 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose or a part of one, with the words before it that close or relate.
+/// A word of prose or part of a word, and whether the words before it close or relate.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
@@ -267,7 +268,8 @@ fn words(
         .flat_map(move |word| parts(word, begins));
     parts.map(move |(at, text)| {
         let follows = text.starts_with(|c: char| c == '#' || c.is_alphanumeric());
-        // On GitHub a space separates the keyword from the issue, and `Closes #1,#2` closes one.
+        // On GitHub a space separates the keyword from the issue, and `Closes #1,#2` closes only
+        // `#1`.
         let closes = after_closing && follows && at == 0;
         let relates = !closes && RELATING.iter().any(|words| ends_with(&before, words));
         let bare = without_punctuation(text);
@@ -346,10 +348,14 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
 fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
-    let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
+    let is_hidden = |at: usize| {
+        comments_ending_after(&comments, at)
+            .next()
+            .is_some_and(|c| c.start <= at)
+    };
     let mut prose = String::new();
     let mut html = String::new();
-    // Position in `prose` and address of the open link, and its visible text.
+    // The open link: its position in `prose` and its address. `shown` is its visible text.
     let mut link = None;
     let mut shown = String::new();
     // Number of open links, images and code blocks. Their content is skipped.
@@ -388,7 +394,9 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
             Event::Start(Tag::HtmlBlock) => html.clear(),
             Event::Html(_) => {
                 let mut from = range.start;
-                for comment in from_on(&comments, from).take_while(|c| c.start < range.end) {
+                for comment in
+                    comments_ending_after(&comments, from).take_while(|c| c.start < range.end)
+                {
                     html.push_str(text.get(from..comment.start).unwrap_or_default());
                     html.push(' ');
                     from = comment.end;
@@ -417,8 +425,10 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     prose
 }
 
-/// Returns the comments that end after `at`.
-fn from_on(comments: &[Range<usize>], at: usize) -> impl Iterator<Item = &Range<usize>> {
+fn comments_ending_after(
+    comments: &[Range<usize>],
+    at: usize,
+) -> impl Iterator<Item = &Range<usize>> {
     let before = comments.partition_point(|comment| comment.end <= at);
     comments.iter().skip(before)
 }
@@ -460,7 +470,7 @@ fn skip_tag(html: &str) -> &str {
 }
 
 /// Returns the reference in a word, without the punctuation around it.
-fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
+fn parse_reference(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word =
         word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|', ',', ';']);
     if let Some(digits) = word.strip_prefix('#') {
@@ -721,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_above_limit_warn_once_and_still_close_issues() {
+    fn mentions_above_limit_warn_and_close_issues() {
         let mut said = Vec::new();
         let many = "#1 ".repeat(MAX_MENTIONS);
         let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();

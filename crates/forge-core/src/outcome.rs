@@ -87,9 +87,9 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Ingestion state of a written record: how far the index displays it.
+/// Ingestion state of a written record: whether the index displays the record.
 ///
-/// The five words are the same in Rust, JSON, MCP and docs.
+/// The names of the five states are the same in Rust, JSON, MCP and docs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ingestion {

@@ -109,9 +109,9 @@ impl Filter {
             .transpose()?
             .unwrap_or_default();
         // A state in the search text replaces the default state.
-        let says_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
+        let tests_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
         let state = match query.state {
-            StateFilter::Open if terms.iter().any(says_state) => StateFilter::All,
+            StateFilter::Open if terms.iter().any(tests_state) => StateFilter::All,
             state => state,
         };
         let mut add = |test| {
@@ -139,7 +139,7 @@ impl Filter {
             add(TermTest::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != TermTest::Anything);
-        // Open pull requests suffice, because the index has all of them.
+        // A search for open pull requests needs only the open ones; the index has all of them.
         let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Prefixes of GitHub's tokens, which tell a token apart from other text.
+/// Prefixes of GitHub tokens, by which a token is recognised in a text.
 pub const TOKEN_PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
 
 /// A credential. Only [`Secret::expose`] returns its text, and no formatting prints it.

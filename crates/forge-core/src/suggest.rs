@@ -5,7 +5,7 @@ use crate::{Action, Param};
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of names that a hint lists completely.
 const MAX_FULL_LIST: usize = 12;
-/// Minimum length of a word for which names that contain it are suggested.
+/// Minimum length of a word, in characters, for which names that contain the word are suggested.
 const MIN_PART_LENGTH: usize = 3;
 /// Maximum number of characters that are compared, because the comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;

@@ -5,14 +5,14 @@
 //!
 //! | character | shown as |
 //! |---|---|
-//! | C0 controls but tab and newline, and DEL | their control picture (`␛`, `␇`, `␡`) |
+//! | C0 controls except tab and newline; DEL | their control picture (`␛`, `␇`, `␡`) |
 //! | carriage return | unchanged before a newline, else `␍` |
 //! | C1 controls | `<U+009B>` |
 //! | controls of the writing direction (U+061C, U+200E/F, U+202A–202E, U+2066–2069) | `<U+202E>` |
 //! | characters without a width (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, tags U+E0000–E007F …) | `<U+200B>` |
 //! | joiners (U+200C/D) and variation selectors | unchanged after the letter or emoji that they modify, else `<U+200D>` |
 //!
-//! [`quote`] marks a text as foreign: behind a prefix, between double quotes, or as text of HTML.
+//! [`quote`] marks a text as foreign: after a prefix, between double quotes, or as text of HTML.
 //! The quoted text cannot imitate the text around it.
 //!
 //! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay valid. A UTF-8
@@ -68,7 +68,7 @@ pub enum Quote<'a> {
 
 /// Quotes foreign text: neutralises the text, and writes it in a form that the text cannot leave.
 ///
-/// A carriage return alone ends no line; within [`Quote::Lines`] it is shown as `␍`.
+/// A carriage return without a newline does not end a line; [`Quote::Lines`] shows it as `␍`.
 #[must_use]
 pub fn quote(text: &str, form: Quote<'_>) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -130,9 +130,9 @@ pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
-/// Removes the characters that [`neutralise`] makes visible, and returns how many were removed. For
-/// readers such as a language model, which markers within words would mislead. Tabs, line breaks
-/// and carriage returns stay.
+/// Removes the characters that [`neutralise`] makes visible, and returns how many were removed.
+/// Meant for readers such as a language model, which visible markers within words would mislead.
+/// Tabs, line breaks and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     if !text.chars().any(|c| c != '\r' && is_suspect(c)) {

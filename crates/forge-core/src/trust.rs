@@ -46,12 +46,13 @@ pub const SECRET_VARIABLES: [&str; 8] = [
     "JIRA_TOKEN",
 ];
 
-/// More variables with tokens, which a configuration declares.
+/// Further environment variables with tokens, which a configuration declares.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Hides an environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // The variables in `SECRET_VARIABLES` have other rules.
+    // Variables in `SECRET_VARIABLES` are not hidden from every child: git may need them to
+    // authenticate.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         hidden.insert(name.to_owned());

@@ -81,7 +81,7 @@ pub fn advance_plan<'d>(
     Ok(plan)
 }
 
-/// Returns the error for a lock state as target; lists the other states.
+/// Returns the error for a lock state as target, which lists the other states.
 fn lock_target_error(definition: &Definition, target: &State) -> Error {
     let others = definition.states.iter().filter(|s| !s.aside && !s.lock);
     let names: Vec<&str> = others.map(|s| s.name.as_str()).collect();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn r_001_7_earlier_children_move_and_others_have_reasons() {
-        // C-001-15: a child outside the order of the states has that reason.
+        // C-001-15: the reason of a child outside the state order says so.
         let ralph = Definition::preset("ralph").unwrap();
         let states = [
             "",

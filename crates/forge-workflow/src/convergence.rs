@@ -56,7 +56,8 @@ pub struct Blocker {
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `target_state`) for any other name; lists the valid states.
+/// Fails with `invalid_input` (field `target_state`) for any other name; the error lists the valid
+/// states.
 pub fn convergence(
     definition: &Definition,
     members: &[Member],

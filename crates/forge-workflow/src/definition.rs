@@ -200,14 +200,15 @@ pub struct PhaseRule {
     pub blocking: Option<Blocking>,
     /// The target state for [`Blocking::Behind`].
     pub at: Option<String>,
-    /// The reason for display. `{issues}` and `{states}` stand for the matching members.
+    /// The reason for display. `{issues}` is replaced by the matching members, `{states}` by their
+    /// states.
     pub reason: String,
     /// The remaining phases, beginning with this one.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
 
-/// Returns the app that writes as a repository's CI on GitHub.
+/// Returns the login of the app that writes as GitHub Actions, the CI of a GitHub repository.
 pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
@@ -259,7 +260,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config` for an unknown name; lists the known names.
+    /// Fails with `config` for an unknown name; the error lists the known names.
     pub fn preset(name: &str) -> Result<Self> {
         Self::parse(Self::preset_text(name)?)
     }
@@ -268,7 +269,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config` for an unknown name; lists the known names.
+    /// Fails with `config` for an unknown name; the error lists the known names.
     pub fn preset_text(name: &str) -> Result<&'static str> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
             let known = PRESETS.map(|(known, _)| known).join(", ");
@@ -288,8 +289,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds, except a
-    /// convergence gate without effect.
+    /// Fails with `config`; the error lists every mistake that [`lint`](crate::lint()) finds,
+    /// except a convergence gate without effect.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -334,13 +335,14 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `command`) for an unknown name; lists the known ones.
+    /// Fails with `invalid_input` (field `command`) for an unknown name; the error lists the known
+    /// names.
     pub fn command_named(&self, name: &str) -> Result<&Command> {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
     /// Finds a command by name. If there is none, finds all commands that have `name` as their
-    /// role. Each has its name without the prefix.
+    /// role. Each command is returned with its name without the prefix.
     ///
     /// # Errors
     ///

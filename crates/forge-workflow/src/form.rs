@@ -63,8 +63,8 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Returns line and column of each value. A missing value has those of its nearest existing
-    /// parent.
+    /// Returns line and column of each value. A missing value has the position of its nearest
+    /// existing parent.
     pub fn places(&self, paths: &[&[String]]) -> Vec<(usize, usize)> {
         let mut offsets = vec![0; paths.len()];
         match &self.document {
@@ -87,7 +87,7 @@ impl<'t> DefinitionText<'t> {
     pub fn find_duplicate_keys(&self) -> Vec<(KeyPath, String)> {
         let mut found = Vec::new();
         if self.document.is_none() {
-            find_twins(self.text.trim_start(), &mut KeyPath::new(), &mut found);
+            find_duplicates(self.text.trim_start(), &mut KeyPath::new(), &mut found);
         }
         found
     }
@@ -120,7 +120,7 @@ impl<'t> Deserialize<'t> for JsonEntries<'t> {
     }
 }
 
-fn find_twins(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) {
+fn find_duplicates(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) {
     if path.len() > MAX_DEPTH || found.len() > MAX_MISTAKES {
         return;
     }
@@ -128,7 +128,7 @@ fn find_twins(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) 
         let list = serde_json::from_str::<Vec<&RawValue>>(at).unwrap_or_default();
         for (n, part) in list.into_iter().enumerate() {
             path.push(n.to_string());
-            find_twins(part.get(), path, found);
+            find_duplicates(part.get(), path, found);
             path.pop();
         }
         return;
@@ -147,7 +147,7 @@ fn find_twins(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) 
             let why = "duplicate key: keep one of its values".to_owned();
             found.push((path.clone(), why));
         }
-        find_twins(part.get(), path, found);
+        find_duplicates(part.get(), path, found);
         path.pop();
     }
 }
@@ -161,7 +161,7 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
     }
 }
 
-/// Returns the span of a value. A missing value has that of its nearest existing parent.
+/// Returns the span of a value. A missing value has the span of its nearest existing parent.
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;
@@ -195,7 +195,8 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
 /// Finds the byte offsets of JSON values in `text`. A missing value has the offset of its nearest
 /// existing parent.
 ///
-/// Each path is relative to `at`, and has the index of its offset. Each value is parsed once.
+/// Each entry of `paths` has an index in `offsets`, and a path relative to `at`. Each value is
+/// parsed once.
 fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &mut [usize]) {
     // A raw value borrows from the text, so its address gives the offset.
     let start = at.as_ptr().addr().saturating_sub(text.as_ptr().addr());
@@ -334,7 +335,7 @@ impl FormCheck {
             }
             match serde_path_to_error::deserialize::<_, Definition>(&*value) {
                 Ok(definition) => return Some(definition),
-                Err(e) => self.put_right(value, keys_of(e.path()), &e.inner().to_string())?,
+                Err(e) => self.repair_value(value, keys_of(e.path()), &e.inner().to_string())?,
             }
         }
         None
@@ -342,7 +343,7 @@ impl FormCheck {
 
     /// Records the mistake that serde's message describes, and repairs the value so that serde can
     /// continue.
-    fn put_right(&mut self, value: &mut Value, mut path: KeyPath, message: &str) -> Option<()> {
+    fn repair_value(&mut self, value: &mut Value, mut path: KeyPath, message: &str) -> Option<()> {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));
         if !self.is_replaced(&path) {
@@ -359,7 +360,7 @@ impl FormCheck {
         let tried = self.replaced.entry(path.clone()).or_default();
         *tried += 1;
         match parent {
-            // An optional key is removed.
+            // The first repair removes the key, which may be optional.
             Value::Object(map) if *tried == 1 => drop(map.remove(last)),
             Value::Object(map) => drop(map.insert(last.clone(), substitute(*tried - 2)?)),
             Value::Array(list) => {

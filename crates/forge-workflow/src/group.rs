@@ -92,7 +92,7 @@ impl LinkMap {
             .filter(|key| !is_container(key))
             .cloned()
             .collect();
-        // A group that is too large has a known member with a link to an unknown one.
+        // If the group is too large, a known member links to an issue that is not known.
         let truncated = reached
             .iter()
             .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));

@@ -162,21 +162,21 @@ impl CommentLedger {
 
     /// Refuses to write if an earlier entry of the viewer is not trusted. A new entry would not be
     /// trusted either, and its move would be repeated forever.
-    fn check_counts(&self, issue: &Issue) -> Result<()> {
+    fn check_writer_is_trusted(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
-        let is_void = |c: &&Comment| {
+        let is_untrusted = |c: &&Comment| {
             c.viewer_did_author
                 && !is_trusted(c, &self.bots)
                 && TrailEntry::parse(&c.body).is_some()
         };
-        comments
-            .find(is_void)
-            .map_or(Ok(()), |comment| Err(void(issue, comment)))
+        comments.find(is_untrusted).map_or(Ok(()), |comment| {
+            Err(untrusted_writer_error(issue, comment))
+        })
     }
 
     /// Finishes a write whose answer was lost or that failed in part. If the edit is missing,
     /// deletes the entry, because the trail must not record a move that did not happen.
-    async fn settle(
+    async fn finish_interrupted_write(
         &self,
         sheet: &IssueTrail,
         edit: &EditIssue,
@@ -192,7 +192,7 @@ impl CommentLedger {
         ) {
             (true, true) => {
                 let why =
-                    "the answer to the write was lost; the write was found when it was read back";
+                    "the answer to the write was lost, but a read shows that the write succeeded";
                 let outcome = Outcome::immediate(now.issue).with_warning(Warning::new(why));
                 Ok(TrailSwap::Written(outcome))
             }
@@ -210,7 +210,7 @@ impl CommentLedger {
 
 /// Refuses an issue with unread comments or unknown roles. A missing comment may be a claim, or the
 /// move of a merge.
-fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
+fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
     if issue.comments.is_none() || issue.warnings.iter().any(cut) {
         return Err(unknown_holder_error(
@@ -242,7 +242,7 @@ fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
 }
 
 /// Returns the error for a writer whose entries are not trusted.
-pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
+pub(crate) fn untrusted_writer_error(issue: &Issue, comment: &Comment) -> Error {
     let author = &comment.author;
     let (why, hint) = match author.bot {
         true => (
@@ -321,7 +321,7 @@ impl Ledger for CommentLedger {
             comments
                 .for_each(|c| c.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id))));
         }
-        check_whole(&issue, self.promise())?;
+        check_complete(&issue, self.promise())?;
         let trail = Trail::of(&issue, &self.bots);
         Ok(IssueTrail { issue, trail })
     }
@@ -332,7 +332,7 @@ impl Ledger for CommentLedger {
         mut edit: EditIssue,
         entry: &TrailEntry,
     ) -> Result<TrailSwap> {
-        self.check_counts(&sheet.issue)?;
+        self.check_writer_is_trusted(&sheet.issue)?;
         let exclusive = self.promise() == ClaimGuarantee::Exclusive;
         edit.comment = Some(entry.to_comment());
         edit.expected_version = exclusive.then(|| sheet.issue.version.clone());
@@ -342,7 +342,7 @@ impl Ledger for CommentLedger {
             Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 Ok(TrailSwap::Stale)
             }
-            Err(e) if was_sent(&e) => self.settle(sheet, &edit, entry, e).await,
+            Err(e) if was_sent(&e) => self.finish_interrupted_write(sheet, &edit, entry, e).await,
             Err(e) => Err(e),
         }
     }
@@ -367,7 +367,9 @@ impl Ledger for CommentLedger {
         for (((sheet, _, entry), (_, edit)), result) in writes.iter().zip(&edits).zip(results) {
             written.push(match result {
                 Ok(outcome) => Ok(TrailSwap::Written(outcome)),
-                Err(e) if is_partial(&e) => self.settle(sheet, edit, entry, e).await,
+                Err(e) if is_partial(&e) => {
+                    self.finish_interrupted_write(sheet, edit, entry, e).await
+                }
                 Err(e) => Err(e),
             });
         }
@@ -376,8 +378,9 @@ impl Ledger for CommentLedger {
 
     fn sheet_of(&self, issue: &Issue) -> Option<IssueTrail> {
         let promise = self.promise();
-        let is_whole = issue.comments_count == 0 || check_whole(issue, promise).is_ok();
-        // On tangled the number of comments comes from an index that may lag.
+        let is_whole = issue.comments_count == 0 || check_complete(issue, promise).is_ok();
+        // On an advisory ledger (tangled) the number of comments comes from an index that may lag,
+        // so the trail is read separately.
         (is_whole && promise != ClaimGuarantee::Advisory).then(|| IssueTrail {
             issue: issue.clone(),
             trail: Trail::of(issue, &self.bots),

@@ -52,27 +52,28 @@ impl fmt::Display for Mistake {
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
     match read(text) {
-        Ok(definition) => idle_gate(text, &definition).into_iter().collect(),
+        Ok(definition) => gate_without_effect(text, &definition).into_iter().collect(),
         Err(mistakes) => mistakes,
     }
 }
 
 /// Finds a convergence gate that `text` sets although it never checks a claim.
-fn idle_gate(text: &str, definition: &Definition) -> Option<Mistake> {
+fn gate_without_effect(text: &str, definition: &Definition) -> Option<Mistake> {
     const KEY: &str = "convergence_gate";
     let mut commands = definition.commands.values();
     let is_idle = definition.convergence_gate != ConvergenceGate::Off
         && !commands.any(|command| definition.gate_of(command).is_some());
     let (source, value) = DefinitionText::parse(text).ok()?;
-    // Without the key, nobody relies on the gate.
+    // A default gate without effect is not reported: only a definition with the key relies on the
+    // gate.
     value.get(KEY).filter(|_| is_idle)?;
     let path = [KEY.to_owned()];
     let (line, column) = source.places(&[path.as_slice()]).pop()?;
     Some(Mistake {
         key: KEY.to_owned(),
-        message: "the gate checks no claim, because no command takes issues from the state `at` \
-                  of a phase with `blocking = \"behind\"`: add such a phase or input, or set it to \
-                  \"off\""
+        message: "the gate never checks a claim: no command takes issues from the state `at` of a \
+                  phase with `blocking = \"behind\"`. Add such a phase or such an input, or set \
+                  the gate to \"off\""
             .to_owned(),
         line,
         column,
@@ -165,7 +166,7 @@ impl<'d> DefinitionCheck<'d> {
         }
     }
 
-    /// Reports a line break, with which a text could imitate a line of the output.
+    /// Reports a line break, because a text with a line break could imitate a line of the output.
     fn check_line(&mut self, text: &str, path: &[&str]) {
         let ends = [
             '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
@@ -309,7 +310,9 @@ impl<'d> DefinitionCheck<'d> {
             let wanted = name.trim().to_lowercase();
             if let Some(other) = seen.get(&wanted) {
                 let name = shown_name(name);
-                let why = format!("field.{other} is the field '{name}' too: name another one");
+                let why = format!(
+                    "the field '{name}' is already used by field.{other}: choose another field"
+                );
                 self.report(&["field", key], why);
             } else if !wanted.is_empty() {
                 seen.insert(wanted, key);
@@ -585,13 +588,13 @@ mod tests {
                 "estimate = \"Estimate\"",
                 "estimate = \"workflow state\"",
                 "field.estimate",
-                "field.state is the field 'workflow state' too",
+                "the field 'workflow state' is already used by field.state",
             ),
             (
                 "status = \"Status\"",
                 "status = \"Priority\"",
                 "field.status",
-                "field.priority is the field 'Priority' too",
+                "the field 'Priority' is already used by field.priority",
             ),
             (
                 "[command.hero]",
@@ -749,7 +752,7 @@ mod tests {
             let found = lint(&text);
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].key, "convergence_gate");
-            let why = "the gate checks no claim, because no command takes issues";
+            let why = "the gate never checks a claim: no command takes issues";
             assert!(found[0].message.starts_with(why), "{found:?}");
             let line = text.lines().nth(found[0].line - 1).unwrap();
             assert!(line.starts_with("convergence_gate"), "{line}");
@@ -772,7 +775,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_form_and_meaning_are_listed_at_once() {
+    fn syntax_and_meaning_mistakes_are_listed_together() {
         let text = RALPH
             .replacen("human = true", "humane = true", 1)
             .replacen("max_pick = \"S\"", "max_pick = \"Q\"", 1)

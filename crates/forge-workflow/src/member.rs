@@ -64,7 +64,8 @@ impl Member {
 /// Maximum length of a state that the definition lacks, in characters.
 const MAX_STATE_CHARS: usize = 100;
 
-/// Cuts and quotes a state that the definition lacks, because it is any text of others.
+/// Cuts and quotes a state that the definition lacks, because anybody who can edit the issue
+/// chooses this text.
 pub(crate) fn quoted_state(name: &str) -> String {
     let (kept, left) = truncate_chars(name, MAX_STATE_CHARS);
     let more = if left > 0 { "…" } else { "" };

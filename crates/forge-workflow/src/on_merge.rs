@@ -21,7 +21,7 @@ pub fn merge_goal<'d>(
         (false, None) => None,
     };
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
-    // `lint` has already checked the table. An issue without a rule does not move.
+    // `lint` has checked that every target resolves, so only an issue without a rule does not move.
     resolved.map(|to| to.state).ok_or_else(|| {
         let from = match (from, state) {
             (None, _) => "an issue without a state".to_owned(),
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merge_goal_without_a_table_is_the_end_state() {
+    fn merge_goal_without_table_is_the_end_state() {
         let ralph = Definition::preset("ralph").unwrap();
         for from in [None, Some("In Review"), Some("Backlog"), Some("Nonsense")] {
             assert_eq!(merge_goal(&ralph, from).unwrap().name, "Done", "{from:?}");

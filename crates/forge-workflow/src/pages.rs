@@ -26,8 +26,7 @@ async fn pages<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<
             None => return Ok(items),
         }
     }
-    let message = format!("the forge has more than {MAX_PAGES} pages of a list");
-    Err(Error::new(ErrorKind::Protocol, message).with_hint(
-        "see the list on the forge's web site: a list without an end is not read further",
-    ))
+    let message = format!("the forge's list has more than {MAX_PAGES} pages");
+    Err(Error::new(ErrorKind::Protocol, message)
+        .with_hint("open the list on the forge's web site: forge stops at that many pages"))
 }

@@ -59,7 +59,7 @@ pub fn pick(
     max_estimate: Option<&str>,
 ) -> Result<Pick> {
     let state = pickable(definition, state)?;
-    let (ready, skipped) = sorted(definition, candidates, state, command, max_estimate)?;
+    let (ready, skipped) = sort_candidates(definition, candidates, state, command, max_estimate)?;
     let issue = ready.first().copied().cloned();
     Ok(Pick {
         reason: match &issue {
@@ -82,7 +82,7 @@ type SortedCandidates<'c> = (Vec<&'c Candidate>, Vec<(IssueId, String)>);
 
 /// Returns the issues in `state` that can be picked, the best first, and the other issues in
 /// `state` with the reasons.
-pub(crate) fn sorted<'c>(
+pub(crate) fn sort_candidates<'c>(
     definition: &Definition,
     candidates: &'c [Candidate],
     state: &State,
@@ -341,7 +341,8 @@ mod tests {
             (found.issue.unwrap().member.id, found.alternatives),
             (id(2), 1)
         );
-        // The command has no estimates, or the caller sets the limit.
+        // `max_pick` is the limit of a command without estimates. A limit of the caller takes
+        // precedence.
         for found in [by("triage", None), by("split", Some("S"))] {
             assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
             assert_eq!(found.issue.unwrap().member.id, id(1));

@@ -206,7 +206,8 @@ mod tests {
             numbers(found.convergence.blocking.iter().map(|m| &m.id))
         };
         assert_eq!(blocking(&found), [3]);
-        // Members before the state of the phase block the group. Members past this state do not.
+        // A member outside the state order also blocks the group. A member past the state of the
+        // phase does not.
         let found = at(&["Ready for Plan", "Human Needed"]);
         assert_eq!((found.phase.as_str(), blocking(&found)), ("PLAN", vec![2]));
         // Neither a single issue nor a phase without a target needs convergence.

@@ -1,4 +1,4 @@
-//! Resolves what a caller names, an intent (`__CLOSE__`) or a state, to a state for a command.
+//! Resolves an intent (`__CLOSE__`) or the name of a state to a state for a command.
 
 use forge_core::{Action, Error, Hint, Param, Precondition, Result, suggest, text::one_line};
 
@@ -19,7 +19,8 @@ pub struct ResolvedState<'d> {
 /// Resolves `state_or_intent` for `command`.
 ///
 /// An intent that is the same for every command may lead to a state outside the command's outputs.
-/// A state that the caller names has to be one of the outputs. The prefix of commands is optional.
+/// A state that the caller names has to be one of the outputs or the command's lock state. The
+/// prefix of commands is optional.
 ///
 /// # Errors
 ///
@@ -110,7 +111,7 @@ fn by_intent<'d>(
         )
         .with_hint(retry(definition, of, &format!("__{intent}__"))));
     };
-    if let Some(state) = meaning(intent, known, of) {
+    if let Some(state) = state_of_intent(intent, known, of) {
         return Ok(state);
     }
     if let Some(why) = of.ambiguous.get(intent) {
@@ -119,7 +120,7 @@ fn by_intent<'d>(
         return Err(Error::invalid("state", message).with_hint(retry(definition, of, "")));
     }
     let with = definition.commands.iter().filter_map(|(name, other)| {
-        let to = meaning(intent, known, other)?;
+        let to = state_of_intent(intent, known, other)?;
         Some(format!("{}{name} ({to})", definition.command_prefix))
     });
     let with: Vec<String> = with.collect();
@@ -132,7 +133,7 @@ fn by_intent<'d>(
 }
 
 /// Returns the state that an intent means for a command.
-fn meaning<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
+fn state_of_intent<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
     match (&intent.state, intent.lock) {
         (Some(everywhere), _) => Some(everywhere),
         (None, true) => of.lock.as_deref(),
@@ -180,7 +181,7 @@ fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
 }
 
-/// Resolves what a released issue may move to, as [`resolve`] does, but to no lock state. If the
+/// Resolves the target state of a release as [`resolve`] does, but refuses lock states. If the
 /// definition no longer has the command, all other states are allowed.
 pub(crate) fn resolve_released<'d>(
     definition: &'d Definition,
@@ -263,12 +264,14 @@ pub(crate) fn check_strict_transition(
     }
     if from.next.is_empty() {
         let message = format!(
-            "{} does not follow {}: no state does",
-            to.state.name, from.name
+            "cannot move from {} to {}: no state follows {0}",
+            from.name, to.state.name
         );
         let hint = match definition.strict_transitions {
             true => Hint::new("reopen the issue, and clear its state first"),
-            false => Hint::new("set the state without a handoff, which also reopens the issue"),
+            false => {
+                Hint::new("set the state without a handoff: setting it also reopens the issue")
+            }
         };
         return Err(Error::precondition(Precondition::Rule, message).with_hint(hint));
     }
@@ -281,10 +284,10 @@ pub(crate) fn check_strict_transition(
         .with_hint(format!("move the issue to one of: {next}")))
 }
 
-/// Lists the states and intents that a command accepts. The call is repeated with the one that is
-/// similar to `said`, if there is one.
+/// Returns a hint that lists the states and intents that a command accepts. Its action repeats the
+/// call with the name that is most similar to `said`, if one is similar.
 fn retry(definition: &Definition, of: &Command, said: &str) -> Hint {
-    let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
+    let here = |(name, intent): &(&String, &Intent)| state_of_intent(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
     let intents = intents.map(|(name, _)| format!("__{name}__"));
     let names = direct_states(of).map(str::to_owned).chain(intents);
@@ -389,7 +392,7 @@ mod tests {
 
     #[test]
     fn r_000_28_pr_command_accepts_intents_and_state_names() {
-        // C-000-1: Canceled is not an output of the command, and the intent reaches it.
+        // C-000-1: Canceled is not an output of the command, but an intent reaches it.
         let ralph = ralph();
         for (said, state, was_intent) in [
             ("__CLOSE__", "Done", true),

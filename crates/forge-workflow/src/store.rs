@@ -59,11 +59,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the board whose fields the store uses, if it uses one.
     fn board(&self) -> Option<&BoardId>;
 
-    /// Returns the label by which a list can be filtered to the issues in a state, if there is one.
+    /// Returns the label that selects the issues in a state from a list, if there is such a label.
     fn label_of(&self, state: &State) -> Option<String>;
 
     /// Returns the names of all states of an issue. There are several if people have set
-    /// contradicting states. The definition may not have a name.
+    /// contradicting states. A name may be missing from the definition.
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
 
     /// Reads the estimate or the priority of an issue.
@@ -162,7 +162,8 @@ impl Store for FieldStore {
         edit.board.clone_from(&self.board);
         let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // GitHub's views show the built-in field of a board, and the owner of the board chooses its
+        // The built-in status field of the board is set too, because GitHub's views show it. A
+        // status that the field lacks is skipped, because the owner of the board chooses the
         // options.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
@@ -407,8 +408,8 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result
     }
 }
 
-/// Checks the estimate and the priority in `edit`, and moves them to where `store` stores them.
-/// `issue` is the issue to edit, if it exists.
+/// Checks the estimate and the priority in `edit`, and replaces them by the fields or labels of
+/// `store`. `issue` is the issue to edit, if it exists.
 ///
 /// # Errors
 ///

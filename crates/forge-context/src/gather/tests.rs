@@ -301,7 +301,7 @@ fn diff_since_earlier_round_compares_rounds() {
 }
 
 #[test]
-fn failed_diff_since_review_is_a_separate_section_error() {
+fn failed_since_diff_is_a_separate_error() {
     let forge = StubForge {
         failing: vec![("diff", network)],
         ..StubForge::default()
@@ -327,7 +327,7 @@ fn costly_view_is_repeated_without_long_sections() {
     let wanted = ["comments", "reviews", "linked_issues"].map(|name| (name, "internal"));
     assert_eq!(sections, wanted);
     let hint = found.errors[0].hint.as_ref().unwrap().text();
-    assert_eq!(hint, "ask for this section alone, or read it in pages");
+    assert_eq!(hint, "request only this section, or read it in pages");
     assert_eq!(found.readiness.ready_to_merge, Some(true));
 }
 

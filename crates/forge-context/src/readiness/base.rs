@@ -38,8 +38,11 @@ impl Judge<'_> {
     /// Returns the requirement of a rule that only the forge can judge.
     fn unread_rule(&self, rule: Rule, source: WantedBy, what: &str, who: ClearedBy) -> Requirement {
         let base = &self.pull.base_branch;
-        if self.is_let_through() {
-            let evidence = format!("{base} requires {what}, and the forge says {}", self.word());
+        if self.forge_would_merge() {
+            let evidence = format!(
+                "{base} requires {what}, and the forge says {}",
+                self.merge_status()
+            );
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
         }
         let by = match who {
@@ -54,8 +57,11 @@ impl Judge<'_> {
         let source = self.wants(&BaseRuleKind::Locked)?;
         let base = &self.pull.base_branch;
         let rule = Rule::BranchUnlocked;
-        if self.is_let_through() {
-            let evidence = format!("{base} is locked, and the forge says {}", self.word());
+        if self.forge_would_merge() {
+            let evidence = format!(
+                "{base} is locked, and the forge says {}",
+                self.merge_status()
+            );
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
@@ -108,22 +114,23 @@ impl Judge<'_> {
         let wanted = self.wants(&BaseRuleKind::UpToDate);
         let source = wanted.clone();
         let source = source.unwrap_or_else(|| RequirementSource::Forge.into());
-        if self.word() == "BEHIND" {
-            let evidence = format!("{base} has newer commits, and requires them in the head");
+        if self.merge_status() == "BEHIND" {
+            let evidence =
+                format!("the head lacks newer commits of {base}, and {base} requires them");
             let status = RequirementStatus::Unmet;
             let behind = requirement(rule, status, source, &evidence, self.author());
             return Some(behind.blocking(format!("Behind {base}")));
         }
-        if self.is_let_through() {
+        if self.forge_would_merge() {
             let evidence = "the forge does not report BEHIND";
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, evidence, vec![]));
         }
         wanted?;
-        let word = Some(self.word()).filter(|word| !word.is_empty());
+        let word = Some(self.merge_status()).filter(|word| !word.is_empty());
         let evidence = format!(
-            "{base} requires its newest commits in the head; the forge says {}, which can hide \
-             BEHIND",
+            "{base} requires its newest commits in the head; the forge reports {}, a state that \
+             can mask BEHIND",
             word.unwrap_or("nothing")
         );
         let status = RequirementStatus::Unknown;
@@ -145,7 +152,7 @@ impl Judge<'_> {
             let evidence = "you have only read access to the repository";
             return Some(no_right(forge, evidence));
         }
-        if self.is_let_through() || rules.viewer_can_push == Some(true) {
+        if self.forge_would_merge() || rules.viewer_can_push == Some(true) {
             let evidence = format!("you may push to {base}");
             let source = restricted.unwrap_or(forge);
             let status = RequirementStatus::Met;
@@ -163,7 +170,7 @@ impl Judge<'_> {
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
             }
-            // GitHub reports the same value for a branch that changes only through pull requests.
+            // GitHub also reports `false` for a branch that may change only through pull requests.
             (None, Some(false)) => {
                 let evidence =
                     format!("you may not push to {base} directly; a merge may still be allowed");
@@ -189,7 +196,10 @@ impl Judge<'_> {
         names.sort();
         names.dedup();
         let source = sources.into_iter().next()?;
-        let what = format!("more, by rules not judged here: {}", listed(names.iter()));
+        let what = format!(
+            "further conditions that this program does not evaluate: {}",
+            listed(names.iter())
+        );
         Some(self.unread_rule(Rule::OtherRules, source, &what, ClearedBy::Admin))
     }
 
@@ -225,15 +235,15 @@ impl Judge<'_> {
     /// explains the report.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
-        if self.is_let_through() {
-            let evidence = format!("the forge says {}", self.word());
+        if self.forge_would_merge() {
+            let evidence = format!("the forge says {}", self.merge_status());
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
         let by = || vec![cleared(ClearedBy::Admin, vec![])];
         let unread = self.unread_lists();
         if !unread.is_empty() {
-            let word = Some(self.word()).filter(|word| !word.is_empty());
+            let word = Some(self.merge_status()).filter(|word| !word.is_empty());
             let evidence = format!(
                 "the forge says {}, and these rules of {} could not be read: {}",
                 word.unwrap_or("nothing"),
@@ -248,7 +258,7 @@ impl Judge<'_> {
         };
         // With a merge queue, GitHub reports BLOCKED for pull requests that the queue accepts.
         let is_queued = self.wants(&BaseRuleKind::MergeQueue).is_some();
-        if self.word() != "BLOCKED" || is_queued || others.iter().any(is_reason) {
+        if self.merge_status() != "BLOCKED" || is_queued || others.iter().any(is_reason) {
             return None;
         }
         let mut evidence = "the forge says BLOCKED, and no readable rule explains that".to_owned();

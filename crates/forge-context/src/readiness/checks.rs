@@ -17,14 +17,14 @@ struct WantedCheck<'a> {
 
 impl WantedCheck<'_> {
     /// Returns true if `check` may come from the required app. The caller has compared the names.
-    fn may_be(&self, check: &Check) -> bool {
+    fn may_match(&self, check: &Check) -> bool {
         self.app.is_none() || check.app.is_none() || check.app == self.app
     }
 
     /// Returns true if `check` comes from the required app. The caller has compared the names. A
     /// commit status names no app, and anybody with push access can set one.
-    fn is(&self, check: &Check) -> bool {
-        self.may_be(check) && (self.app.is_none() || check.progress.is_some())
+    fn matches(&self, check: &Check) -> bool {
+        self.may_match(check) && (self.app.is_none() || check.progress.is_some())
     }
 }
 
@@ -100,7 +100,7 @@ impl Judge<'_> {
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
-            match named.find(|wanted| wanted.may_be(check)) {
+            match named.find(|wanted| wanted.may_match(check)) {
                 Some(wanted) => Some(wanted.by),
                 // The required check of this name belongs to another app.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
@@ -121,10 +121,10 @@ impl Judge<'_> {
         for check in wanted {
             let all = report.checks.iter();
             let named: Vec<&Check> = all.filter(|c| c.name == check.name).collect();
-            if named.iter().any(|c| check.is(c)) {
+            if named.iter().any(|c| check.matches(c)) {
                 continue;
             }
-            let may_have = named.iter().any(|c| check.may_be(c));
+            let may_have = named.iter().any(|c| check.may_match(c));
             let name = match (may_have, named.first()) {
                 (true, _) if unsure.iter().any(|(name, _)| name == check.name) => continue,
                 (true, _) => {
@@ -155,7 +155,8 @@ impl Judge<'_> {
         {
             let names: Vec<String> = unsure.into_iter().map(|(name, _)| name).collect();
             let what = format!(
-                "{} must come from an app, and a commit status names no app",
+                "{} check(s) must be reported by an app, but were reported as commit statuses, \
+                 which name no app",
                 names.len()
             );
             let ci = vec![cleared(ClearedBy::Ci, vec![])];

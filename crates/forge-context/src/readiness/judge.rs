@@ -52,9 +52,10 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        // Without a GitHub stack, GitHub reports BLOCKED and refuses to merge out of order. A
-        // GitHub stack is merged from the bottom in one operation.
-        let source = match self.word() {
+        // If GitHub reports BLOCKED, GitHub itself refuses to merge this pull request before the
+        // one below. A GitHub stack is not BLOCKED, because one operation merges it from the
+        // bottom.
+        let source = match self.merge_status() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,
         };
@@ -119,14 +120,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the forge's merge state, such as `CLEAN`.
-    pub fn word(&self) -> &str {
+    pub fn merge_status(&self) -> &str {
         let found = self.pull.mergeability.as_ref();
         found.map_or("", |mergeability| &mergeability.status)
     }
 
     /// Returns true if the forge's own rules allow the merge now.
-    pub fn is_let_through(&self) -> bool {
-        matches!(self.word(), "CLEAN" | "UNSTABLE" | "HAS_HOOKS")
+    pub fn forge_would_merge(&self) -> bool {
+        matches!(self.merge_status(), "CLEAN" | "UNSTABLE" | "HAS_HOOKS")
     }
 
     /// Returns true if part of a section could not be read.

@@ -15,7 +15,7 @@ impl Judge<'_> {
     pub fn no_changes_requested(&self) -> Requirement {
         let rule = Rule::NoChangesRequested;
         let count = self.pull.changes_requested;
-        let is_binding = self.pull.review_decision.is_some() && self.word() == "BLOCKED";
+        let is_binding = self.pull.review_decision.is_some() && self.merge_status() == "BLOCKED";
         let source = match (self.approvals_wanted(), is_binding) {
             (Some((_, by)), _) => by,
             (None, true) => RequirementSource::Forge.into(),
@@ -59,7 +59,7 @@ impl Judge<'_> {
     fn approvals(&self) -> u64 {
         let all = self.pull.latest_reviews.iter();
         let barred = all
-            .filter(|r| r.state == ReviewState::Approved && is_barred(r))
+            .filter(|r| r.state == ReviewState::Approved && lacks_push_access(r))
             .count();
         self.pull.approvals.saturating_sub(barred as u64)
     }
@@ -92,7 +92,7 @@ impl Judge<'_> {
         let source = match (wanted, decision) {
             (Some((_, by)), _) => by,
             (None, Some(ReviewDecision::ReviewRequired)) => RequirementSource::Forge.into(),
-            (None, Some(ReviewDecision::ChangesRequested)) if self.word() == "BLOCKED" => {
+            (None, Some(ReviewDecision::ChangesRequested)) if self.merge_status() == "BLOCKED" => {
                 RequirementSource::Forge.into()
             }
             (None, _) => RequirementSource::Own.into(),
@@ -133,7 +133,7 @@ impl Judge<'_> {
 
     /// Returns true if the forge requires no further approval.
     fn has_every_approval(&self) -> bool {
-        self.pull.review_decision == Some(ReviewDecision::Approved) || self.is_let_through()
+        self.pull.review_decision == Some(ReviewDecision::Approved) || self.forge_would_merge()
     }
 
     pub fn code_owners_approved(&self) -> Option<Requirement> {
@@ -177,7 +177,8 @@ impl Judge<'_> {
             return Some(requirement(rule, status, source, evidence, vec![]));
         }
         let approvals = self.pull.latest_reviews.iter();
-        let mut approvals = approvals.filter(|r| r.state == ReviewState::Approved && !is_barred(r));
+        let mut approvals =
+            approvals.filter(|r| r.state == ReviewState::Approved && !lacks_push_access(r));
         let head = self.pull.head_oid.as_deref();
         let may_be_of_head = approvals.any(|r| r.commit.is_none() || r.commit.as_deref() == head);
         let by = self.asked_reviewers();
@@ -246,7 +247,7 @@ impl Judge<'_> {
 
 /// Returns true if the author of a review has no push access. If the forge does not report this,
 /// the association of the author decides.
-fn is_barred(review: &Review) -> bool {
+fn lacks_push_access(review: &Review) -> bool {
     match (review.author_can_push, review.author_association.as_deref()) {
         (Some(can_push), _) => !can_push,
         (None, Some(association)) => !matches!(association, "OWNER" | "MEMBER" | "COLLABORATOR"),

@@ -197,7 +197,7 @@ pub const RULES: &[RuleInfo] = &[
         "up_to_date",
         "the forge would merge now; listed if it would, if it says BEHIND, or if the base branch \
          requires its newest commits in the head",
-        "the forge says BLOCKED, which can hide BEHIND",
+        "the forge says BLOCKED, which can mask BEHIND",
         (9, "Behind BASE"),
     ),
     info(

@@ -300,7 +300,7 @@ fn approval_without_right_to_push_does_not_count() {
 }
 
 #[test]
-fn approval_of_a_stranger_does_not_count_without_decision() {
+fn stranger_approval_without_decision_is_ignored() {
     use RequirementStatus::{Met, Unmet};
     for (association, can_push, decision, wanted) in [
         (Some("NONE"), Some(false), None, Unmet),
@@ -387,7 +387,7 @@ fn rules_are_all_listed_once_in_order() {
 
 proptest! {
     #[test]
-    fn readiness_is_false_exactly_if_a_rule_is_unmet(
+    fn readiness_is_false_exactly_for_unmet_rules(
         (draft, approvals, changes, open) in (any::<bool>(), 0_u64..3, 0_u64..3, 0_usize..3),
         word in prop::sample::select(vec!["CLEAN", "BLOCKED", "BEHIND", "UNKNOWN", "DIRTY", ""]),
         state in prop::sample::select(vec![MergeState::Mergeable, MergeState::Conflicting, MergeState::Unknown]),

@@ -37,19 +37,19 @@ fn of_state(state: PrState) -> PullRequest {
     pull
 }
 
-/// Runs a watch over `looks`, repeating the last one. Returns the lines of output and the duration.
+/// Runs a watch over `polls`, repeating the last one. Returns the lines of output and the duration.
 async fn run(
     until: &[WatchUntil],
     since: Option<WatchBaseline>,
-    looks: Vec<Result<PollResult>>,
+    polls: Vec<Result<PollResult>>,
 ) -> (Vec<String>, u64) {
-    let mut looks = VecDeque::from(looks);
+    let mut polls = VecDeque::from(polls);
     let mut last = None;
-    let look = move || -> BoxFuture<'static, Result<PollResult>> {
-        let next = match looks.pop_front() {
-            Some(Ok(look)) => {
-                last = Some(look.clone());
-                Ok(look)
+    let poll = move || -> BoxFuture<'static, Result<PollResult>> {
+        let next = match polls.pop_front() {
+            Some(Ok(poll)) => {
+                last = Some(poll.clone());
+                Ok(poll)
             }
             Some(Err(e)) => Err(e),
             None => Ok(last.clone().unwrap()),
@@ -67,7 +67,7 @@ async fn run(
         settings: ContextSettings::default(),
     };
     let began = Instant::now();
-    let mut watch = Watch::over(Box::new(look), req);
+    let mut watch = Watch::over(Box::new(poll), req);
     let mut lines = Vec::new();
     loop {
         match watch.next().await {
@@ -102,13 +102,13 @@ fn plain(pull: PullRequest) -> Result<PollResult> {
 
 #[tokio::test(start_paused = true)]
 async fn unregistered_checks_are_awaited() {
-    let looks = vec![
+    let polls = vec![
         plain(with_checks(&[])),
         plain(with_checks(&[])),
         plain(with_checks(&[("build", CheckStatus::Pending)])),
         plain(with_checks(&[("build", CheckStatus::Success)])),
     ];
-    let (lines, took) = run(CHECKS, None, looks).await;
+    let (lines, took) = run(CHECKS, None, polls).await;
     assert_eq!(
         lines,
         [
@@ -158,25 +158,25 @@ fn required_check(name: &str, source: RuleSource) -> BaseRule {
 #[tokio::test(start_paused = true)]
 async fn missing_required_check_is_awaited() {
     use CheckStatus::{Failure, Success};
-    let look = |all: &[(&str, CheckStatus)]| {
+    let poll = |all: &[(&str, CheckStatus)]| {
         let mut pull = with_checks(all);
         let mut rules = BaseRules::default();
         rules.rules = vec![required_check("deploy", RuleSource::BranchProtection)];
         pull.base_rules = Some(rules);
         pull
     };
-    let alone = || look(&[("build", Success)]);
+    let alone = || poll(&[("build", Success)]);
     let (lines, took) = run(CHECKS, None, vec![plain(alone())]).await;
     assert!(
         lines[0].contains("0 pending, a required check is missing"),
         "{lines:?}"
     );
     assert_eq!((lines.last().unwrap().as_str(), took), ("pending -", 600));
-    let both = look(&[("build", Success), ("deploy", Success)]);
+    let both = poll(&[("build", Success), ("deploy", Success)]);
     let (lines, _) = run(CHECKS, None, vec![plain(alone()), plain(both)]).await;
     assert_eq!(lines[1..], ["check deploy >success", "passed checks"]);
-    // The missing check cannot make up for a failure.
-    let failed = look(&[("build", Failure)]);
+    // A failed check ends the watch, even if a required check is still missing.
+    let failed = poll(&[("build", Failure)]);
     let (lines, _) = run(CHECKS, None, vec![plain(failed)]).await;
     assert_eq!(lines.last().unwrap(), "failed checks");
     // After a merge, the rules no longer matter.
@@ -217,8 +217,8 @@ async fn new_review_ends_the_watch() {
     ] {
         let mut reviewed = pull();
         reviewed.latest_reviews.push(review("hubot", state));
-        let looks = vec![plain(pull()), plain(reviewed)];
-        let (lines, took) = run(REVIEW, None, looks).await;
+        let polls = vec![plain(pull()), plain(reviewed)];
+        let (lines, took) = run(REVIEW, None, polls).await;
         let line = format!("review hubot >{}", review_name(state));
         assert_eq!(lines[1..], [line, end.to_owned()]);
         assert_eq!(took, 10);
@@ -228,7 +228,7 @@ async fn new_review_ends_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn comment_of_earlier_reviewer_ends_the_watch() {
     use ReviewState::{Approved, Commented, Pending};
-    let look = |more: &[(&str, ReviewState)]| {
+    let poll = |more: &[(&str, ReviewState)]| {
         let mut pull = pull();
         let mut all = pull.latest_reviews.clone();
         let at = Timestamp::from_unix(1_700_000_060);
@@ -239,8 +239,8 @@ async fn comment_of_earlier_reviewer_ends_the_watch() {
         pull.reviews = Some(all);
         plain(pull)
     };
-    let looks = vec![look(&[]), look(&[("grace", Commented)])];
-    let (lines, _) = run(REVIEW, None, looks).await;
+    let polls = vec![poll(&[]), poll(&[("grace", Commented)])];
+    let (lines, _) = run(REVIEW, None, polls).await;
     assert!(
         lines[0].ends_with(", reviews: 1 approved, 0 requested changes"),
         "{lines:?}"
@@ -248,7 +248,7 @@ async fn comment_of_earlier_reviewer_ends_the_watch() {
     assert_eq!(lines[1..], ["review grace >commented", "passed review"]);
     // "ada" is the author of the pull request.
     for unheard in [("grace", Pending), ("ada", Commented), ("Ada", Approved)] {
-        let (lines, _) = run(REVIEW, None, vec![look(&[]), look(&[unheard])]).await;
+        let (lines, _) = run(REVIEW, None, vec![poll(&[]), poll(&[unheard])]).await;
         assert_eq!(lines.last().unwrap(), "pending -", "{unheard:?}");
     }
 }
@@ -274,11 +274,11 @@ async fn changed_state_ends_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn ready_verdict_ends_the_watch() {
-    let looks = vec![
+    let polls = vec![
         judged(with_checks(&[("build", CheckStatus::Pending)])),
         judged(pull()),
     ];
-    let (lines, _) = run(VERDICT, None, looks).await;
+    let (lines, _) = run(VERDICT, None, polls).await;
     assert_eq!(
         lines[1..],
         [
@@ -298,19 +298,19 @@ async fn verdict_awaiting_people_ends_the_watch() {
     unapproved.approvals = 0;
     unapproved.latest_reviews = vec![];
     let waits = || judged(with_checks(&[("build", CheckStatus::Pending)]));
-    let looks = vec![waits(), judged(conflicting.clone())];
-    let (lines, _) = run(VERDICT, None, looks).await;
+    let polls = vec![waits(), judged(conflicting.clone())];
+    let (lines, _) = run(VERDICT, None, polls).await;
     assert_eq!(lines.last().unwrap(), "failed verdict");
     // The watch waits for an approval that is missing at the start.
-    let looks = vec![judged(unapproved), judged(pull())];
-    let (lines, _) = run(VERDICT, None, looks).await;
+    let polls = vec![judged(unapproved), judged(pull())];
+    let (lines, _) = run(VERDICT, None, polls).await;
     assert_eq!(lines.last().unwrap(), "passed verdict");
     let (lines, _) = run(VERDICT, None, vec![judged(conflicting)]).await;
     assert_eq!(lines.last().unwrap(), "pending -");
 }
 
 #[tokio::test(start_paused = true)]
-async fn turned_verdict_ends_the_watch() {
+async fn changed_verdict_ends_the_watch() {
     let ready = || judged(pull());
     let running = || judged(with_checks(&[("build", CheckStatus::Pending)]));
     let unknown = || judged(with_checks(&[]));
@@ -368,14 +368,14 @@ async fn turned_verdict_ends_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn merged_or_closed_pull_ends_the_watch() {
     for (state, end) in [(PrState::Merged, "passed -"), (PrState::Closed, "failed -")] {
-        let looks = vec![plain(pull()), plain(of_state(state))];
-        let (lines, _) = run(REVIEW, None, looks).await;
+        let polls = vec![plain(pull()), plain(of_state(state))];
+        let (lines, _) = run(REVIEW, None, polls).await;
         assert_eq!(lines.last().unwrap(), end);
     }
     let mut running = with_checks(&[("build", CheckStatus::Pending)]);
     running.state = PrState::Merged;
-    let looks = vec![plain(running), plain(of_state(PrState::Merged))];
-    let (lines, _) = run(CHECKS, None, looks).await;
+    let polls = vec![plain(running), plain(of_state(PrState::Merged))];
+    let (lines, _) = run(CHECKS, None, polls).await;
     assert_eq!(lines.last().unwrap(), "passed checks");
 }
 
@@ -385,11 +385,11 @@ async fn first_of_several_events_ends_the_watch() {
     reviewed
         .latest_reviews
         .push(review("hubot", ReviewState::Approved));
-    let looks = vec![
+    let polls = vec![
         plain(with_checks(&[("build", CheckStatus::Pending)])),
         plain(reviewed),
     ];
-    let (lines, _) = run(&[CHECKS, REVIEW].concat(), None, looks).await;
+    let (lines, _) = run(&[CHECKS, REVIEW].concat(), None, polls).await;
     assert_eq!(lines.last().unwrap(), "passed review");
 }
 
@@ -446,8 +446,8 @@ async fn failed_polls_are_repeated_and_reported() {
         "slow down",
     );
     let gone = Error::new(ErrorKind::Network, "gone");
-    let looks = vec![Err(gone), Err(limited), plain(pull())];
-    let (lines, took) = run(CHECKS, None, looks).await;
+    let polls = vec![Err(gone), Err(limited), plain(pull())];
+    let (lines, took) = run(CHECKS, None, polls).await;
     assert_eq!(lines[..2], ["gone", "slow down"]);
     assert_eq!(lines.last().unwrap(), "passed checks");
     assert_eq!(took, 10 + 60);
@@ -503,7 +503,8 @@ fn baseline_keeps_the_newest_hundred_reviews() {
     assert!(!seen.reviews.contains_key("r2") && seen.reviews.contains_key("r3"));
 }
 
-/// The line has no quotes, and a host can send any text as the id of a commit.
+/// The line of output puts no quotes around the id, and a host can send any text as the id of a
+/// commit.
 #[test]
 fn head_without_object_id_form_is_hidden() {
     for (head, shown) in [
@@ -539,7 +540,7 @@ fn ruleset() -> RuleSource {
     }
 }
 
-/// The rulesets are read when the checks have finished otherwise, and then kept.
+/// The rulesets are read once all reported checks have finished, and are then cached.
 #[tokio::test]
 async fn rulesets_of_a_checks_watch_are_read_once() {
     use CheckStatus::{Pending, Success};
@@ -550,7 +551,7 @@ async fn rulesets_of_a_checks_watch_are_read_once() {
     forge.pull.base_rules = Some(BaseRules::default());
     let pull = forge.pull.clone();
     let (repo, forge) = forge.repo();
-    let judge = LookJudge {
+    let judge = PollJudge {
         repo: &repo,
         settings: ContextSettings::default(),
         rulesets: Mutex::default(),
@@ -581,7 +582,7 @@ async fn rulesets_of_a_base_branch_are_read_once() {
     forge.pull.base_rules = Some(BaseRules::default());
     let mut pull = forge.pull.clone();
     let (repo, forge) = forge.repo();
-    let judge = LookJudge {
+    let judge = PollJudge {
         repo: &repo,
         settings: ContextSettings::default(),
         rulesets: Mutex::default(),

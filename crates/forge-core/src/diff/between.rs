@@ -23,8 +23,8 @@ impl DiffDelta {
     pub fn unplaced_warning(&self) -> Option<Warning> {
         (!self.unplaced.is_empty()).then(|| {
             Warning::new(format!(
-                "the base branch also changed these files; the pull request's own changes to them have \
-                 the same lines as before and are left out, but may have moved to another place: {}",
+                "files left out, because the pull request changes the same lines in them as before \
+                 (the base branch changed these files too, so those lines may have moved): {}",
                 self.unplaced.join(", ")
             ))
         })
@@ -81,10 +81,10 @@ enum Likeness {
 }
 
 fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
-    if !essence(old).eq(essence(new)) {
+    if !comparable_lines(old).eq(comparable_lines(new)) {
         return Likeness::Changed;
     }
-    let same_base = match (base_content(old), base_content(new)) {
+    let same_base = match (base_blob_id(old), base_blob_id(new)) {
         // Git abbreviates ids to different lengths, so a prefix counts as equal.
         (Some(old), Some(new)) => old.starts_with(new) || new.starts_with(old),
         (old, new) => old == new,
@@ -92,7 +92,7 @@ fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
     if !same_base {
         return Likeness::Unplaced;
     }
-    match places(old).eq(places(new)) {
+    match hunk_headers(old).eq(hunk_headers(new)) {
         true => Likeness::Same,
         false => Likeness::Changed,
     }
@@ -106,7 +106,7 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
 /// Returns the lines of a file without blob ids and line numbers, because these change when the
 /// base branch moves. For a binary file without shown content the ids are kept, because nothing
 /// else tells two contents apart.
-fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+fn comparable_lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
         if line.starts_with(b"index ") && !is_hidden {
@@ -119,12 +119,12 @@ fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     })
 }
 
-fn places<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+fn hunk_headers<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     lines(parts).filter(|line| line.starts_with(b"@@ "))
 }
 
 /// Returns the blob id of a file before its first change: `1a2b3c` from `index 1a2b3c..4d5e6f`.
-fn base_content<'a>(parts: &'a [&'a [u8]]) -> Option<&'a [u8]> {
+fn base_blob_id<'a>(parts: &'a [&'a [u8]]) -> Option<&'a [u8]> {
     let ids = lines(parts).find_map(|line| line.strip_prefix(b"index "))?;
     ids.split(|b| *b == b'.').next()
 }

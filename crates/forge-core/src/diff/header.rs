@@ -50,7 +50,8 @@ impl FileHeader {
     pub fn parse(header: &[u8]) -> Self {
         let mut file = Self::default();
         let mut names: &[u8] = &[];
-        // Renames and copies have separate lines for the two paths.
+        // The paths in the `---` and `+++` lines, used if no `rename` or `copy` line names the
+        // path.
         let (mut old_name, mut new_name) = (None, None);
         let mut reader = LineReader::default();
         for line in header.split_inclusive(|b| *b == b'\n') {

@@ -31,7 +31,7 @@ pub enum DiffLine<'a> {
     NoNewline,
     /// Content that is not parsed into lines: a binary patch or a combined diff.
     Opaque,
-    /// A line outside of a diff, such as a line of a mail's message.
+    /// A line outside of a diff, such as a line of the message in a mail.
     Other,
 }
 

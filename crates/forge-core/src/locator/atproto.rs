@@ -7,7 +7,7 @@ use crate::locator::ForgeKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordKind {
-    /// Repositories. The repository is the record itself or its account.
+    /// Repositories. The record itself or its account is the repository.
     Repo,
     /// Settings of a repository, in the record `self` of the repository's account.
     Manifest,
@@ -64,7 +64,7 @@ impl AtUri {
             handle(authority)?
         };
         if !is_nsid(collection) {
-            return Err(refuse("the collection is no NSID"));
+            return Err(refuse("the collection is not an NSID"));
         }
         if !is_rkey(rkey) {
             return Err(refuse("the record key is invalid"));

@@ -34,7 +34,9 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         let (v6, after) = rest
             .split_once(']')
             .ok_or_else(|| refuse("the ']' is missing"))?;
-        let addr: Ipv6Addr = v6.parse().map_err(|_| refuse("this is no IPv6 address"))?;
+        let addr: Ipv6Addr = v6
+            .parse()
+            .map_err(|_| refuse("this is not an IPv6 address"))?;
         // Refuses IPv4 addresses embedded in IPv6, because libraries spell them differently.
         if addr.to_ipv4().is_some() && !addr.is_loopback() && !addr.is_unspecified() {
             return Err(refuse("write an embedded IPv4 address as IPv4"));
@@ -42,7 +44,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         let port = match after.strip_prefix(':') {
             Some(port) => Some(port),
             None if after.is_empty() => None,
-            None => return Err(refuse("something follows the ']'")),
+            None => return Err(refuse("there is text after the ']'")),
         };
         (format!("[{addr}]"), port)
     } else {
@@ -111,7 +113,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
             .strip_prefix("0x")
             .is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
     if numeric && name.parse::<Ipv4Addr>().is_err() {
-        return Err("this is no IPv4 address in its usual form");
+        return Err("this is not an IPv4 address in its usual form");
     }
     Ok(())
 }

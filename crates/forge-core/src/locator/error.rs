@@ -137,8 +137,8 @@ impl ParseLocatorError {
                     .with(Param::Kind, "github");
                 return Hint::new(
                     "if you trust the host, log in to it and name its kind, github or tangled; \
-                     else name another repository, or 'local:.' for the one in this directory \
-                     without a forge",
+                     otherwise name another repository, or pass 'local:.' to use the repository in \
+                     this directory without a forge",
                 )
                 .with_action(login);
             }
@@ -150,7 +150,7 @@ impl ParseLocatorError {
                 "name a repository as 'owner/repo', as a URL or as a path, such as 'local:.' for \
                  the repository in the current directory"
             }
-            Self::TooLong { .. } => "pass the repository alone, as 'owner/repo' or its URL",
+            Self::TooLong { .. } => "pass only the repository, as 'owner/repo' or its URL",
             Self::InvalidRepo { .. } => {
                 "write 'owner/repo', or paste the URL of the repository or the pull request; for a \
                  directory write './name'"
@@ -164,7 +164,7 @@ impl ParseLocatorError {
                  as '%25'"
             }
             Self::InvalidPath { .. } => {
-                "in 'file:' and 'local:' write '%' as '%25'; or use './name' as it is"
+                "in 'file:' and 'local:' write '%' as '%25'; or pass './name', which is not decoded"
             }
             Self::InvalidAtproto { .. } => {
                 "write 'did:plc:…', 'handle.example/repo', or 'at://<did or handle>/<collection>/<rkey>'"
@@ -176,9 +176,10 @@ impl ParseLocatorError {
             Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
             Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
-                // A shortened input would name another object.
+                // No action for a shortened input (it ends with `…`), which would name another
+                // object.
                 let view = || Action::op(Op::IssueView).on(input);
-                return Hint::new("look at the issue, or name a pull request")
+                return Hint::new("view the issue, or name a pull request")
                     .with_any_action((!input.ends_with('…')).then(view));
             }
             Self::NotAPullRequest { .. } => {

@@ -2,8 +2,8 @@
 //!
 //! [`parse`] accepts locators that people and agents type: `owner/repo`, a URL, a git remote,
 //! `file:///…`, a path, an at-uri, a DID. [`parse_selector`] accepts the name of a pull request of
-//! a known repository: `7`, `#7`, a URL, a branch, `owner:branch`. Other modules do what needs the
-//! network, such as resolving a handle to a DID.
+//! a known repository: `7`, `#7`, a URL, a branch, `owner:branch`. Work that needs the network,
+//! such as resolving a handle to a DID, belongs to the backends.
 //!
 //! `docs/reference/locators.md` has the grammar as a table.
 
@@ -29,8 +29,8 @@ pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
 
-/// Text between `#` and the number of an issue in a git repository. Without it, a number means a
-/// pull request.
+/// Text between `#` and the number of an issue in a git repository. Without this text, the number
+/// means a pull request.
 pub(crate) const ISSUE_SUFFIX: &str = "issue-";
 /// Maximum length of a locator in bytes: twice the longest path on Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;

@@ -607,13 +607,13 @@ const REFUSED: &[(&str, &str)] = &[
     ("ssh://-x.example/o/r", "'-'"),
     ("https://github.com:x/o/r", "the port is not a number"),
     ("https://github.com:70000/o/r", "the port is too large"),
-    ("https://127.1/o/r", "no IPv4 address"),
-    ("https://0x7f.0.0.1/o/r", "no IPv4 address"),
-    ("https://0x7f000001/o/r", "no IPv4 address"),
-    ("https://2130706433/o/r", "no IPv4 address"),
+    ("https://127.1/o/r", "not an IPv4 address"),
+    ("https://0x7f.0.0.1/o/r", "not an IPv4 address"),
+    ("https://0x7f000001/o/r", "not an IPv4 address"),
+    ("https://2130706433/o/r", "not an IPv4 address"),
     ("https://[::ffff:127.0.0.1]/o/r", "embedded IPv4"),
     ("https://[::1/o/r", "']' is missing"),
-    ("https://[zz]/o/r", "no IPv6 address"),
+    ("https://[zz]/o/r", "not an IPv6 address"),
     ("https://[::1]x/o/r", "something follows"),
     ("ftp://github.com/o/r", "the scheme 'ftp'"),
     ("javascript://github.com/o/r", "the scheme 'javascript'"),
@@ -1266,7 +1266,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // Kinds that are not built in come from the configuration.
+        // A kind that is not built in needs a configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }
@@ -1340,7 +1340,7 @@ fn forge_address_names_repo_pull_or_issue() {
 }
 
 #[test]
-fn selector_of_local_issue_is_refused_with_view_hint() {
+fn selector_of_local_issue_suggests_view() {
     let text = "file:///srv/x#issue-7";
     let error = parse_selector(text, &hosts()).unwrap_err();
     assert_eq!(

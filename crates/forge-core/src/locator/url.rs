@@ -1,7 +1,7 @@
 //! Parses URLs with a host, and the scp form of git.
 //!
-//! The `url` crate is not used, because it repairs what has to be refused here: Unicode and
-//! percent-encoding in hosts, backslashes, missing slashes, dot segments.
+//! The `url` crate is not used, because it repairs URLs that have to be refused: with Unicode or
+//! percent-encoding in the host, backslashes, missing slashes, or dot segments.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::{
     named::{self, PageError},
 };
 
-/// The parts of a URL that matter here: scheme, host and path.
+/// The parts of a URL that name a repository: scheme, host and path.
 struct Url<'a> {
     scheme: Scheme,
     host: Host,
@@ -67,8 +67,8 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns true if the fragment of a web page's URL is more than a number, as in
-/// `…/pulls/7#round-#1`. Such a fragment marks a position on the page, even if it ends like a
-/// suffix with a number.
+/// `…/pulls/7#round-#1`. Such a fragment marks a position on the page, even if its end looks like a
+/// number suffix (`#1`).
 pub(super) fn has_anchor(text: &str) -> bool {
     let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
     let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
@@ -191,7 +191,7 @@ pub(super) fn parse_scp(
         return Err(refuse("write a URL with 'ssh://' or 'https://'"));
     }
     if path.starts_with('/') && Scheme::of(user_and_host).is_some() {
-        return Err(refuse("a URL has '//' behind the scheme"));
+        return Err(refuse("a URL has '//' after the scheme"));
     }
     let host = user_and_host
         .rsplit_once('@')

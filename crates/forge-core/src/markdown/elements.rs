@@ -117,7 +117,7 @@ impl Elements {
     }
 
     /// Closes the elements that a start tag ends implicitly.
-    pub fn make_room(&mut self, name: &str) {
+    pub fn close_implied(&mut self, name: &str) {
         match name {
             "li" => self.end_sibling(&["li"]),
             "dd" | "dt" => self.end_sibling(&["dd", "dt"]),

@@ -56,7 +56,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
 }
 
 fn hidden_in(text: &str) -> Vec<Hidden> {
-    // Hidden text needs one of these characters, except in a code block without an end.
+    // Without one of these characters, no text is hidden.
     if !text.contains(['<', '[', '`', '~', '&', '|']) {
         return Vec::new();
     }
@@ -251,13 +251,13 @@ impl ScannedPage<'_> {
         for name in names(&tag).iter().rev() {
             self.elements.end(name);
         }
-        self.settle(range.end.min(self.done.max(range.start)));
+        self.update_since(range.end.min(self.done.max(range.start)));
     }
 
     /// Opens an element that comes from Markdown syntax.
     fn begin(&mut self, name: &str, at: usize) {
-        self.elements.make_room(name);
-        self.settle(at);
+        self.elements.close_implied(name);
+        self.update_since(at);
         self.elements.start(name, false, false);
         self.cut_if_deep(at);
     }
@@ -276,7 +276,7 @@ impl ScannedPage<'_> {
     }
 
     /// Updates `since` after an element started or stopped hiding its content.
-    fn settle(&mut self, at: usize) {
+    fn update_since(&mut self, at: usize) {
         match (self.since, self.elements.are_hiding()) {
             (None, true) => self.since = Some(at),
             (Some(since), false) => {
@@ -394,7 +394,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends an open attribute value at a quote character that the page adds.
+    /// Ends an open attribute value where the page writes a link or image, whose HTML has a `"`.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
@@ -413,9 +413,9 @@ impl ScannedPage<'_> {
         let name = tag.name.to_ascii_lowercase();
         match tag.is_end {
             true => self.elements.end(&name),
-            false => self.elements.make_room(&name),
+            false => self.elements.close_implied(&name),
         }
-        self.settle(tag.start);
+        self.update_since(tag.start);
         if self.since.is_none() {
             self.seen.push(tag.start..end);
             let from = tag.start + 1 + usize::from(tag.is_end);
@@ -433,7 +433,7 @@ impl ScannedPage<'_> {
         match self.elements.start(&name, has("hidden"), has("open")) {
             Content::Raw => self.at = TokenizerState::Raw(name, end),
             Content::Markup => {
-                self.settle(end);
+                self.update_since(end);
                 self.cut_if_deep(end);
             }
             Content::None => {}
@@ -565,7 +565,7 @@ impl ScannedPage<'_> {
             }
         }
         self.hide_unseen();
-        joined(self.text, self.hidden)
+        merge_parts(self.text, self.hidden)
     }
 
     fn keep_definition(&mut self, span: &Range<usize>) {
@@ -595,8 +595,8 @@ impl ScannedPage<'_> {
 }
 
 impl OpenTag {
-    /// Continues parsing the tag. Returns the length if the tag ends here. Before `last`, a `>` at
-    /// the start of a line belongs to a quote around the tag.
+    /// Continues parsing the tag in `rest`. Returns the length up to the end of the tag, if the tag
+    /// ends here. Before `last`, a `>` at the start of a line belongs to the enclosing quote.
     fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
         let mut begins_line = false;
         for (at, c) in rest.char_indices() {
@@ -744,7 +744,7 @@ fn words_of(text: &str) -> Option<Range<usize>> {
 }
 
 /// Trims, sorts and merges the parts.
-fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
+fn merge_parts(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
     let of = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
     for Hidden { range, .. } in &mut parts {
         let part = of(range);

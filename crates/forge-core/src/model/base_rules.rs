@@ -19,13 +19,13 @@ pub struct BaseRules {
     /// Position in the merge queue; `None` if the pull request is not queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
-    /// The viewer has write access to the repository.
+    /// True if the viewer has write access to the repository; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_write: Option<bool>,
-    /// The viewer may push to the base branch.
+    /// True if the viewer may push to the base branch; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_push: Option<bool>,
-    /// The viewer may merge past the rules.
+    /// True if the viewer may merge past the rules; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_bypass: Option<bool>,
     /// Merge methods that the repository allows; empty if they could not be read.

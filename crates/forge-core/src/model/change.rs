@@ -145,8 +145,9 @@ pub struct DiffReq {
     pub prefers_context: bool,
     /// The rounds to compare instead of showing the newest one.
     pub rounds: Option<Rounds>,
-    /// Show only what changed since this commit was the head, by its id or at least the first 7
-    /// digits. If the head was rebased since then, changes from the base branch are left out.
+    /// Shows only the changes since this commit was the head. The commit is an id or at least its
+    /// first 7 digits. If the head was rebased in the meantime, changes from the base branch are
+    /// left out.
     pub since: Option<String>,
     /// A clone on this machine, used if the forge does not send a diff this large.
     pub clone: Option<LocalClone>,
@@ -172,7 +173,7 @@ impl DiffReq {
             Some(since) if !Self::is_commit(since) => {
                 let message = format!("'{}' is not a commit", one_line(since));
                 Err(Error::invalid("since", message)
-                    .with_hint("give 7 or more hex digits of the commit"))
+                    .with_hint("pass at least the first 7 hex digits of the commit id"))
             }
             _ => Ok(()),
         }
@@ -185,7 +186,7 @@ impl DiffReq {
 pub struct Rounds {
     /// The requested round; `None` for the newest.
     pub round: Option<usize>,
-    /// An earlier round. Changes that it already had are left out.
+    /// An earlier round, whose changes are left out.
     pub since: Option<usize>,
 }
 
@@ -207,7 +208,7 @@ pub struct LocalClone {
     pub dir: PathBuf,
     /// The name of the remote for the repository.
     pub remote: String,
-    /// Trust in the clone, by who chose it.
+    /// How far the clone is trusted, depending on who chose it.
     pub trust: Trust,
 }
 
@@ -314,7 +315,7 @@ pub struct ContentsReq {
     pub oid: String,
     /// Paths of the files.
     pub paths: Vec<String>,
-    /// A clone on this machine. It is read instead of the forge if it has the commit.
+    /// A clone on this machine, which is read instead of the forge if it has the commit.
     pub clone: Option<LocalClone>,
 }
 

@@ -154,16 +154,16 @@ impl FileEdit {
             |message: String, hint: &str| Err(Error::invalid("edits", message).with_hint(hint));
         match (there, &self.content) {
             (Some(DIRECTORY), _) => refused(
-                format!("'{path}' is a directory in '{branch}', and no file"),
+                format!("'{path}' is a directory in '{branch}', not a file"),
                 "name the files in it one by one",
             ),
             (Some(LINK | SUBMODULE), Some(_)) => refused(
-                format!("'{path}' is a symbolic link or a submodule in '{branch}', and no file"),
+                format!("'{path}' is a symbolic link or a submodule in '{branch}', not a file"),
                 "change it with git, and open the pull request from that branch",
             ),
             (None, None) => refused(
                 format!("'{path}' cannot be deleted: '{branch}' has no such file"),
-                "check the name; upper and lower case count",
+                "check the name, including upper and lower case",
             ),
             (_, None) => Ok(None),
             (there, Some(_)) => {
@@ -191,8 +191,8 @@ impl FileEdit {
         .with_hint("leave this file out")
     }
 
-    /// Refuses an edit of which a parent path is a file in `branch`, unless another edit deletes
-    /// that file.
+    /// Refuses an edit if a parent path of the edited file is itself a file in `branch`, unless
+    /// another edit deletes that file.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`).
@@ -252,7 +252,7 @@ impl FileEdit {
             "" => "edit",
             slug => slug,
         };
-        // The keys of `RandomState` are random numbers of the system.
+        // `RandomState` gets random keys from the system.
         let random = RandomState::new().hash_one(title) & 0xffff_ffff;
         format!("{slug}-{random:08x}")
     }

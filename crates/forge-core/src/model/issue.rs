@@ -226,7 +226,7 @@ impl ClosingPull {
     }
 }
 
-/// How many sub-issues an issue has, with those that the viewer may not see.
+/// Number of sub-issues of an issue, including those that the viewer may not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SubIssuesSummary {
@@ -375,7 +375,7 @@ impl IssueFields {
         relations: true,
         ..Self::NONE
     };
-    /// Only type, pin, reactions and number of sub-issues.
+    /// Selects only type, pin, reactions and number of sub-issues.
     pub const DETAILS: Self = Self {
         details: true,
         ..Self::NONE
@@ -586,7 +586,7 @@ impl SetIssueState {
         self
     }
 
-    /// The request for `issue` with the reason that `duplicate_of` implies.
+    /// Returns this request for `issue`, with the reason that `duplicate_of` implies.
     ///
     /// # Errors
     /// `invalid_input` if `duplicate_of` is set with another state or reason, or to `issue` itself.
@@ -603,7 +603,7 @@ impl SetIssueState {
         }
         if self.reason.unwrap_or(IssueReason::Duplicate) != IssueReason::Duplicate {
             let hint = "pass the reason duplicate, or omit duplicate_of";
-            return refused("the reason for closing is another", hint);
+            return refused("the reason for closing is not duplicate", hint);
         }
         let same_repo = issue.repo.comparison_key() == other.repo.comparison_key();
         if same_repo && issue.key == other.key {

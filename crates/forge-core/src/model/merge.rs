@@ -151,7 +151,7 @@ impl MergeReq {
         if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
             return Err(
                 Error::invalid("subject", "the subject is not one line of text")
-                    .with_hint("give one line, and the rest as the body"),
+                    .with_hint("pass one line, and the rest as the body"),
             );
         }
         Ok(())
@@ -167,9 +167,9 @@ impl MergeReq {
         }
         Err(Error::precondition(
             Precondition::Open,
-            format!("{pr} is not merged, and this call only finishes an earlier merge"),
+            format!("cannot finish the earlier merge of {pr}: the pull request is not merged"),
         )
-        .with_hint("check whether somebody has reopened it"))
+        .with_hint("check whether somebody has reopened the pull request"))
     }
 }
 
@@ -183,7 +183,7 @@ pub struct Merge {
     pub commit: Option<String>,
     /// Method.
     pub method: Option<MergeMethod>,
-    /// True if the pull request was merged before this call, which then did not merge.
+    /// True if the pull request was already merged, so that this call merged nothing.
     pub already_merged: bool,
     /// True if the forge merges later, automatically or through a queue.
     pub queued: bool,

@@ -15,8 +15,8 @@ pub struct RepoInfo {
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
     pub default_branch: Option<String>,
-    /// True if nothing in this repository names its default branch, so that
-    /// [`Self::default_branch`] is a usual name or the checked-out branch. It may be under review.
+    /// True if nothing in this repository names its default branch. [`Self::default_branch`] is
+    /// then a common name such as `main`, or the checked-out branch, which may be under review.
     #[serde(skip)]
     pub default_is_guessed: bool,
     /// Description, as one paragraph.
@@ -40,7 +40,7 @@ pub struct RepoInfo {
     /// Also empty if the forge does not report scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
-    /// Capabilities that differ from the table of the backend in this repository.
+    /// Capabilities that differ in this repository from the table of the backend.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
     /// Warnings about facts that are unknown, such as whether the viewer may write.

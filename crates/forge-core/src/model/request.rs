@@ -74,8 +74,8 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Allow maintainers of the base repository to push to the head branch of a fork.
     pub maintainer_can_modify: bool,
-    /// The changes as a patch from `git format-patch` or `git diff`. As with `edits`, `head` is
-    /// then the name for the new branch, or unused.
+    /// The changes as a patch from `git format-patch` or `git diff`. With a patch, as with `edits`,
+    /// `head` is the name for the new branch, or unused.
     pub patch: Option<Vec<u8>>,
     /// The changes as whole files on top of the base branch, for callers without a clone. Empty if
     /// the changes come from a branch or a patch.

@@ -240,10 +240,10 @@ pub struct NewThread {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewReview {
-    /// The verdict. A review that is kept pending has none: [`Verdict::Comment`].
+    /// The verdict. Must be [`Verdict::Comment`] for a review that is kept pending.
     pub verdict: Verdict,
-    /// Body as Markdown; may be empty for an approval. A pending review with a body has both, with
-    /// a blank line between them.
+    /// Body as Markdown; may be empty for an approval. If the pending review already has a body,
+    /// the new one is appended after a blank line.
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
@@ -283,7 +283,7 @@ impl NewThread {
     pub fn check_lines(&self) -> Result<()> {
         let why = match (self.start_line, self.line) {
             (None, None) => return Ok(()),
-            (Some(_), None) => "has a first line and no last one",
+            (Some(_), None) => "has a first line and no last line",
             (first, Some(line)) => match first.unwrap_or(line) {
                 first if first == 0 || first > line => "is not a range of lines",
                 _ => return Ok(()),
@@ -291,7 +291,7 @@ impl NewThread {
         };
         Err(
             Error::invalid("line", format!("{} {why}", self.place())).with_hint(
-                "count lines from 1, and let a range end where it begins or later; \
+                "count lines from 1, and end a range at its first line or later; \
                  without lines the comment is about the whole file",
             ),
         )

@@ -192,7 +192,7 @@ impl Workflow {
             }
             let why = format!("{} has no parent", short(child));
             return Err(Error::precondition(Precondition::Rule, why)
-                .with_hint("name a sub-issue of the issue that is to advance"));
+                .with_hint("name a sub-issue: its parent is advanced"));
         };
         let (children, all_read, mut warnings) = self.children(&parent, &self.fields()).await?;
         let set = self
@@ -226,7 +226,7 @@ impl Workflow {
             reason,
         };
         match self.gate_of(&children) {
-            // A sub-issue that was not read may be behind.
+            // A sub-issue that was not read may not have reached the gate.
             _ if !all_read => report
                 .skipped
                 .push(skip("not all of its sub-issues could be read".to_owned())),
@@ -278,8 +278,8 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns them, and whether
-    /// these are all.
+    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns the sub-issues,
+    /// true if all of them were read, and warnings.
     async fn children(
         &self,
         parent: &IssueId,
@@ -395,7 +395,7 @@ impl Workflow {
         for ((moved, (sheet, _, entry)), result) in moves.into_iter().zip(&writes).zip(results) {
             match result {
                 Ok(TrailSwap::Written(outcome)) if took_effect(&outcome.ingestion) => {
-                    match self.settle_race(sheet, to, entry, outcome).await {
+                    match self.resolve_race(sheet, to, entry, outcome).await {
                         Ok(outcome) => {
                             report.advanced.push(moved);
                             report.warnings.extend(outcome.warnings);
@@ -425,7 +425,7 @@ fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
 
 fn failed(id: &IssueId, why: &str, own: &RepoId) -> FailedIssue {
     let retry = format!(
-        "retry advance, or move {} by itself with set-state",
+        "retry advance, or move only {} with set-state",
         name_in(id, own)
     );
     FailedIssue {
@@ -456,7 +456,7 @@ mod tests {
         let other = RepoId::local("/other");
         for (repo, named) in [(&own, "#1".to_owned()), (&other, id(1).to_string())] {
             let hint = failed(&id(1), "why", repo).hint;
-            let wanted = format!("move {named} by itself");
+            let wanted = format!("move only {named}");
             assert!(hint.text().contains(&wanted), "{hint:?}");
         }
     }

@@ -6,15 +6,15 @@ use forge_core::{
 };
 
 use super::{
-    Workflow, claim_lost_error, crowded, held, now,
+    Workflow, claim_lost_error, held, now,
     race::is_empty,
-    set_state::{check_force, finish_move, name_state},
-    with_setup,
+    set_state::{add_state_choice, check_force, finish_move},
+    too_many_conflicts, with_setup,
 };
 use crate::{
     Claim, ClaimGuarantee, ExpiredClaim, IssueTrail, MoveRequest, ResolvedState, StateChange,
     Trail, TrailEntry, TrailEvent, TrailSwap,
-    ledger::{is_done, took_effect, void, was_sent},
+    ledger::{is_done, took_effect, untrusted_writer_error, was_sent},
     member::short,
     resolve,
     resolve::{released_states, resolve_released},
@@ -25,11 +25,12 @@ use crate::{
 pub const DEFAULT_LEASE_S: u64 = 3600;
 const MIN_LEASE_S: u64 = 1;
 /// Context key of the error for an issue that has left the state from which it was picked.
-pub(super) const LEFT: &str = "left";
+pub(super) const LEFT_STATE: &str = "left";
 /// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
-/// Maximum number of moves after an expired lease. A move is repeated if another writer was faster,
-/// and each claim that loses is two writes: its entry and the withdrawal.
+/// Maximum number of attempts to move an issue whose earlier lease expired. An attempt fails if
+/// another writer was faster, and every losing claim makes two writes: its entry and the
+/// withdrawal.
 const MAX_TAKEOVER_MOVES: usize = 10;
 
 /// Request for a claim.
@@ -71,7 +72,8 @@ impl<'a> ClaimRequest<'a> {
 }
 
 impl Workflow {
-    /// Claims an issue for a command. When this function returns, the claim is exclusive.
+    /// Claims an issue for a command. When this function succeeds, the claim has the guarantee of
+    /// [`Self::promise`].
     ///
     /// # Errors
     ///
@@ -85,7 +87,7 @@ impl Workflow {
         self.claim_in(id, req, None).await
     }
 
-    /// Claims an issue. If it was picked from the state `picked`, it must still be in that state.
+    /// Claims an issue. With `picked`, only if the issue is still in that state.
     pub(super) async fn claim_in(
         &self,
         id: &IssueId,
@@ -148,7 +150,7 @@ impl Workflow {
             }
             let (over, forced) = self.check_free(&sheet, req)?;
             if let Some(to) = to {
-                self.check_way(&sheet.issue, to, strict)?;
+                self.check_move(&sheet.issue, to, strict)?;
             }
             let warnings = match &mut warnings {
                 Some(warnings) => warnings.clone(),
@@ -165,15 +167,18 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
-            // Only the clock of the ledger decides whether a lease has expired.
+            // Whether the earlier lease has expired is decided by the clock of the ledger, after
+            // the entry is written. The claim is therefore read back, as on a ledger with ordered
+            // entries.
             let promise = match over {
                 Some(_) if self.ledger.promise() == ClaimGuarantee::Exclusive => {
                     ClaimGuarantee::Ordered
                 }
                 _ => self.ledger.promise(),
             };
-            // A claim that replaces another one finds the issue in the lock state, where a release
-            // would leave the issue without a holder.
+            // A claim that replaces another one finds the issue in the lock state. Its release must
+            // not leave the issue there without a holder, so it goes to the state before the
+            // replaced claim.
             let replaced = match &sheet.trail.claim {
                 Some(claim) if over.is_some() || forced.is_some() => claim.from.clone(),
                 _ => None,
@@ -205,13 +210,13 @@ impl Workflow {
                 continue;
             };
             if let Some(to) = to {
-                outcome = self.settle_race(&sheet, to.state, &entry, outcome).await?;
+                outcome = self.resolve_race(&sheet, to.state, &entry, outcome).await?;
             }
             outcome.warnings.extend(warnings);
             change.claim = Claim::made_by(&entry, now());
             return Ok(finish_move(outcome, change));
         }
-        Err(crowded(id))
+        Err(too_many_conflicts(id))
     }
 
     /// Writes the entry and reads the trail back. Moves the issue if the entry won, and deletes the
@@ -258,7 +263,7 @@ impl Workflow {
             let error = match (&back.trail.claim, comments.find(is_entry)) {
                 (Some(claim), _) => held(id, "claim", claim),
                 (None, Some(comment)) if !back.trail.ids.contains_key(&entry.id) => {
-                    void(&back.issue, comment)
+                    untrusted_writer_error(&back.issue, comment)
                 }
                 (None, _) => claim_lost_error(id, &entry.id, None),
             };
@@ -286,7 +291,8 @@ impl Workflow {
             return Ok(TrailSwap::Written(outcome));
         }
         // After an expired lease, the move in a git repository is a compare-and-swap as well. If
-        // the issue has changed since the read back, the move is repeated while the claim stands.
+        // the issue has changed since the read back, the move is repeated while the claim is
+        // current.
         let exclusive = self.ledger.promise() == ClaimGuarantee::Exclusive
             && self.repo.supports(forge_core::Capability::IssueSwap);
         edit.expected_version = exclusive.then(|| back.issue.version.clone());
@@ -362,7 +368,8 @@ impl Workflow {
             else {
                 continue;
             };
-            // At the same moment, another holder may have replaced the expired claim.
+            // Another holder may have replaced the claim at the same moment, after its lease
+            // expired.
             let back = self.ledger.read(id).await?;
             if !took_effect(&outcome.ingestion) {
                 outcome.warnings.push(Warning::new(format!(
@@ -376,7 +383,7 @@ impl Workflow {
                 other => Err(claim_lost_error(id, claim, other.as_ref())),
             };
         }
-        Err(crowded(id))
+        Err(too_many_conflicts(id))
     }
 
     /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command, but
@@ -403,24 +410,24 @@ impl Workflow {
             let at = self.state_of(&sheet.issue);
             let command = self.definition.command(&held.command);
             let lock = command.and_then(|c| c.lock.as_deref());
-            // If the holder has already moved the issue out of the lock state, it stays where it
-            // is.
+            // If the holder has already moved the issue out of the lock state, the issue stays in
+            // its state.
             let in_lock = at.as_deref() == lock && lock.is_some();
             let back = command
                 .and_then(|c| c.release.as_deref())
                 .or(held.from.as_deref());
             let own = back.filter(|_| in_lock).or(at.as_deref());
             let own = own.and_then(|name| self.definition.state(name));
-            // The state to which the issue goes in any case may be named, too. Any other one is a
-            // move of the command.
+            // A caller may name the state to which the release moves the issue anyway. Any other
+            // state must be one to which the command may move issues.
             let other = to.filter(|to| own.is_none() || self.definition.state(to) != own);
             let other = other
                 .map(|to| resolve_released(&self.definition, to, &held.command))
                 .transpose()?;
             if let Some(other) = &other {
                 let strict = self.definition.strict_transitions;
-                self.check_way(&sheet.issue, other, strict)
-                    .map_err(name_state)?;
+                self.check_move(&sheet.issue, other, strict)
+                    .map_err(add_state_choice)?;
             }
             let Some(state) = other.map(|other| other.state).or(own) else {
                 let names = released_states(&self.definition, command);
@@ -460,7 +467,7 @@ impl Workflow {
                 return Ok(finish_move(outcome, change));
             }
         }
-        Err(crowded(id))
+        Err(too_many_conflicts(id))
     }
 
     /// Reads the trail of an issue: its current claim, even if expired, and the claims that lost.
@@ -495,11 +502,11 @@ impl Workflow {
         };
         Err(Error::new(kind, message)
             .with_hint("pick again")
-            .with_context(LEFT, picked.to_owned()))
+            .with_context(LEFT_STATE, picked.to_owned()))
     }
 
-    /// Refuses a claim on an issue that is claimed or closed. Returns the claim that the new one
-    /// replaces.
+    /// Refuses a claim on an issue that is claimed or closed. Returns the expired claim that the
+    /// new claim replaces, and the id of the claim that it overrides by force.
     fn check_free(
         &self,
         sheet: &IssueTrail,
@@ -519,8 +526,8 @@ impl Workflow {
                     claim: claim.id.clone(),
                     renewed_at: claim.renewed_at,
                 };
-                // The clock of the ledger decides later, because the clock of this machine may be
-                // ahead.
+                // The clock of the ledger decides later whether the lease has expired, because the
+                // clock of this machine may be ahead.
                 return Ok((Some(over), req.force.then(|| claim.id.clone())));
             }
             Some(claim) if req.force => return Ok((None, Some(claim.id.clone()))),
@@ -548,7 +555,7 @@ impl Workflow {
                     state.name
                 );
                 Err(Error::new(kind, message)
-                    .with_hint("pick another issue, or force it with a reason"))
+                    .with_hint("pick another issue, or use force with a reason"))
             }
             _ => Ok((None, None)),
         }

@@ -49,7 +49,7 @@ impl GroupView {
     }
 
     /// Checks whether the group has converged at `target`. A group that was not read completely has
-    /// not.
+    /// not converged.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Workflow {
                 }
                 let of_issue = links_of(&issue);
                 if of_issue.truncated {
-                    // These warnings say which links are missing.
+                    // The warnings about relations say which links are missing.
                     for warning in issue.warnings.iter().filter(|w| is_about_relations(w)) {
                         if !warnings.contains(warning) {
                             warnings.push(warning.clone());

@@ -31,14 +31,15 @@ use crate::{
 
 /// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// Maximum number of linked issues that a question or a summary names. A merge leaves the others
-/// alone.
+/// Maximum number of linked issues that a question or a summary names. A merge does not change the
+/// other issues.
 pub const MAX_LINKED_ISSUES: usize = 50;
-/// The reason for leaving an issue alone that is not among the first [`MAX_LINKED_ISSUES`].
-const NOT_NAMED: &str = "not named in the question, which has the first 50 linked issues";
+/// The reason why an issue beyond the first [`MAX_LINKED_ISSUES`] is not changed.
+const NOT_NAMED: &str =
+    "not among the first 50 linked issues, which are the only ones in the question";
 /// Maximum time for reading all issues of a plan.
 const MAX_PLAN_TIME: Duration = Duration::from_secs(60);
-/// The reason for leaving a record alone that only a text or a reference names.
+/// The reason why a record that only a text or a reference names is not changed.
 const UNLISTED: &str = "the forge does not list it as an issue of the repository";
 /// Maximum number of pages of an issue's history.
 const MAX_HISTORY_PAGES: usize = 50;
@@ -54,7 +55,7 @@ pub struct MergeStep {
     pub name: String,
     /// The state before; `None` if the issue has no state or there is no workflow.
     pub from: Option<String>,
-    /// True if the definition has the state before. Any other state is text of others.
+    /// True if the definition has the state before. Any other state is untrusted text.
     #[serde(skip)]
     pub from_is_defined: bool,
     /// The state after; `None` without a workflow.
@@ -64,8 +65,8 @@ pub struct MergeStep {
 }
 
 impl MergeStep {
-    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. A state before that the
-    /// definition lacks is quoted.
+    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. If the definition lacks the
+    /// state before, that state is quoted.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(to) = &self.to else {
@@ -181,8 +182,8 @@ pub struct MergeEffects<'w> {
 }
 
 impl<'w> MergeEffects<'w> {
-    /// Uses the states of `workflow`; if `workflow` is `None`, issues are closed. If the forge
-    /// itself closes the issues of a merge, they are then only read and reported.
+    /// Moves issues through the states of `workflow`. Without a workflow, issues are closed, or
+    /// only read and reported if the forge itself closes the issues of a merge.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
         let links = repo.support(Capability::PrCreateCloses);
@@ -194,7 +195,7 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// Closes issues also on a forge that closes them itself, for a caller who asks for that.
+    /// Closes issues even on a forge that closes them itself, for a caller who requests this.
     #[must_use]
     pub fn closing_left_open(mut self) -> Self {
         self.only_reports = false;
@@ -217,7 +218,8 @@ impl<'w> MergeEffects<'w> {
         if linked.is_empty() {
             return Ok(plan);
         }
-        // A late plan is limited below, so that repeating it reaches every issue.
+        // The plan for a merged pull request is limited later, so that repeated plans reach every
+        // issue.
         if !plan.is_late && linked.len() > MAX_LINKED_ISSUES {
             let others = linked.split_off(MAX_LINKED_ISSUES);
             let left = |issue: &ClosingIssue| LeftIssue::new(name_of(&issue.id, pull), NOT_NAMED);
@@ -237,7 +239,7 @@ impl<'w> MergeEffects<'w> {
                     reason: format!("the repository could not be read: {}", e.message()),
                     ..LeftIssue::failed(name, e)
                 }),
-                // The forge decides about issues of other repositories.
+                // The forge itself decides whether it closes issues of other repositories.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
@@ -374,8 +376,9 @@ impl<'w> MergeEffects<'w> {
         merge: Option<&MergeRef>,
         pull: &PullRequest,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow, only the pull request shows whether the issue is open. A record is
-        // always read, because it may be missing or of another repository.
+        // Without a workflow, before the merge, the pull request tells whether the issue is open,
+        // so the issue is not read. A record is always read, because it may be missing or belong to
+        // another repository.
         let is_record = linked.by_reference || matches!(linked.id.key, PrKey::Record(_));
         if self.workflow.is_none() && merge.is_none() && !is_record {
             return Ok(match linked.open {
@@ -487,8 +490,8 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
-    /// Leaves an issue open that was reopened after the merge of `pull`, and returns the reason. The
-    /// merge also closes an issue that was reopened before it.
+    /// Leaves an issue open that was reopened after the merge of `pull`, and returns the reason.
+    /// The merge also closes an issue that was reopened before the merge.
     async fn check_reopening(
         &self,
         issue: &IssueId,
@@ -543,7 +546,7 @@ impl<'w> MergeEffects<'w> {
             };
             if step.from != planned.from || step.to != planned.to {
                 return Ok(Some(format!(
-                    "it went from {} to {} meanwhile",
+                    "it was moved from {} to {} in the meantime",
                     planned.shown_from(),
                     step.shown_from()
                 )));
@@ -571,7 +574,7 @@ impl<'w> MergeEffects<'w> {
                 };
             }
         }
-        Err(super::crowded(&planned.id))
+        Err(super::too_many_conflicts(&planned.id))
     }
 
     /// Returns the reason if another process has already moved the issue for the same merge. The

@@ -147,11 +147,11 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
     );
     let hint = match what {
         "move" => Hint::new(
-            "pass the id of the claim if you hold it; else pick another issue, wait for the lease to \
-             end, or force it with a reason",
+            "pass the id of the claim if you hold it; otherwise pick another issue, wait for the \
+             lease to end, or use force with a reason",
         )
         .with_action(Action::again(&[]).choose(Param::Claim)),
-        _ => Hint::new("pick another issue, wait for the lease to end, or force it with a reason"),
+        _ => Hint::new("pick another issue, wait for the lease to end, or use force with a reason"),
     };
     Error::new(kind, message)
         .with_hint(hint)
@@ -192,12 +192,12 @@ pub fn with_setup(e: Error) -> Error {
     let Some(names) = e.hint().filter(|_| is_missing) else {
         return e;
     };
-    let text = format!("{}; make what the workflow needs", names.text());
+    let text = format!("{}; or create what the workflow needs", names.text());
     e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
-/// Returns the hint of an error about one of several issues. An action that repeats the call or is
-/// an operation on an issue is left out, because the call is about another object.
+/// Returns the hint of an error about one of several issues. An action that repeats the call or
+/// calls an operation is left out, because the target of the call is not this issue.
 fn hint_of_one(e: &Error) -> Option<Hint> {
     let hint = e.hint()?;
     Some(match hint.action().map(Action::call) {
@@ -207,7 +207,7 @@ fn hint_of_one(e: &Error) -> Option<Hint> {
 }
 
 /// Returns the error after too many conflicting writes.
-fn crowded(id: &IssueId) -> Error {
+fn too_many_conflicts(id: &IssueId) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,
         expected: "an unchanged issue".to_owned(),

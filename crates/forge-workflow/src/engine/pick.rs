@@ -8,18 +8,18 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{ClaimRequest, StateChange, Workflow, claim::LEFT, now};
+use super::{ClaimRequest, StateChange, Workflow, claim::LEFT_STATE, now};
 use crate::{
     Candidate, Command, Definition, Pick,
     member::order,
     pick,
-    pick::{is_pickable, is_pickable_size, pickable_names, pickable_ranks, sorted},
+    pick::{is_pickable, is_pickable_size, pickable_names, pickable_ranks, sort_candidates},
 };
 
 const PAGE_SIZE: usize = 100;
 /// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
-/// Maximum number of issues that a pick finds claimed or moved. Each costs a request.
+/// Maximum number of candidates that a pick may find claimed or moved. Each costs a request.
 const MAX_MISSES: usize = 100;
 
 /// Request for a pick.
@@ -159,9 +159,9 @@ impl<'d> Pickers<'d> {
         Some(merged)
     }
 
-    /// Returns the command that claims an issue in `state`: the first one that takes issues of its
-    /// size.
-    fn claimer(&self, state: &str, estimate: Option<&str>) -> Option<&'d str> {
+    /// Returns the command that claims an issue in `state`: the first one that takes issues of this
+    /// estimate, otherwise the first one.
+    fn claiming_command(&self, state: &str, estimate: Option<&str>) -> Option<&'d str> {
         let commands = self.of_state(state);
         let fits = |command: &Command| {
             estimate.is_none_or(|e| is_pickable_size(self.definition, command, e))
@@ -172,8 +172,8 @@ impl<'d> Pickers<'d> {
 }
 
 impl Workflow {
-    /// Picks the next issue that is neither claimed nor blocked by an open issue. Claims it if
-    /// requested.
+    /// Picks the next issue that is neither claimed nor blocked by an open issue. Claims the issue
+    /// if requested.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl Workflow {
         let mut lists = states.iter().zip(&queries);
         let mut list: Option<(&String, &IssueQuery)> = None;
         let mut scan = PickScan::default();
-        // The issues that can be picked, the best last. They are sorted once for each page.
+        // The issues that can be picked, the best last. The issues are sorted once for each page.
         let mut ready: Vec<Candidate> = Vec::new();
         let mut viewer: Option<String> = None;
         let mut misses = 0;
@@ -231,7 +231,8 @@ impl Workflow {
                 None => self.holder(&id).await?,
                 Some(claim) => {
                     let state = found.member.state.as_deref().unwrap_or_default();
-                    let command = claimers.claimer(state, found.member.estimate.as_deref());
+                    let command =
+                        claimers.claiming_command(state, found.member.estimate.as_deref());
                     let is_named = claim.holder.is_some_and(|holder| !holder.trim().is_empty());
                     if viewer.is_none() && !is_named {
                         viewer = Some(self.repo.viewer().await?.login);
@@ -376,7 +377,8 @@ impl Workflow {
         }
     }
 
-    /// Returns the issues that can be picked, the best last: those in the first state come first.
+    /// Returns the issues that can be picked, the best last. An issue in an earlier state of
+    /// `states` is better than any issue in a later state.
     fn ready(
         &self,
         candidates: &[Candidate],
@@ -392,7 +394,7 @@ impl Workflow {
             };
             let command = pickers.merged(name);
             let (command, max) = (command.as_ref(), req.max_estimate);
-            let (ready, _) = sorted(definition, candidates, state, command, max)?;
+            let (ready, _) = sort_candidates(definition, candidates, state, command, max)?;
             all.extend(ready.into_iter().cloned());
         }
         all.reverse();
@@ -426,7 +428,7 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Returns true if no later issue in `state` can be a better choice than `best`: that has top
+    /// Returns true if no later issue in `state` can be a better choice than `best`: `best` has top
     /// priority and the smallest estimate, and later issues are younger.
     fn is_certain(
         &self,
@@ -460,13 +462,13 @@ fn all_claimed() -> Error {
         actual: format!("{MAX_MISSES} claimed issues"),
     };
     let message =
-        format!("the first {MAX_MISSES} candidates are claimed; the others were not looked at");
+        format!("the first {MAX_MISSES} candidates are claimed; the others were not checked");
     Error::new(kind, message).with_hint("try again later, or claim an issue by its number")
 }
 
 /// Returns true if a claim was refused because the issue has left the state of the pick.
 fn has_left(error: &Error) -> bool {
-    error.context().iter().any(|(key, _)| *key == LEFT)
+    error.context().iter().any(|(key, _)| *key == LEFT_STATE)
 }
 
 /// Returns the holder named in the error of a refused claim.

@@ -23,7 +23,7 @@ impl Workflow {
     /// # Errors
     ///
     /// Fails with `conflict` if the other writer wins.
-    pub(super) async fn settle_race(
+    pub(super) async fn resolve_race(
         &self,
         sheet: &IssueTrail,
         state: &State,
@@ -32,8 +32,8 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // A stranger could hide a claim from the count by deleting a comment that the stranger
-        // wrote.
+        // The count is trusted only if no stranger has commented: a stranger could hide a
+        // concurrent claim from the count by deleting an own comment.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
@@ -42,7 +42,8 @@ impl Workflow {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
-        // If the index lags, neither entry is visible.
+        // If the entry of this move is not visible yet, the index lags, and no conflict can be
+        // detected.
         if !back.trail.ids.contains_key(&entry.id) {
             return Ok(outcome);
         }
@@ -60,9 +61,10 @@ impl Workflow {
                 let lock = command.and_then(|c| self.definition.state(c.lock.as_deref()?));
                 (lock, Some(held(id, "move", claim)))
             }
-            (None, Some((last, TrailEvent::Moved { to, .. }))) if *last != entry.id => {
-                (self.definition.state(to), Some(overtaken(id, state, to)))
-            }
+            (None, Some((last, TrailEvent::Moved { to, .. }))) if *last != entry.id => (
+                self.definition.state(to),
+                Some(overwritten_move_error(id, state, to)),
+            ),
             _ => (Some(state), None),
         };
         let edit = goal.map(|goal| self.edit_to(&back.issue, goal));
@@ -74,7 +76,7 @@ impl Workflow {
 }
 
 /// Returns the error for a move that a concurrent move has overwritten.
-fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
+fn overwritten_move_error(id: &IssueId, state: &State, to: &str) -> Error {
     let to = one_line(to);
     let kind = ErrorKind::Conflict {
         what: Changed::Record,

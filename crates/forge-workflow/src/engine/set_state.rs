@@ -7,7 +7,9 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
+use super::{
+    Workflow, claim_lost_error, held, now, race::is_empty, too_many_conflicts, with_setup,
+};
 use crate::{
     Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
     ledger::took_effect,
@@ -18,7 +20,7 @@ use crate::{
 
 const NO_STATE: &str = "(unknown)";
 
-/// Maximum number of warnings of a group in the text of its gate.
+/// Maximum number of warnings about a group that the message of the convergence gate repeats.
 const MAX_NAMED_WARNINGS: usize = 10;
 
 /// Request to move an issue.
@@ -127,8 +129,8 @@ impl Workflow {
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
-            self.check_way(&sheet.issue, &resolved, strict)
-                .map_err(name_state)?;
+            self.check_move(&sheet.issue, &resolved, strict)
+                .map_err(add_state_choice)?;
             // In the lock state of this command, the claim continues.
             let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
@@ -153,11 +155,11 @@ impl Workflow {
             let written = self.ledger.swap(&sheet, edit, &entry).await;
             if let TrailSwap::Written(outcome) = written.map_err(with_setup)? {
                 let to = resolved.state;
-                let outcome = self.settle_race(&sheet, to, &entry, outcome).await?;
+                let outcome = self.resolve_race(&sheet, to, &entry, outcome).await?;
                 return Ok(finish_move(outcome, change));
             }
         }
-        Err(crowded(id))
+        Err(too_many_conflicts(id))
     }
 
     /// Hands an issue over to the next command. This is a move along the workflow graph, with a
@@ -176,7 +178,7 @@ impl Workflow {
         if req.reason.is_none_or(|reason| reason.trim().is_empty()) {
             return Err(
                 Error::invalid("reason", "a handoff needs a reason, and there is none")
-                    .with_hint("retry with a reason: one line on why the issue goes on"),
+                    .with_hint("retry with a reason: one line on why the issue is handed over"),
             );
         }
         self.set_state_with(id, req, true).await
@@ -227,7 +229,7 @@ impl Workflow {
     }
 
     /// Checks that the move follows the workflow graph if it has to be `strict`.
-    pub(super) fn check_way(
+    pub(super) fn check_move(
         &self,
         issue: &Issue,
         to: &ResolvedState<'_>,
@@ -305,9 +307,9 @@ impl Workflow {
     }
 }
 
-/// Adds to the hint that the state is the argument to change. A constant hint names no states,
-/// because none follows.
-pub(super) fn name_state(error: Error) -> Error {
+/// Adds an action to the hint that repeats the call with another state. A constant hint stays as it
+/// is: it lists no states, because no state follows.
+pub(super) fn add_state_choice(error: Error) -> Error {
     match error.hint().cloned() {
         Some(hint) if !hint.is_constant() => {
             error.with_hint(hint.with_action(Action::again(&[]).choose(Param::State)))

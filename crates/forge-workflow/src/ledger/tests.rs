@@ -14,7 +14,7 @@ fn trail_with_unknown_roles_is_refused() {
         ClaimGuarantee::Ordered,
         ClaimGuarantee::Advisory,
     ] {
-        let found = check_whole(&issue(&[text.clone(), entry.clone()]), promise);
+        let found = check_complete(&issue(&[text.clone(), entry.clone()]), promise);
         match promise {
             // In a git repository authors have no role.
             ClaimGuarantee::Exclusive => found.unwrap(),
@@ -23,7 +23,7 @@ fn trail_with_unknown_roles_is_refused() {
                 "cannot tell who holds #1: the role of ada, who wrote an entry, could not be read"
             ),
         }
-        check_whole(&issue(std::slice::from_ref(&text)), promise).unwrap();
+        check_complete(&issue(std::slice::from_ref(&text)), promise).unwrap();
     }
 }
 
@@ -39,15 +39,15 @@ fn trail_with_missing_comments_is_refused() {
         ClaimGuarantee::Ordered,
         ClaimGuarantee::Advisory,
     ] {
-        check_whole(&whole, promise).unwrap();
+        check_complete(&whole, promise).unwrap();
         for lacks in [&cut, &unread] {
-            let e = check_whole(lacks, promise).unwrap_err();
+            let e = check_complete(lacks, promise).unwrap_err();
             assert_eq!(e.retry(), Retry::Transient);
         }
     }
     let mut other = whole;
     other.warnings = vec![Warning::new("no").of_section("relations")];
-    check_whole(&other, ClaimGuarantee::Ordered).unwrap();
+    check_complete(&other, ClaimGuarantee::Ordered).unwrap();
 }
 
 #[test]

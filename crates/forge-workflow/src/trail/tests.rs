@@ -339,7 +339,7 @@ fn merge_reference_matches_after_repository_rename() {
 }
 
 #[test]
-fn new_entry_has_unique_id_and_one_line_reason() {
+fn entry_id_is_unique_and_reason_one_line() {
     let event = moved("", None, None).event;
     let (one, two) = (
         TrailEntry::new(event.clone(), Some(" a\nb ")),

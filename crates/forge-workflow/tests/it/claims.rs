@@ -100,7 +100,7 @@ async fn claim_of_dead_holder_is_reclaimed_once() {
 }
 
 #[tokio::test]
-async fn claimer_with_fast_clock_does_not_take_running_lease() {
+async fn fast_clock_does_not_take_running_lease() {
     let stage = Stage::new().await;
     let ledger = MemoryLedger::new(ClaimGuarantee::Ordered);
     let id = stage.id(1);
@@ -303,7 +303,7 @@ async fn advance_and_pick_use_only_the_ledger() {
 }
 
 #[tokio::test]
-async fn lease_out_of_bounds_is_refused_before_a_read() {
+async fn out_of_range_lease_is_refused_before_reading() {
     let stage = Stage::new().await;
     let flow = stage.flow_with(Box::new(MemoryLedger::new(ClaimGuarantee::Ordered)));
     for lease in [0, 7 * 24 * 3600 + 1, u64::MAX] {
@@ -353,7 +353,7 @@ async fn unindexed_moves_and_renewals_report_no_change() {
     let why = "Failed to update: its record is stored, but no index shows it";
     assert_eq!(report.errors[0].error, why);
     let hint = report.errors[0].hint.text();
-    assert!(hint.starts_with("retry advance, or move #2"), "{hint}");
+    assert!(hint.starts_with("retry advance, or move only #2"), "{hint}");
     let mine = claim(&flow, &part, "holder").await.unwrap();
     ledger.fail(&[Fault::Unseen]);
     let renewed = flow.heartbeat(&part, &mine).await.unwrap();

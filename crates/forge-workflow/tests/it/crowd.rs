@@ -172,12 +172,12 @@ impl Ledger for Interrupted {
 }
 
 #[tokio::test]
-async fn takeover_moves_the_issue_only_while_its_claim_stands() {
+async fn takeover_moves_issue_only_while_claimed() {
     for forces in [false, true] {
         let stage = Stage::new().await;
         let id = stage.issue("Research Needed").await;
         let ledger = || CommentLedger::new(stage.repo.clone(), None);
-        // A lease of no seconds has expired at once.
+        // A lease of 0 seconds expires at once.
         let event = TrailEvent::Claimed {
             holder: "dead".to_owned(),
             lease_s: 0,

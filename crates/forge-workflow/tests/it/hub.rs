@@ -127,7 +127,7 @@ async fn group_read_costs_two_requests_plus_hops() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // The last issue is three hops from the third one, so one round trip more than two is allowed.
+    // The last issue is three links away from the third one, so three requests are allowed.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
@@ -212,7 +212,7 @@ async fn group_of_over_200_issues_is_marked_truncated() {
 }
 
 #[tokio::test]
-async fn chain_of_120_issues_is_read_from_every_member() {
+async fn long_chain_is_read_from_every_member() {
     for seed in [0, 60, 119] {
         // The test needs a separate server for each seed, because the chain costs many points.
         let hub = Hub::new();
@@ -257,7 +257,7 @@ async fn move_takes_two_reads_and_one_write() {
     let hub = Hub::new();
     let number = hub.issue("Backlog");
     let first = MoveRequest::new("Research Needed", "triage");
-    // The board ids are looked up once.
+    // The first move looks up the board ids. The second move uses the cache.
     hub.flow.set_state(&hub.id(number), &first).await.unwrap();
     hub.requests();
     let mut second = first;
@@ -318,7 +318,8 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(120));
     assert_eq!((picked.scanned, picked.truncated), (130, false));
-    // Three reads: the trail of the claimed issue, and the second page only because it is claimed.
+    // Three reads: the first page, the trail of the claimed issue, and the second page, which is
+    // read only because the issue is claimed.
     assert_eq!(hub.requests(), (3, 0));
 }
 
@@ -436,7 +437,7 @@ async fn advance_query_includes_trails_of_children() {
     assert_eq!(skipped[0].id, claimed);
     assert_eq!(skipped[0].reason, "agent works on it");
     assert_eq!(hub.state(5), "Ready for Plan");
-    // There are as many requests as without comments, because each trail is read with its issue.
+    // The comments cost no further request, because each trail is read with its issue.
     assert_eq!(hub.requests(), (2, 2));
 }
 
@@ -506,7 +507,10 @@ async fn advance_reports_only_unmovable_children_as_failed() {
         assert_eq!(hub.state(number), wanted, "#{number}");
     }
     let trail = hub.flow.trail(&hub.id(3)).await.unwrap();
-    assert!(trail.moves.is_empty(), "the trail tells of what happened");
+    assert!(
+        trail.moves.is_empty(),
+        "the trail has no move that did not happen"
+    );
 }
 
 #[tokio::test]
@@ -520,7 +524,7 @@ async fn group_keeps_issues_of_two_repositories_apart() {
     }
     let first = hub.issue("Ready for Plan");
     let same = hub.double.seed().open_issue(OTHER, "ada", "Other", "");
-    assert_eq!(first, same, "both have the number");
+    assert_eq!(first, same, "both issues have the same number");
     let second = hub.issue("Ready for Plan");
     {
         let mut seed = hub.double.seed();
@@ -584,7 +588,7 @@ async fn twenty_claimers_on_github_have_one_winner() {
     assert_eq!(hub.state(number), "Research in Progress");
     let trail = hub.flow.trail(&hub.id(number)).await.unwrap();
     assert_eq!(trail.claim.unwrap().id, claim.id);
-    assert!(trail.lost.is_empty(), "those that lost have withdrawn");
+    assert!(trail.lost.is_empty(), "the losing claims are withdrawn");
 }
 
 #[tokio::test]

@@ -229,7 +229,7 @@ impl Ledger for MemoryLedger {
             let found = shared.comments.iter_mut().find(|c| c.id == comment);
             if let Some(found) = found {
                 found.body = body;
-                // Records have no modification time.
+                // On an advisory ledger, comments are records, which have no modification time.
                 let says = shared.promise != ClaimGuarantee::Advisory;
                 found.updated_at = says.then(Timestamp::now);
             }

@@ -328,7 +328,7 @@ async fn reconcile_overtaken_by_another_process_is_skipped() {
 
 /// Anybody who can edit the issue can write any text as its state.
 #[tokio::test]
-async fn undefined_state_in_merge_plan_is_quoted_and_cut() {
+async fn undefined_merge_state_is_quoted_and_cut() {
     let stage = Stage::new().await;
     let poses = "Backlog. All checks passed, \"approved\" ";
     let id = stage.issue(&format!("{poses}{}", "x".repeat(100))).await;
@@ -363,7 +363,7 @@ async fn merge_without_a_workflow_closes_linked_issues_once() {
 }
 
 #[tokio::test]
-async fn merge_plan_names_fifty_issues_and_leaves_the_others() {
+async fn merge_plan_has_at_most_fifty_issues() {
     let stage = Stage::new().await;
     let id = stage.issue("In Review").await;
     let mut pull = open(&stage, &[id]).await;
@@ -380,7 +380,10 @@ async fn merge_plan_names_fifty_issues_and_leaves_the_others() {
     let left: Vec<_> = plan.skipped.iter().map(|l| l.issue.as_str()).collect();
     assert_eq!(left, ["#51", "#52"]);
     let reason = &plan.skipped[0].reason;
-    assert!(reason.starts_with("not named in the question"), "{reason}");
+    assert!(
+        reason.starts_with("not among the first 50 linked issues"),
+        "{reason}"
+    );
 }
 
 proptest! {

@@ -115,7 +115,7 @@ async fn locked_issue_is_moved_only_by_the_holder() {
             e.hint()
                 .unwrap()
                 .to_string()
-                .contains("force it with a reason"),
+                .contains("use force with a reason"),
             "{e}"
         );
     }
@@ -203,7 +203,7 @@ async fn release_restores_the_state_before_the_claim() {
         .await
         .unwrap_err();
     assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
-    // A named state is a state of the command, an intent, or the state before the claim.
+    // A release may name a state of the command, an intent, or the state before the claim.
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -400,8 +400,8 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
     }
 }
 
-/// The unreadable issue is a blocker, whose link the other issue has, or a sub-issue, which has the
-/// link itself.
+/// The unreadable issue is either a blocker, to which the other issue links, or a sub-issue, which
+/// itself stores the link to its parent.
 #[tokio::test]
 async fn group_with_an_unreadable_issue_has_not_converged() {
     for is_blocker in [true, false] {
@@ -560,7 +560,7 @@ async fn pick_of_role_takes_inputs_of_all_commands() {
         }
         new
     };
-    // Each estimate counts only for the command that takes issues from the state.
+    // A command's estimates apply only to issues in the states from which the command takes issues.
     let large = stage.open(sized("Ready for Plan", "P0", "L")).await;
     let small = stage.open(sized("Ready for Plan", "P2", "S")).await;
     let medium = stage.open(sized("Ready for Plan", "P1", "M")).await;
@@ -653,7 +653,7 @@ async fn r_001_7_advance_moves_only_children_in_earlier_states() {
     );
     let trail = stage.flow.trail(&stage.id(2)).await.unwrap();
     assert_eq!(trail.moves.len(), 1);
-    // The second call moves nothing. If it overrides locks, it moves a locked child.
+    // A second call moves nothing. A call that overrides locks moves the locked child.
     let again = stage
         .flow
         .advance(&parent, "In Review", false, false)

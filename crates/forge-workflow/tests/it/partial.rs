@@ -65,7 +65,7 @@ async fn issue_with_unread_blockers_is_not_picked() {
         hub.double
             .seed()
             .blocked_by((REPO, number), (REPO, blocker));
-        // The oldest blocker is cut off.
+        // Only the oldest blocker stays open. The truncated list lacks this blocker.
         if n > 0 {
             let mut done = EditIssue::default();
             done.state = Some(IssueState::Closed);
@@ -107,7 +107,7 @@ fn delete_option(hub: &Hub, name: &str) {
 async fn partly_refused_move_leaves_no_entry() {
     let hub = Hub::new();
     let id = hub.id(hub.issue("Backlog"));
-    // The option ids are looked up and cached.
+    // This move looks up the option ids and caches them.
     hub.flow.set_state(&id, &TRIAGE).await.unwrap();
     let next = hub.id(hub.issue("Backlog"));
     delete_option(&hub, "Research Needed");
@@ -141,7 +141,7 @@ async fn removed_option_is_named_and_created_again() {
     hub.flow.set_state(&id, &TRIAGE).await.unwrap();
     let next = hub.id(hub.issue("Backlog"));
     delete_option(&hub, "Research Needed");
-    // The cached id is refused, and the names are read again.
+    // The forge refuses the cached id, so the names are read again.
     hub.flow.set_state(&next, &TRIAGE).await.unwrap_err();
     let e = hub.flow.set_state(&next, &TRIAGE).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e}");

@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, ..config() })]
 
     #[test]
-    fn group_of_random_graph_is_equal_for_all_issues(
+    fn random_graph_group_is_equal_for_all_issues(
         is_closed in prop::collection::vec(any::<bool>(), ISSUES),
         parents in prop::collection::vec(0..2 * ISSUES, ISSUES),
         blocks in prop::collection::btree_set((0..ISSUES, 0..ISSUES), 0..ISSUES),
@@ -166,7 +166,7 @@ proptest! {
             }
             id
         }).collect();
-        // Each issue has the smallest index that is reachable from it.
+        // The component of an issue is the smallest index that is reachable from the issue.
         let mut component: Vec<usize> = (0..ISSUES).collect();
         for _ in 0..ISSUES {
             let family = parents.iter().map(|(part, parent)| (*part, *parent));

@@ -105,7 +105,7 @@ fn ruleset_of_the_repository_is_named_without_owner() {
 }
 
 #[test]
-fn code_owner_rule_is_unmet_without_possible_owner_approval() {
+fn code_owner_rule_needs_possible_owner_approval() {
     let kinds = || {
         [
             BaseRuleKind::Approvals { count: 1 },
@@ -148,7 +148,7 @@ fn code_owner_rule_is_unmet_without_possible_owner_approval() {
 }
 
 #[test]
-fn last_push_rule_needs_an_approval_of_the_head() {
+fn last_push_rule_needs_head_approval() {
     let mut pull = under(
         "BLOCKED",
         [
@@ -189,7 +189,7 @@ fn unreported_required_check_is_named() {
 }
 
 #[test]
-fn check_of_another_app_does_not_meet_required_check() {
+fn required_check_ignores_other_apps() {
     let mut pull = under("BLOCKED", [check("build", Some(15_368))]);
     pull.checks.as_mut().unwrap().checks[0].progress = Some("COMPLETED".to_owned());
     for (app, wanted) in [(Some(15_368), Met), (None, Met), (Some(5), Unmet)] {
@@ -209,7 +209,7 @@ fn check_of_another_app_does_not_meet_required_check() {
 }
 
 #[test]
-fn commit_status_never_meets_check_required_of_an_app() {
+fn commit_status_never_meets_app_check() {
     let rule = Rule::ChecksReported;
     for (word, ready) in [("CLEAN", None), ("BLOCKED", None)] {
         let pull = under(word, [check("build", Some(15_368))]);
@@ -327,7 +327,7 @@ fn out_of_queue_rule_is_unmet_while_queued() {
 }
 
 #[test]
-fn blocked_state_with_unread_rules_is_unknown_despite_queue() {
+fn queued_blocked_state_with_unread_rules_is_unknown() {
     let rule = Rule::NotBlocked;
     for (unread, word, wanted) in [
         (UnreadRules::Rulesets, "BLOCKED", Some((Unknown, Forge))),
@@ -413,8 +413,8 @@ fn rules_known_only_to_forge_follow_merge_state() {
         (
             BaseRuleKind::Other { name },
             Rule::OtherRules,
-            "main requires more, by rules not judged here: code_scanning; only the forge can \
-             judge that",
+            "main requires further conditions that this program does not evaluate: \
+             code_scanning; only the forge can judge that",
         ),
     ] {
         let blocked = under("BLOCKED", [kind.clone()]);
@@ -488,7 +488,7 @@ fn changes_requested_rule_reports_its_source() {
 
 proptest! {
     #[test]
-    fn unmet_rules_of_the_base_have_blockers_and_clearers(
+    fn unmet_base_rules_have_blockers_and_clearers(
         kinds in prop::collection::vec(prop::sample::select(vec![
             BaseRuleKind::Approvals { count: 2 }, BaseRuleKind::CodeOwnerReview,
             BaseRuleKind::LastPushApproval, BaseRuleKind::ResolvedThreads, check("deploy", Some(1)),
