@@ -29,7 +29,7 @@ fn endless_label_list_is_cut_with_warning() {
         .output();
     assert_eq!(out.stdout_text().lines().count(), 3);
     let said = out.stderr_text();
-    assert!(said.contains("the list is not whole"), "{said}");
+    assert!(said.contains("the list is incomplete"), "{said}");
     assert!(said.contains("more than 32 MiB"), "{said}");
 }
 

@@ -3,12 +3,12 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use forge_core::suggest;
 
-const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
-const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
+const GH_ALONE: &str = "use gh: forge covers only pull requests, issues and labels";
+const GH_ISSUE: &str = "use gh: forge issue has only the commands that `forge issue --help` lists";
 const GH_ACTIONS: &str =
     "use gh for the workflows of GitHub Actions: forge workflow has the states of issues";
 const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
-const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
+const TOKEN: &str = "log in with a token, the only login that forge supports: forge auth login";
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
@@ -63,7 +63,8 @@ const COMMANDS: &[Habit] = &[
     (
         "setup-git",
         "forge auth ",
-        "git asks its own credential helper, which gh can be: gh auth setup-git",
+        "to use gh's tokens in git, run `gh auth setup-git`: git then asks gh as its credential \
+         helper",
     ),
     ("log", "forge pr ", LOGS),
     ("logs", "forge pr ", LOGS),

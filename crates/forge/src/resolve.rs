@@ -211,8 +211,11 @@ fn no_known_remote(candidates: &[RemoteCandidate<'_>]) -> Error {
             host: (*host).to_owned(),
         }
         .hint(),
-        None => Hint::new("name the repository, or 'local:.' to keep pull requests in this one")
-            .with_action(KEEP_HERE),
+        None => Hint::new(
+            "name the repository; or pass 'local:.' to use local pull requests, which are stored \
+             in this clone",
+        )
+        .with_action(KEEP_HERE),
     };
     Error::new(
         ErrorKind::Config,

@@ -78,17 +78,18 @@ impl Forges {
                 let why = match is_tracked(&place, &inside).await {
                     Ok(false) => continue,
                     Ok(true) => format!(
-                        "git tracks it in {tree}, where a head under review may be checked out"
+                        "git tracks it in the work tree {tree}, and the branch checked out there \
+                         may be one under review"
                     ),
-                    Err(e) => format!("git cannot say whether {tree} tracks it: {e}"),
+                    Err(e) => format!("git cannot tell whether the file is tracked in {tree}: {e}"),
                 };
                 let next =
                     "copy it out of the work tree and name the copy in `workflow.definition`";
                 return Err(unreadable(&named, &why).with_hint(next));
             }
             let inside = inside.display();
-            let why = "it is in a work tree of the repository, where a head under review may be \
-                       checked out";
+            let why = "it is in a work tree, and the branch checked out there may be one under \
+                       review";
             return Err(unreadable(&named, why).with_hint(format!(
                 "set `workflow.definition` to {DEFINITION_IN_REPO}{inside} for the default branch's \
                  file"
@@ -144,8 +145,8 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
     let wrong = |why: String| unreadable(&named, &why);
     let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
         if Path::new(&named).is_relative() {
-            let why =
-                "a relative path names another file in each work tree, possibly one under review";
+            let why = "a relative path means a different file in each work tree, and such a file \
+                       may be under review";
             return Err(wrong(why.to_owned()).with_hint(format!(
                 "set `workflow.definition` to an absolute path, or to {DEFINITION_IN_REPO}{named} for \
                  the default branch's file"
@@ -166,7 +167,7 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
         if info.default_is_guessed {
             let branch = info.default_branch.unwrap_or_default();
             let why = format!(
-                "nothing names the default branch, and {} is only a guess, which may be under \
+                "no default branch is configured, and the guessed branch {} may be one under \
                  review",
                 one_line(&branch)
             );

@@ -258,7 +258,7 @@ fn close_with_comment_reports_the_worse_state() {
     for is_said in [false, true] {
         let said = t.forge(&t.alice, &close).output().exits(0).stderr_text();
         assert!(said.contains("is already closed"), "{said}");
-        let done = said.contains("\ndone all the same: comment\n");
+        let done = said.contains("\nadditionally done: comment\n");
         assert_eq!(done, !is_said, "{said}");
         assert!(said.contains("! pending: written as at://"), "{said}");
         assert!(!said.contains("Closed pull request"), "{said}");

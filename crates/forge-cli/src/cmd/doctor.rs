@@ -155,7 +155,7 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (named, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
-        let message = "only the services know the repository of a record";
+        let message = "the repository of a record can be found only by asking tangled's services";
         return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
     let repo = ctx.repo(named).await?;

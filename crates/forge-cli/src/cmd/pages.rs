@@ -86,7 +86,7 @@ async fn pages<T>(
             }
         }
     }
-    let cut = format!("the list is not whole: {}", too_many(most));
+    let cut = format!("the list is incomplete: {}", too_many(most));
     found.print_new_warnings(ctx, vec![Warning::new(cut)]);
     found.more = true;
     Ok(found)

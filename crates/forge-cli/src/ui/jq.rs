@@ -210,7 +210,7 @@ fn syntax(e: &load::Error<&str>) -> String {
 }
 
 fn refused(expression: &str, why: Option<String>) -> Error {
-    let why = why.unwrap_or_else(|| "it is not jq".to_owned());
+    let why = why.unwrap_or_else(|| "syntax error".to_owned());
     Error::invalid("jq", format!("invalid jq expression '{expression}': {why}"))
 }
 

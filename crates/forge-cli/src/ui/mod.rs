@@ -418,7 +418,7 @@ impl Ui {
             }
         }
         if let Some(done) = outcome.extra_steps() {
-            self.note(&format!("done all the same: {done}"));
+            self.note(&format!("additionally done: {done}"));
         }
         match &outcome.ingestion {
             Ingestion::Immediate => {}

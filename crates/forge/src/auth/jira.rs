@@ -148,8 +148,10 @@ impl Accounts {
     /// `not_found` if no JIRA login is stored; `config` if the store cannot be written.
     pub fn logout_jira(&self) -> Result<String> {
         let stored = self.stored_jira()?.ok_or_else(|| {
-            Error::not_found(Noun::Account, "no account is stored for JIRA")
-                .with_hint("unset JIRA_TOKEN if it is set")
+            Error::not_found(Noun::Account, "no account is stored for JIRA").with_hint(
+                "if JIRA_TOKEN is set, unset it: the environment is not part of the stored \
+                     login",
+            )
         })?;
         let store = self.store().ok_or_else(load::no_dir)?;
         store.change_document(|document| Ok(document.remove(JIRA).is_some()))?;

@@ -91,7 +91,7 @@ impl Config {
                 ),
             )
             .with_hint(
-                Hint::new("check the configuration, and correct the lines that this names")
+                Hint::new("check the configuration, and correct the lines that the check reports")
                     .with_action(Action::new(Call::ConfigValidate)),
             )
         })?;

@@ -254,9 +254,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         Ok(()) => Ok(attached.report(ctx)),
         Err(e) => {
             // The issue exists already; repeating the command would create a second issue.
-            let message = format!("{} is open; {}", made.id, e.message());
+            let why = e.message();
+            let message = format!(
+                "{} was created, but its blocked issues were not set: {why}",
+                made.id
+            );
             let key = &made.id.key;
-            let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");
+            let edit = format!("forge issue edit {key} --add-blocking <issue>");
+            let hint = format!("set the blocked issues: {edit}");
             Err(Error::new(e.kind().clone(), message).with_hint(hint))
         }
     }

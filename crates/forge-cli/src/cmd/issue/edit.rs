@@ -180,14 +180,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if ids.len() > 1 && args.expected_version.is_some() {
         return Err(Error::invalid(
             "expected_version",
-            "--expected-version is the version of one issue, and several are named",
+            "--expected-version works with one issue, and several are named",
         )
         .with_hint("edit them one by one"));
     }
     if ids.len() > 1 && !names(&args.add_sub_issue).is_empty() {
         return Err(Error::invalid(
             "add_sub_issue",
-            "an issue has one parent, and several are named",
+            "cannot add a sub-issue to several issues: an issue has only one parent",
         )
         .with_hint("add the sub-issues to one issue"));
     }
@@ -239,7 +239,7 @@ async fn attach(
             (issue.body, Some(issue.version))
         }
         _ => {
-            let message = "--attach adds to the text of one issue, and several are named";
+            let message = "--attach works with one issue, and several are named";
             return Err(Error::invalid("attach", message)
                 .with_hint("edit them one by one, or pass the whole text with --body"));
         }

@@ -79,9 +79,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
         (Some(_), _) if round.is_some() => {
             return Err(Error::invalid(
                 "round",
-                format!("{} follows its branch and has no rounds", pull.id),
+                format!("{} has no rounds: its head is its branch", pull.id),
             )
-            .with_hint("check out without a round, which gives the head"));
+            .with_hint("omit the round to check out the head"));
         }
         (Some(_), None) => in_this_repository(ctx, &pull).await?,
         (Some(head_ref), Some(remote)) => {
@@ -388,5 +388,5 @@ fn head_gone_error(pull: &PullRequest) -> Error {
             one_line(&pull.head_branch)
         ),
     )
-    .with_hint("see what there is with `forge pr view` and `forge pr diff`")
+    .with_hint("inspect the pull request with `forge pr view` and `forge pr diff`")
 }

@@ -145,7 +145,7 @@ pub async fn delete_local_branch(
     let head = pull.head_oid.as_deref().unwrap_or_default();
     if !contains(git, head, &tip).await? {
         let warning = Warning::new(format!(
-            "the branch '{branch}' of this clone stays: its commit {tip} is not in the pull \
+            "the local branch '{branch}' was not deleted: its commit {tip} is not in the pull \
              request, whose head is {head}"
         ));
         let hint = format!(
@@ -181,7 +181,9 @@ pub async fn delete_local_branch(
 }
 
 fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
-    let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
+    let warning = Warning::new(format!(
+        "the local branch '{branch}' was not deleted: {why}"
+    ));
     // The hint does not suggest the command that just failed.
     let hint = format!(
         "fix the cause, switch to another branch (such as '{base}'), then run git branch -D {}",

@@ -361,7 +361,7 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
     let issues = issue::shared::all_related(ctx, repo, named).await?;
     for id in &issues {
         if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
-            let what = format!("the merge may not close {id}");
+            let what = format!("merging the pull request might leave {id} open");
             ctx.ui.warning(&merged_issues::warning_of(&e, &what));
         }
     }
@@ -401,7 +401,8 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
             let (branch, name) = (&req.head.branch, repo_name(repo.id()));
             let commits = &made.commits;
             ctx.ui.note(&text::one_line(&format!(
-                "'{branch}' is not in {name}: the patch was made from this clone ({commits})"
+                "'{branch}' is not pushed to {name}: the pull request was opened with a patch from \
+                 this clone ({commits})"
             )));
             Ok(opened)
         }
@@ -488,7 +489,10 @@ pub(super) async fn default_base(repo: &Repo) -> Result<String> {
             "base",
             format!("{} has no default branch", repo_name(repo.id())),
         )
-        .with_hint("name the base branch with --base, or commit something where there is none yet")
+        .with_hint(
+            "name the base branch with --base; if the repository has no branch yet, push a first \
+             commit",
+        )
     })
 }
 

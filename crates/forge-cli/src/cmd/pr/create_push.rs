@@ -389,7 +389,7 @@ fn recovery(why: &str, host: Option<&str>, remote: &str, branch: &str) -> String
          }}; f"
     );
     format!(
-        "log git in with an SSH remote or `gh auth setup-git`, or push with the token of forge: \
+        "give git a login (an SSH remote, or `gh auth setup-git`), or push with forge's token: \
          git -c credential.helper={} {push}",
         quoted(&helper)
     )

@@ -175,7 +175,8 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     if addressed.is_some() && (args.name_only || args.stat || args.web) {
         return Err(Error::invalid(
             "round",
-            "the address names a round, and `--name-only`, `--stat` and `--web` show the newest one",
+            "`--name-only`, `--stat` and `--web` work only with the newest round, and the address \
+             names a round",
         )
         .with_hint("name the pull request without its round"));
     }

@@ -49,7 +49,9 @@ impl PullDraft {
 pub(crate) fn keep<T: Serialize>(ui: &Ui, input: &T, command: &str) -> Option<String> {
     let path = save(input).ok()?;
     let again = format!("`forge {command} --recover {path}`");
-    ui.note(&format!("What you wrote is kept: {again}"));
+    ui.note(&format!(
+        "Your text was saved. To continue with it: {again}"
+    ));
     Some(path)
 }
 

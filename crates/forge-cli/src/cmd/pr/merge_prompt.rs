@@ -130,7 +130,8 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
             Hint::new("pass --auto to merge once they are met, or --admin to merge anyway"),
         ),
         "BEHIND" => (
-            "its head is behind the base branch, which must be merged into it first",
+            "the head branch is behind the base branch, and the rules require its newest commits \
+             in the head",
             Hint::new("update the branch").with_action(Action::op(Op::PrUpdateBranch).on(key)),
         ),
         _ => return Ok(()),

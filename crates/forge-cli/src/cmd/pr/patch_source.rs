@@ -108,7 +108,7 @@ pub(super) async fn of_unpushed(
             let key = &below.id.key;
             return Err(Error::invalid(
                 "head",
-                format!("this clone does not have the commits of {key}, which it builds on"),
+                format!("'{branch}' builds on {key}, and this clone lacks the commits of {key}"),
             )
             .with_hint(format!("fetch them, or push '{branch}' first")));
         }
