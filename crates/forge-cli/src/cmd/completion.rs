@@ -49,7 +49,7 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns the commands without the internal one, which no script offers.
+/// Returns the commands that a script completes: all except the internal `__complete`.
 fn offered() -> Command {
     let all = Cli::command();
     let commands = all.get_subcommands();

@@ -195,5 +195,5 @@ fn search_path() -> Result<std::ffi::OsString> {
 
 fn failed(message: String) -> Error {
     Error::new(ErrorKind::Internal, message)
-        .with_hint("run `forge demo --keep` and look at the repository it leaves")
+        .with_hint("run `forge demo --keep`, then inspect the repository that it keeps")
 }

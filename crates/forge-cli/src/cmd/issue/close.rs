@@ -21,7 +21,7 @@ pub enum CloseReasonArg {
     /// The work is not planned.
     #[value(name = "not planned", alias = "not_planned")]
     NotPlanned,
-    /// Another issue says the same.
+    /// Another issue describes the same problem or request.
     Duplicate,
 }
 

@@ -152,7 +152,7 @@ impl IssueCreateArgs {
         if self.web && !self.attach.attach.is_empty() {
             return Err(attach::attach_conflict_error("--web"));
         }
-        // The page takes the numbers of projects, and this flag their titles.
+        // GitHub's form selects projects by number, but `--project` has titles.
         if self.web && !self.project.is_empty() {
             return Err(Error::invalid(
                 "projects",
@@ -172,7 +172,7 @@ impl IssueCreateArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     args.check(ctx)?;
     let repo = ctx.repo(repo).await?;
-    // The page reads the templates of its own repository.
+    // With `--web`, the form in the browser reads the template itself.
     let template = args.template.as_deref().filter(|_| !args.web);
     if let Some(name) = template {
         templates::check_work_tree(ctx, &repo, name).await?;
@@ -197,7 +197,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     let files = Files::read(ctx, &attach, &repo, args.body.body_file.as_deref())?;
     if let Some(name) = template {
         let template = templates::selected(ctx, TemplateKind::Issue, name).await?;
-        // Recovered text wins.
+        // Recovered text takes precedence over the template.
         for (text, start) in [
             (&mut draft.title, template.title),
             (&mut draft.body, template.body),
@@ -279,7 +279,7 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
     new
 }
 
-/// Estimate and priority, as an edit of the new issue.
+/// Returns an edit that sets estimate and priority of the new issue.
 async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
     let workflow = ctx.forges()?.workflow(repo).await?;
     let mut edit = EditIssue::default();
@@ -287,7 +287,7 @@ async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> 
     Ok(edit)
 }
 
-/// Asks for title and text, except for those that a flag gives, and then whether to submit them.
+/// Asks for title and text without a flag, then whether to submit the issue.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,

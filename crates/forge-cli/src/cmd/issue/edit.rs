@@ -290,8 +290,8 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     Ok(edit)
 }
 
-/// Adds estimate and priority. Without a board, reads an issue first: an old label may have to be
-/// removed, or a field may be spelled differently.
+/// Adds estimate and priority to the edits. Without a board, reads each issue first, because an old
+/// label may have to be removed, or a field may have another spelling.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -312,7 +312,7 @@ async fn put_values(
     Ok(())
 }
 
-/// Adds the changes that a relation makes to the issues on its other side.
+/// Adds edits of the issues at the other end of a relation: sub-issues and blocked issues.
 async fn add_others(
     ctx: &Ctx,
     repo: &Repo,

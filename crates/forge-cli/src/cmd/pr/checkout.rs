@@ -249,7 +249,7 @@ async fn fetched(
         }
     }
     git.fetch_objects(remote, &[head_ref]).await?;
-    // A forge may report any text as its head: only a full commit id is accepted.
+    // The forge may report any text as the head commit: only a full commit id is accepted.
     if commit(git, &head).await?.as_ref() != Some(&head) {
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -290,7 +290,7 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Makes commits from a round's patch, on the base branch. The author of each commit is also its
+/// Creates commits from a round's patch, on the base branch. The author of each commit is also its
 /// committer, so that a round has the same commit ids in every clone.
 async fn from_patch(
     ctx: &Ctx,

@@ -105,7 +105,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
         if ctx.ui.is_tty() {
             show(ctx, &checks)?;
             ctx.ui.note(&format!(
-                "Looking again every {} s. Press Ctrl+C to leave.",
+                "Refreshing every {} s. Press Ctrl+C to quit.",
                 args.interval
             ));
         }

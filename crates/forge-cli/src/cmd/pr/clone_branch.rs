@@ -13,14 +13,14 @@ use crate::ctx::Ctx;
 /// How to treat the local base branch after the switch to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
-    /// The base has moved: the pull request was just merged.
+    /// The base branch has moved, because the pull request was just merged.
     Moved,
-    /// The base has not changed.
+    /// The base branch has not moved.
     Same,
 }
 
 /// Returns true if the pull request is stored in the current repository, and its head branch is
-/// checked out there. In this case the forge does not delete the branch.
+/// checked out in it. In this case the forge does not delete the branch.
 ///
 /// # Errors
 ///
@@ -34,8 +34,8 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }
 
-/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`; with this
-/// flag the clone is not used.
+/// Returns true if the current clone has a local branch for the head branch of `pull`. `flag` is
+/// `-R`; with this flag the clone is not used.
 ///
 /// # Errors
 ///
@@ -54,13 +54,14 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns if the current branch has commits that `pull` lacks. `pull` was found by this branch.
+/// Warns if the current branch has commits that `pull` lacks. The caller found `pull` by the
+/// current branch.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // No warning for a patch: its commit id is only a claim of its author. No warning in the
-    // forge's own repository: there, the local branch is the head.
+    // No warning for a patch, because its author may claim any commit id. No warning if the current
+    // repository stores the pull request, because its local branch is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -97,7 +98,9 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
         return Ok(false);
     }
     if let Err(why) = switch(ctx.git(), base, None).await? {
-        let message = format!("the branch '{branch}' stays, because it is checked out: {why}");
+        let message = format!(
+            "the local branch '{branch}' was not deleted, because it is checked out: {why}"
+        );
         let hint = format!(
             "commit or stash your changes, switch to another branch, then run git branch -D {}",
             quoted(branch)
@@ -109,8 +112,8 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 }
 
 /// Deletes the local branch of a finished pull request, after switching to the base branch if
-/// needed. A branch with additional commits stays. Failures are warnings: the pull request itself
-/// is done.
+/// needed. A branch with commits that the pull request lacks stays. Failures are only warnings,
+/// because the pull request is already merged or closed.
 ///
 /// `flag` is `-R`; with this flag the clone is not used.
 ///
@@ -124,7 +127,7 @@ pub async fn delete_local_branch(
     pull: &PullRequest,
     base: BaseUpdate,
 ) -> Result<()> {
-    // In the forge's own repository, the forge deletes the branch itself.
+    // If the current repository stores the pull request, the forge deletes the branch itself.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
@@ -214,9 +217,7 @@ async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
         failed => failed,
     };
     if let Err(why) = forwarded {
-        let warning = Warning::new(format!(
-            "the branch '{base}' of this clone was not brought up to date: {why}"
-        ));
+        let warning = Warning::new(format!("the local branch '{base}' was not updated: {why}"));
         let hint = format!("git pull {} {}", quoted(remote), quoted(base));
         ctx.ui.warning(&warning.with_hint(hint));
     }

@@ -161,7 +161,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The base is the branch of the pull request below, even if a default is configured.
+        // The base is the head branch of the pull request below, even if a default base is
+        // configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
@@ -221,8 +222,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     req.patch = patch;
     req.edits = edits;
     req.depends_on = depends_on;
-    // If title and description are given, the push target is the only question, and answering it
-    // would publish the changes. The user therefore has to confirm.
+    // If title and description are given, the push target is the only question, and its answer
+    // would publish the changes. Therefore ask for confirmation.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -249,8 +250,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     Ok(attached.report(ctx))
 }
 
-/// Pushes the branch and creates the pull request; `None` if the browser takes over, or after a dry
-/// run.
+/// Pushes the branch and creates the pull request. Returns `None` after a dry run, or if the user
+/// continues in the browser.
 async fn make(
     ctx: &Ctx,
     repo: &Repo,
@@ -303,8 +304,8 @@ async fn publish(
     Ok((created, attached))
 }
 
-/// Runs `attempt`. If the user typed the text, asks again for names that the forge does not know,
-/// and repeats the attempt.
+/// Runs `attempt`. If the forge refuses a name, and the user typed the text, asks for the names
+/// again and repeats the attempt.
 async fn try_or_correct<T>(
     ctx: &Ctx,
     req: &mut CreatePull,
@@ -392,7 +393,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     from_patch.head = HeadRef::branch("");
     from_patch.patch = Some(made.patch);
     match repo.create_pull(&from_patch).await {
-        // Even on a forge that accepts patches, some repositories refuse them.
+        // A repository may refuse patches even if its forge accepts them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }
@@ -409,7 +410,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     }
 }
 
-/// Returns the error for a head branch that is in this clone but was not pushed.
+/// Returns the error for a head branch that exists only in this clone.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if ctx.is_here(repo).await {
         return e;
@@ -464,8 +465,8 @@ async fn head(
     })
 }
 
-/// Returns the base branch: `--base`, else the branch's git configuration, else the configuration.
-/// `None` leaves the choice to the repository.
+/// Returns the base branch: `--base`, else git's setting for the head branch, else forge's
+/// configuration. `None` selects the repository's default branch.
 async fn named_base(
     ctx: &Ctx,
     repo: &Repo,

@@ -50,8 +50,8 @@ pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<(
     Ok(())
 }
 
-/// Returns the metadata field whose names the forge refused, if it refused them before it created
-/// anything.
+/// Returns the metadata field whose names the forge refused. Such an error means that nothing was
+/// created.
 pub(super) fn refused(e: &Error) -> Option<&'static str> {
     const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
     match e.kind() {

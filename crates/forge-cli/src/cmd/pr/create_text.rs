@@ -109,7 +109,8 @@ pub(super) async fn write(
     if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
     }
-    // In the browser, the page reads the template itself. Recovered text wins.
+    // With `--web`, the form in the browser reads the template itself. Recovered text takes
+    // precedence over a template.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web)
         && start.as_ref().is_none_or(String::is_empty)
     {
@@ -237,7 +238,8 @@ enum NextStep {
     Cancel,
 }
 
-/// Asks for values without a flag, then for the next step. `start` is the initial description.
+/// Asks for title and description unless a flag sets them, then for the next step. `start` is the
+/// initial description.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -383,7 +385,8 @@ impl RangeStart {
                 return Ok(commit);
             }
         }
-        // A fork's branch may have the name of an unrelated branch here.
+        // A branch of a fork is not used, because this clone may have an unrelated branch of the
+        // same name.
         if pull.head_repo.is_none()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {

@@ -35,7 +35,7 @@ impl PullDraft {
         self.milestone.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// Saves the input and prints where; returns the file's path.
+    /// Saves the input and prints how to restore it; returns the file's path.
     pub(super) fn keep(&self, ui: &Ui) -> Option<String> {
         keep(ui, self, "pr create")
     }

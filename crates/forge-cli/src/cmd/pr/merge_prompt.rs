@@ -19,8 +19,8 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Prints the summary: number, title, branches, checks and open threads. Where only texts and
-/// references link issues, also those issues.
+/// Prints the summary: number, title, branches, checks and open threads. If only the description
+/// and references link issues, prints these issues too.
 pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let ui = &ctx.ui;
     ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
@@ -41,7 +41,7 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
 }
 
 /// Returns the issues that the merge of `pull` closes, on one line; `None` if there are none. The
-/// references of a record are not in the text that the user has read.
+/// list is shown because references of a record are not in the description that the user reads.
 pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option<String> {
     let issues = linked_issues(pull, repo, ctx.forges().ok()?.hosts());
     let more = issues.len().saturating_sub(MAX_LINKED_ISSUES);
@@ -80,13 +80,13 @@ fn counted(count: usize, unit: &str) -> String {
     plural(i64::try_from(count).unwrap_or(i64::MAX), unit)
 }
 
-/// Refuses a merge that would fail, before the user answers questions. `can_wait` says whether the
+/// Refuses a merge that would fail, before the user answers questions. `can_wait` is true if the
 /// forge can merge automatically later.
 ///
 /// # Errors
 ///
-/// `precondition_failed` for a closed pull request. Unless the merge waits for its requirements,
-/// also for a draft, conflicts or unmet rules.
+/// `precondition_failed` for a closed pull request; also for a draft, conflicts or unmet rules,
+/// unless the merge waits for its requirements.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
@@ -114,7 +114,8 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
         return Err(conflicts(pull, found));
     }
     let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
-    // With a merge queue, GitHub reports BLOCKED even if the queue would accept.
+    // With a merge queue, GitHub reports BLOCKED even for a pull request that the queue would
+    // accept.
     if req.admin || rules.any(|rule| rule.wants == BaseRuleKind::MergeQueue) {
         return Ok(());
     }
@@ -168,8 +169,8 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
-/// Asks for method, branch deletion and next step, and fills in `req`. `configured` is the default
-/// method.
+/// Asks for method, branch deletion and next step, and sets the answers in `req`. `configured` is
+/// the default method.
 ///
 /// # Errors
 ///
@@ -230,7 +231,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
         (MergeMethod::Squash, "Squash and merge"),
     ]
     .into_iter()
-    // A token without access to the settings gets an empty list.
+    // For a token without access to the settings, the list is empty.
     .filter(|(method, _)| allowed.is_empty() || allowed.contains(method))
     .collect();
     let titles: Vec<&str> = methods.iter().map(|(_, title)| *title).collect();
@@ -260,7 +261,8 @@ async fn deletion(
     )
 }
 
-/// Returns the initial subject in the editor: the forge's own, as far as known.
+/// Returns the initial subject in the editor: the subject that the forge would use, as far as
+/// known.
 fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     match (method, pull.number) {
         (MergeMethod::Merge, Some(number)) => {
@@ -271,7 +273,7 @@ fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     }
 }
 
-/// Returns the initial message below the subject.
+/// Returns the initial body in the editor.
 fn body(pull: &PullRequest, method: MergeMethod) -> String {
     match method {
         MergeMethod::Squash => pull.description.clone(),

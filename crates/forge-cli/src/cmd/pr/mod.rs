@@ -69,7 +69,7 @@ pub struct PrArgs {
     pub command: PrCommand,
 }
 
-/// `forge co`, which gh has from the start as an alias of `pr checkout`.
+/// `forge co`, which gh predefines as an alias of `pr checkout`.
 #[derive(Args, Debug)]
 pub struct CoArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
