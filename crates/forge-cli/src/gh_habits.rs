@@ -12,7 +12,7 @@ const TOKEN: &str = "log in with a token, the only login that forge supports: fo
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
-/// The word that the user typed, the part of the usage line that shows the command, and the advice.
+/// The typed word, a part of the usage line that identifies the command, and the advice.
 type Habit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &[Habit] = &[
@@ -172,8 +172,8 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
 }
 
 /// Removes misleading tips of clap: the tip to pass an unknown flag as a value, names that differ
-/// from the typed one in more than a few letters, and all similar commands except the nearest. If
-/// there is `advice`, removes every similar name.
+/// from the typed name in more than a few letters, and all similar commands except the nearest.
+/// With `advice`, removes all similar names.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
@@ -183,7 +183,7 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
         _ => false,
     };
     if (advice.is_some() || is_distant) && e.remove(ContextKind::SuggestedArg).is_some() {
-        // clap's usage line repeats the flag.
+        // clap's usage line contains the suggested flag.
         e.remove(ContextKind::Usage);
     }
     // clap puts the nearest name last.

@@ -1,4 +1,4 @@
-//! `--jq`: the jq language of jaq, without access to anything but its input.
+//! `--jq`: jaq's jq language, restricted to its input: without environment and process control.
 
 use std::io::Write;
 
@@ -16,7 +16,8 @@ use super::{Ui, io_error, value::Json};
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// The largest number up to which a float represents every integer exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-/// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
+/// Functions that are removed from the language: `env` reads the environment, and `halt` ends the
+/// process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
 /// Functions of jq that jaq's library lacks.
@@ -88,8 +89,8 @@ impl JqFilter {
         Ok(Self(filter))
     }
 
-    /// Runs the filter, and prints each result on a line: strings unquoted, `null` as an empty
-    /// line, other values as JSON with sorted keys (as in gh).
+    /// Runs the filter, and prints each result on a line as gh does: strings unquoted, `null` as an
+    /// empty line, other values as JSON with sorted keys.
     ///
     /// # Errors
     ///
@@ -140,8 +141,8 @@ impl JqFilter {
     }
 }
 
-/// Converts an integral float to an integer, so that half of ten prints as `5`, as in jq and gh.
-/// jaq prints `5.0`, which a shell does not accept as an integer.
+/// Converts an integral float to an integer, so that `10 / 2` prints `5`, as in jq and gh. jaq
+/// prints `5.0`, which a shell does not accept as an integer.
 fn whole(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),

@@ -12,7 +12,7 @@ use crate::config::{
     load,
 };
 
-/// Name of the table in the store, and name of the kind in `forge auth status`.
+/// Name of JIRA's table in the store, and of its kind in `forge auth status`.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -30,7 +30,7 @@ pub(crate) struct JiraAccount {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JiraLogin {
-    /// Base URL that the login is for.
+    /// Base URL of the login.
     pub base_url: String,
     /// A variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,
@@ -56,8 +56,8 @@ impl Accounts {
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
-        // If the environment has the token and the configuration the address, the store is not
-        // needed.
+        // The store is not read if the environment has the token and the configuration has the base
+        // URL.
         let stored = match from_env.is_some() && configured.is_some() {
             true => None,
             false => self.stored_jira()?,
@@ -78,7 +78,8 @@ impl Accounts {
         }))
     }
 
-    /// Returns a cache key for the JIRA account, because another account may see other tickets.
+    /// Returns a fingerprint of the JIRA account. Used as a cache key, because another account may
+    /// see other tickets.
     #[must_use]
     pub fn jira_fingerprint(&self) -> u64 {
         let account = self.jira().ok().flatten();

@@ -210,7 +210,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
         Some("reopen") => (Op::PrReopen, "reopen the pull request"),
         Some("comment") => (Op::Comment, "comment on the pull request"),
         Some("history") => (Op::PrHistory, "see its history"),
-        _ => (Op::PrView, "look at the pull request"),
+        _ => (Op::PrView, "view the pull request"),
     };
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }

@@ -158,9 +158,7 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
             format!("the checks of commit {commit} could not be read in full"),
         )
         .with_retry(Retry::Transient)
-        .with_hint(
-            "try again; if checks are still missing, look at the page of the pull request",
-        ));
+        .with_hint("try again; if checks are still missing, open the page of the pull request"));
     }
     if checks.is_empty() {
         let what = if args.required {

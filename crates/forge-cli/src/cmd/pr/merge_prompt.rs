@@ -147,10 +147,7 @@ fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
         repo: pull.id.repo.clone(),
         key: below.clone(),
     };
-    let message = format!(
-        "{} builds on {first}, which has to be merged first",
-        pull.id
-    );
+    let message = format!("{} builds on {first}, which must be merged first", pull.id);
     let merge = Action::op(Op::PrMerge).on(below);
     Error::precondition(Precondition::Stacked, message)
         .with_hint(Hint::from(format!("merge {first} first")).with_action(merge))

@@ -393,7 +393,7 @@ fn name_pending_flags(error: Error) -> Error {
     };
     match error.hint().is_some_and(is_choice) {
         true => error.with_hint(
-            "look at your pending review on the page of the pull request; then add \
+            "check your pending review on the page of the pull request, then add \
              --with-pending to submit it together with this one, or delete it with \
              --discard-pending",
         ),

@@ -87,7 +87,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     })
 }
 
-/// Returns a plan as a report without failures.
+/// Converts the plan of a dry run to a report.
 fn as_report(plan: MergePlan) -> MergeReport {
     let mut report = MergeReport::default();
     report.transitioned = plan.steps;
