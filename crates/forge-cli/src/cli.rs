@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn next_flag_is_not_taken_for_an_optional_value() {
+    fn next_flag_is_no_optional_value() {
         let pr::PrCommand::View(args) = read(&["view", "7", "--json", "-q", "-1"]) else {
             panic!("another command");
         };

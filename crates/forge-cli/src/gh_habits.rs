@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn command_or_flag_that_only_gh_has_gets_advice() {
+    fn gh_only_command_or_flag_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn distant_names_are_not_offered() {
+    fn distant_names_are_not_suggested() {
         for words in [
             &["pr", "resolves"][..],
             &["pr", "reruns"],
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn only_nearest_command_is_offered() {
+    fn only_nearest_command_is_suggested() {
         for (typed, nearest) in [
             ("creat", "create"),
             ("chekcout", "checkout"),

@@ -192,7 +192,7 @@ impl Forges {
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
-        if !resolve::is_of(self, place, repo).await {
+        if !resolve::belongs_to(self, place, repo).await {
             return Ok(Cow::Owned(self.config.without_repo_file()));
         }
         self.config.check_repo_file()?;

@@ -101,14 +101,14 @@ pub(crate) fn token_owner<'a>(
 /// Returns the token of gh's login at `host`.
 ///
 /// # Errors
-/// The errors of [`Tokens::of_gh`].
+/// The errors of [`Tokens::read_gh_token`].
 pub(crate) fn gh_login<'a>(
     forges: &'a Forges,
     host: &'a str,
 ) -> BoxFuture<'a, Result<Option<Secret>>> {
     Box::pin(async move {
         let tokens = forges.github().tokens(forges.config(), forges.accounts());
-        tokens.known_of_gh(host).await
+        tokens.cached_gh_token(host).await
     })
 }
 
@@ -155,15 +155,15 @@ impl Tokens {
     /// Returns gh's token, cached after the first read.
     ///
     /// # Errors
-    /// The errors of [`Self::of_gh`].
-    async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
+    /// The errors of [`Self::read_gh_token`].
+    async fn cached_gh_token(&self, host: &str) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         if let Some((token, at)) = known.get(host)
             && (token.is_some() || at.elapsed() < NO_LOGIN_LIFETIME)
         {
             return Ok(token.clone());
         }
-        let token = self.of_gh(host, None).await?;
+        let token = self.read_gh_token(host, None).await?;
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
@@ -174,17 +174,21 @@ impl Tokens {
     /// # Errors
     ///
     /// `unauthenticated` if the file is unusable and the program has no token either.
-    async fn of_gh(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
+    async fn read_gh_token(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
         let in_file = self.file.token(host);
         if let Ok(Some(secret)) = &in_file
             && is_new(secret)
         {
-            return Ok(Some(self.given(host, secret, self.file.name())));
+            return Ok(Some(self.with_origin(host, secret, self.file.name())));
         }
         let asked = self.gh.token(host).await.filter(is_new);
         match (asked, in_file) {
-            (Some(secret), _) => Ok(Some(self.given(host, &secret, "gh auth token".to_owned()))),
+            (Some(secret), _) => Ok(Some(self.with_origin(
+                host,
+                &secret,
+                "gh auth token".to_owned(),
+            ))),
             (None, Err(why)) => Err(Error::new(
                 ErrorKind::Unauthenticated {
                     host: host.to_owned(),
@@ -199,7 +203,7 @@ impl Tokens {
         }
     }
 
-    fn given(&self, host: &str, secret: &Secret, origin: String) -> Secret {
+    fn with_origin(&self, host: &str, secret: &Secret, origin: String) -> Secret {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.insert(host.to_owned(), origin);
         secret.clone()
@@ -211,9 +215,9 @@ impl TokenSource for Tokens {
     async fn token(&self, host: &str) -> Result<Option<Secret>> {
         if let Some(credential) = auth::credential(&self.accounts, host).await? {
             let origin = credential.source.to_string();
-            return Ok(Some(self.given(host, &credential.secret, origin)));
+            return Ok(Some(self.with_origin(host, &credential.secret, origin)));
         }
-        if let Some(token) = self.known_of_gh(host).await? {
+        if let Some(token) = self.cached_gh_token(host).await? {
             return Ok(Some(token));
         }
         let others = auth::stored_hosts(&self.accounts, &ForgeKind::GITHUB).await?;
@@ -232,7 +236,10 @@ impl TokenSource for Tokens {
             _ => return Ok(None),
         }
         // An error of gh is ignored, because the refusal of the forge is the more useful error.
-        let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
+        let token = self
+            .read_gh_token(host, Some(refused))
+            .await
+            .unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
@@ -335,7 +342,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_runs_again_only_after_its_token_is_refused() {
+    async fn gh_runs_again_only_after_token_refusal() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");

@@ -63,7 +63,7 @@ pub(crate) async fn clone_of(
 }
 
 /// Returns true if `place` is in `repo` itself, or in a clone of `repo`.
-pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
+pub(crate) async fn belongs_to(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
     root.is_some_and(|root| RepoId::local(root) == *repo.id())

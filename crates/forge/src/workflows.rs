@@ -74,7 +74,7 @@ impl Forges {
         }
         for (root, inside) in blocking(move || Ok(work_trees_with(path))).await? {
             let place = WorkingDir::at(&root, Trust::Guarded);
-            if !resolve::is_of(self, &place, repo).await {
+            if !resolve::belongs_to(self, &place, repo).await {
                 let tree = root.display();
                 let why = match is_tracked(&place, &inside).await {
                     Ok(false) => continue,

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_send_impl_is_listed_but_positive_is_not() {
+    fn only_negative_send_impls_are_listed() {
         assert!(is_listed_impl("impl core::clone::Clone for forge::Config"));
         assert!(is_listed_impl("impl !core::marker::Send for forge::Config"));
         assert!(!is_listed_impl("impl core::marker::Send for forge::Config"));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_failed_tests_are_read_from_both_runners() {
+    fn failed_tests_are_parsed_for_both_runners() {
         let output = "        FAIL [   0.034s] (  7/10) tests::cli a::b\n\
                       test c::d    ... FAILED\ntest e ... ok\n\
                       \u{20}  TIMEOUT [ 60.0s] tests::cli f\n\

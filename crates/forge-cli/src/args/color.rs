@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn label_color_flag_and_global_color_flag_are_distinct() {
+    fn label_color_and_global_color_are_distinct() {
         let red = Some("ff0000".to_owned());
         let auto = ColorWhen::Auto;
         assert_eq!(label_color(&["label", "create", "x"]), (auto, None));

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_a_number_and_a_unit() {
+    fn duration_is_parsed_with_and_without_unit() {
         for (text, millis) in [
             ("500ms", 500),
             ("30s", 30_000),

@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn gh_flags_without_effect_are_taken() {
+    fn gh_flags_without_effect_are_accepted() {
         for words in [
             &[
                 "login",

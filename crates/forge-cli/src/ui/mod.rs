@@ -355,7 +355,7 @@ impl Ui {
         Some(format!("{} is done{result}", writes.join(", ")))
     }
 
-    fn look_later(&self, uri: &str) {
+    fn suggest_ingestion_check(&self, uri: &str) {
         let look = Action::new(Call::Ingestion).on(uri);
         self.recovery(&Hint::new("look again").with_action(look));
     }
@@ -438,7 +438,7 @@ impl Ui {
                 self.caution(&format!(
                     "pending: written as {uri}; the command did not wait for the index"
                 ));
-                self.look_later(uri);
+                self.suggest_ingestion_check(uri);
             }
             Ingestion::Pending {
                 uri: Some(uri),
@@ -448,7 +448,7 @@ impl Ui {
                     "pending: written as {uri}; nothing shows it yet, after {:.1} s",
                     waited.as_secs_f32()
                 ));
-                self.look_later(uri);
+                self.suggest_ingestion_check(uri);
             }
             Ingestion::PdsOnly { instead } => self.warning(
                 &Warning::new(

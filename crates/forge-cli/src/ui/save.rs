@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_save_reports_the_path_and_creates_no_file() {
+    fn failed_save_reports_path_and_creates_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let error = save(&dir.path().join("no/page.html"), "x").unwrap_err();
         assert!(error.message().contains("no/page.html"), "{error}");

@@ -875,7 +875,7 @@ mod tests {
     }
 
     #[test]
-    fn login_at_new_host_requires_and_stores_its_kind() {
+    fn new_host_login_requires_and_stores_kind() {
         let place = Place::new();
         let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);

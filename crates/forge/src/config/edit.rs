@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_order_are_kept() {
+    fn edit_keeps_comments_and_order() {
         let (dir, config) = setup(
             "# mine\ncolor = \"never\" # because\n\n# hosts\n[hosts.\"Git.Example.org\"]\n\
              kind = \"github\" # ours\n",

@@ -273,6 +273,8 @@ const DEFAULTS: ConfigKey = ConfigKey {
     doc: "",
 };
 
+// Reasons why a repository must not set a key.
+
 const RUNS: KeyScope =
     KeyScope::User("a repository must not choose a command that runs on your machine");
 const SENDS: KeyScope = KeyScope::User("a repository must not choose where your tokens are sent");
@@ -911,7 +913,7 @@ mod tests {
     }
 
     #[test]
-    fn host_with_dots_or_port_is_one_key_part() {
+    fn dotted_host_is_one_key_part() {
         for (text, host) in [
             ("hosts.git.example.org.kind", "git.example.org"),
             ("hosts.GIT.example.org:8443.kind", "git.example.org:8443"),

@@ -59,17 +59,17 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             http: OnceLock::new(),
         },
         // The error is reported only when a ticket is requested, because nothing else needs JIRA.
-        Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
+        Err(_) => return Some(Arc::new(BrokenLogin(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
 }
 
 /// Placeholder for JIRA if its login cannot be read. Every read fails with the error of the login.
 #[derive(Debug)]
-struct Broken(Accounts);
+struct BrokenLogin(Accounts);
 
 #[async_trait]
-impl Tickets for Broken {
+impl Tickets for BrokenLogin {
     async fn read(&self, key: &str) -> Result<TicketDetails> {
         self.0.jira()?;
         Err(Error::new(
@@ -102,17 +102,17 @@ impl Tickets for Jira {
         };
         let (issue, page) = tokio::time::timeout(self.timeout, reads)
             .await
-            .unwrap_or_else(|_| Err(self.silent()))?;
+            .unwrap_or_else(|_| Err(self.timeout_error()))?;
         // JIRA also finds a moved ticket by its old key. Refuse such a ticket, because its new
         // project may be excluded by the configuration.
         if !issue.key.eq_ignore_ascii_case(key) {
-            return Err(self.other_ticket(key));
+            return Err(self.other_ticket_error(key));
         }
         let fields = issue.fields;
         let is_done = match fields.status.category.key.as_str() {
             "done" => true,
             "new" | "indeterminate" | "undefined" => false,
-            _ => return Err(self.unknown_category(key)),
+            _ => return Err(self.unknown_category_error(key)),
         };
         let mut ticket = TicketDetails::new(fields.summary, fields.status.name);
         ticket.is_done = is_done;
@@ -186,7 +186,7 @@ impl Jira {
         let (parts, body) = response.into_parts();
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
-            self.hold(&bytes)?;
+            self.charge_memory(&bytes)?;
             let read = serde_json::from_slice(&bytes).and_then(|mut answer| {
                 mask(&mut answer, &[token, &credential]);
                 serde_json::from_value(answer)
@@ -200,11 +200,11 @@ impl Jira {
                 .with_hint("check whether jira.base_url is the address of JIRA itself")
             });
         }
-        Err(self.refusal(parts.status, &parts.headers, &bytes))
+        Err(self.status_error(parts.status, &parts.headers, &bytes))
     }
 
     /// Counts the memory of an answer towards the limit of one answer and the limit of the command.
-    fn hold(&self, answer: &[u8]) -> Result<()> {
+    fn charge_memory(&self, answer: &[u8]) -> Result<()> {
         let weight = call::weight_of_json(answer);
         if weight <= MAX_WEIGHT {
             return call::hold(self.host(), weight);
@@ -217,14 +217,14 @@ impl Jira {
             .with_hint("check whether jira.base_url is the address of JIRA itself"))
     }
 
-    fn silent(&self) -> Error {
+    fn timeout_error(&self) -> Error {
         let after = self.timeout;
         let seconds = after.as_secs();
         let message = format!("JIRA at {} took longer than {seconds} s", self.host());
         Error::new(ErrorKind::Timeout { after }, message).with_hint("try again")
     }
 
-    fn other_ticket(&self, key: &str) -> Error {
+    fn other_ticket_error(&self, key: &str) -> Error {
         let message = format!(
             "JIRA at {} answers with another ticket for {key}",
             self.host()
@@ -233,14 +233,14 @@ impl Jira {
             .with_hint("open the ticket in JIRA: if it was moved, use its new key")
     }
 
-    fn unknown_category(&self, key: &str) -> Error {
+    fn unknown_category_error(&self, key: &str) -> Error {
         let host = self.host();
         let message = format!("JIRA at {host} reports an unknown status category for {key}");
         Error::new(ErrorKind::Protocol, message)
             .with_hint("open the ticket in JIRA, or check whether jira.base_url is right")
     }
 
-    fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
+    fn status_error(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
         let is_jiras = || serde_json::from_slice::<JiraErrors>(body).is_ok();
         if status.is_redirection() {

@@ -213,7 +213,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     }
     new.blocked_by = all_related(ctx, &repo, &draft.blocked_by).await?;
     let sized = match draft.values.is_given() {
-        true => Some(sized(ctx, &repo, &draft.values).await?),
+        true => Some(values_edit(ctx, &repo, &draft.values).await?),
         false => None,
     };
     let blocking = all_related(ctx, &repo, &draft.blocking).await?;
@@ -250,7 +250,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     })?;
     let made = ctx.ui.outcome(made)?;
     ctx.ui.url(&made.url)?;
-    match block(&repo, &made.id, blocking).await {
+    match set_blocked_issues(&repo, &made.id, blocking).await {
         Ok(()) => Ok(attached.report(ctx)),
         Err(e) => {
             // The issue exists already; repeating the command would create a second issue.
@@ -280,7 +280,7 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
 }
 
 /// Returns an edit that sets estimate and priority of the new issue.
-async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
+async fn values_edit(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
     let workflow = ctx.forges()?.workflow(repo).await?;
     let mut edit = EditIssue::default();
     values.put(&workflow, None, &mut edit)?;
@@ -331,7 +331,7 @@ async fn make(
     Ok((repo.create_issue(&new).await?, attached))
 }
 
-async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
+async fn set_blocked_issues(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
     let mut edit = EditIssue::default();
     edit.blocked_by = SetChange {
         add: vec![new.clone()],

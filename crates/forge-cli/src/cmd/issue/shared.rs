@@ -347,9 +347,9 @@ pub(super) fn name(id: &IssueId) -> String {
 }
 
 /// Adds the comment that the forge skipped because the issue already had the requested state.
-pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issue>) -> Result<()> {
+pub(super) async fn add_skipped_comment(repo: &Repo, outcome: &mut Outcome<Issue>) -> Result<()> {
     let mut warnings = outcome.warnings.iter().enumerate();
-    let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, left_out_comment(w)?))) else {
+    let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, skipped_comment(w)?))) else {
         return Ok(());
     };
     let made = repo.create_issue_comment(&outcome.value.id, &body).await?;
@@ -361,7 +361,7 @@ pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issu
 }
 
 /// Returns the text of the comment that the hint of `warning` suggests.
-fn left_out_comment(warning: &Warning) -> Option<String> {
+fn skipped_comment(warning: &Warning) -> Option<String> {
     let action = warning.hint.as_ref()?.action()?;
     let mut args = action.args().iter();
     let (_, body) = args.find(|(param, _)| *param == Param::Body)?;

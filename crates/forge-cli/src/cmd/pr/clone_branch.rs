@@ -25,7 +25,7 @@ pub enum BaseUpdate {
 /// # Errors
 ///
 /// Fails if the pull request cannot be read.
-pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
+pub async fn is_on_head_branch(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
     }
@@ -166,7 +166,7 @@ pub async fn delete_local_branch(
             return Ok(());
         }
         if let (BaseUpdate::Moved, Some(remote)) = (base, remote) {
-            forward(ctx, &remote, base_branch).await?;
+            fast_forward_base(ctx, &remote, base_branch).await?;
         }
         switched = base_branch;
     }
@@ -207,7 +207,7 @@ async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<()
     }
 }
 
-async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
+async fn fast_forward_base(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
     let fetch = ["fetch", "--quiet", "--", remote, &from];
     // `git pull` is not used, because its merge would expose tokens to hooks and filters.

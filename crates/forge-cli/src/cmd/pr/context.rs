@@ -116,7 +116,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     }
     match (selection, &args.html) {
         (Some(selection), _) => {
-            name_commands(&mut found, |hint| ctx.ui.advice(hint));
+            append_commands(&mut found, |hint| ctx.ui.advice(hint));
             selection.print(&ctx.ui, &selection.object(&found))?;
         }
         (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
@@ -163,7 +163,7 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
 }
 
 /// Appends to each hint the command that carries it out.
-fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
+fn append_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
     let warnings = found.warnings.iter_mut().map(|w| &mut w.hint);
@@ -200,7 +200,7 @@ pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) 
     };
     match (named_repo(ctx, flag)?, named_repo(ctx, selector)?) {
         (Some(of_flag), Some(named)) if of_flag.comparison_key() != named.comparison_key() => {
-            Err(contradiction(&of_flag, &named))
+            Err(repo_mismatch_error(&of_flag, &named))
         }
         _ => Ok(()),
     }
@@ -232,7 +232,7 @@ pub(super) async fn check_record(
     };
     match of_flag.comparison_key() == found.comparison_key() {
         true => Ok(()),
-        false => Err(contradiction(&of_flag, found)),
+        false => Err(repo_mismatch_error(&of_flag, found)),
     }
 }
 
@@ -248,7 +248,7 @@ fn named_repo(ctx: &Ctx, text: &str) -> Result<Option<RepoId>> {
     Ok(Some(forges.absolute(&named)))
 }
 
-fn contradiction(of_flag: &RepoId, named: &RepoId) -> Error {
+fn repo_mismatch_error(of_flag: &RepoId, named: &RepoId) -> Error {
     Error::invalid(
         "repo",
         format!("-R is {of_flag}, but the pull request is in {named}"),

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Flags that cannot be combined with `--edit` and `--delete`.
-const EDITS_ALONE: [&str; 6] = [
+const CONFLICTS_WITH_EDITS: [&str; 6] = [
     "patch",
     "depends_on",
     "fill",
@@ -64,7 +64,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub closes: Vec<String>,
     /// Delete a file of the repository, without a clone; may be repeated
-    #[arg(long, value_name = "path", conflicts_with_all = EDITS_ALONE)]
+    #[arg(long, value_name = "path", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub delete: Vec<String>,
     /// Build on another pull request, which has to be merged first: its number, URL, at-uri or
     /// branch
@@ -78,7 +78,7 @@ pub struct CreateArgs {
     pub dry_run: bool,
     /// Write the content of a local file ("-" for standard input) to a path in the repository,
     /// without a clone; may be repeated. --head names the new branch
-    #[arg(long, value_name = "path>=<file", conflicts_with_all = EDITS_ALONE)]
+    #[arg(long, value_name = "path>=<file", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub edit: Vec<String>,
     /// Write title and description in an editor: the first line is the title
     #[arg(short, long)]

@@ -123,20 +123,20 @@ async fn ask_push_target(
     branch: String,
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
-    let targets = targets(ctx, repo, head).await?;
-    let forker = forker(repo, &targets).await;
+    let targets = push_targets(ctx, repo, head).await?;
+    let fork_owner = fork_owner(repo, &targets).await;
     let mut names: Vec<String> = Vec::new();
     for target in &targets {
         names.push(push_label(ctx, target).await?);
     }
     let fork = format!("Create a fork of {}", repo_name(repo.id()));
     let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
-    items.extend(forker.is_some().then_some(fork.as_str()));
+    items.extend(fork_owner.is_some().then_some(fork.as_str()));
     items.extend(["Skip pushing the branch", "Cancel"]);
     let shown = text::one_line(&branch).into_owned();
     let question = format!("Where should we push the '{shown}' branch?");
     let chosen = prompt::choose(&question, &items)?;
-    let remote = match (targets.into_iter().nth(chosen), forker) {
+    let remote = match (targets.into_iter().nth(chosen), fork_owner) {
         (Some(target), _) => {
             *head = head_at(repo.id(), &target.repo, &head.branch);
             Some(target.remote)
@@ -186,7 +186,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
 }
 
 /// Returns the viewer's login if the viewer can fork the repository and owns no push target.
-async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
+async fn fork_owner(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
     }
@@ -201,7 +201,7 @@ async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
 
 /// Returns the remotes on the repository's host. The remote that git has configured for the branch
 /// comes first.
-async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
+async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
     let forges = ctx.forges()?;
     let mut found: Vec<PushTarget> = Vec::new();
     for remote in &ctx.git_config().await?.remotes {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn head_in_fork_is_named_with_owner_or_repository() {
+    fn fork_head_includes_owner_or_repository() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

@@ -132,7 +132,7 @@ pub(super) async fn write(
     let (offered_title, offered_body) = match title.is_some() && (text.is_some() || recovers) {
         true => <(String, String)>::default(),
         // The default texts are optional, so failures to find them are ignored.
-        false => offered(ctx, repo, onto, head).await,
+        false => default_text(ctx, repo, onto, head).await,
     };
     draft.title = match title {
         Some(title) => title,
@@ -202,7 +202,12 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
 }
 
 /// Composes title and description as `--fill` does, as initial values of a form.
-async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
+async fn default_text(
+    ctx: &Ctx,
+    repo: &Repo,
+    onto: CommitBase<'_>,
+    head: &HeadRef,
+) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     fill::fill(&commits, FillSource::All, &head.branch)
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
@@ -283,7 +288,7 @@ async fn ask_text(
 
 async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> Result<NextStep> {
     let can_draft = has(repo, Capability::PrCreateDraft);
-    let can_add = !metadata::offered(repo).is_empty();
+    let can_add = !metadata::supported_kinds(repo).is_empty();
     let mut form = CreatePull::new("", "");
     form.base = Some(String::new());
     let page = WebPage::NewPull {

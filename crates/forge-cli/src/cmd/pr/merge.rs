@@ -108,7 +108,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     // for the user.
     let asks = named.is_none() && ctx.ui.can_prompt();
     let method = match named.or(configured) {
-        None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
+        None if !asks => {
+            return Err(missing_method_error(
+                &selected.repo.info().await?.merge_methods,
+            ));
+        }
         method => method,
     };
     let mut seen = None;
@@ -193,7 +197,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         ctx.ui.note(&format!("linked issues: {names}"));
     }
     let deletes = req.delete_branch;
-    let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
+    let on_head = deletes && clone_branch::is_on_head_branch(ctx, &selected).await?;
     req.delete_branch = deletes && !on_head;
     let workflow = merged_issues::workflow(ctx, &selected.repo).await;
     let outcome = selected.repo.merge(&selected.id, &req).await?;
@@ -314,7 +318,7 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
 
 /// Returns the error for a merge without a method if the user cannot be asked: gh's message, with
 /// the methods of the repository.
-fn unnamed(methods: &[MergeMethod]) -> Error {
+fn missing_method_error(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);
     let known: Vec<&str> = all

@@ -111,7 +111,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
         return Ok(());
     };
     if found.state == MergeState::Conflicting {
-        return Err(conflicts(pull, found));
+        return Err(conflicts_error(pull, found));
     }
     let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
     // With a merge queue, GitHub reports BLOCKED even for a pull request that the queue would
@@ -124,7 +124,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
             return pull
                 .depends_on
                 .as_ref()
-                .map_or(Ok(()), |below| Err(stacked(pull, below)));
+                .map_or(Ok(()), |below| Err(stacked_error(pull, below)));
         }
         "BLOCKED" => (
             "its requirements are not met",
@@ -142,7 +142,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
 }
 
 /// Returns the error for a merge while the pull request `below` is still open.
-fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
+fn stacked_error(pull: &PullRequest, below: &PrKey) -> Error {
     let first = PrId {
         repo: pull.id.repo.clone(),
         key: below.clone(),
@@ -153,7 +153,7 @@ fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
         .with_hint(Hint::from(format!("merge {first} first")).with_action(merge))
 }
 
-fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
+fn conflicts_error(pull: &PullRequest, found: &Mergeability) -> Error {
     let files = match found.conflicts.as_slice() {
         [] => String::new(),
         files => {

@@ -11,7 +11,7 @@ use forge_core::{
 use crate::ctx::Ctx;
 
 /// The message about issues if a step after the merge fails.
-const UNMOVED: &str = "the merge is done, and no issue was moved";
+const NO_ISSUE_MOVED: &str = "the merge is done, and no issue was moved";
 
 /// Moves or closes the issues of a completed merge, and reports this on stderr. A pending merge
 /// does not move issues. Failures are only warnings, because the merge is done. `linking` is the
@@ -26,7 +26,7 @@ pub(super) async fn apply(
 ) {
     let workflow = match workflow {
         Ok(workflow) => workflow,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
     };
     let Some(pull) = with_issues(ctx, repo, merge, linking).await else {
         return;
@@ -59,13 +59,13 @@ pub(super) async fn apply(
     }
     let mut report = match effects.plan(&judged).await {
         Ok(plan) => effects.apply(&pull, plan).await,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
     };
     add_recovery(ctx, &mut report);
     for line in lines(&report) {
         ctx.ui.note(&line);
     }
-    note_left(ctx, &report);
+    print_unchanged_issues(ctx, &report);
 }
 
 /// Reads the workflow before the merge, because a head must not define the effects of its own
@@ -91,7 +91,7 @@ async fn with_issues(
     if links_by_text(repo) {
         let Some(linking) = linking else {
             ctx.ui.note(&format!(
-                "{UNMOVED}: the linked issues were not read before the merge"
+                "{NO_ISSUE_MOVED}: the linked issues were not read before the merge"
             ));
             return None;
         };
@@ -121,7 +121,7 @@ async fn with_issues(
                     }
                 }
                 Err(e) => {
-                    ctx.ui.warning(&warning_of(&e, UNMOVED));
+                    ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED));
                     return None;
                 }
             }
@@ -170,7 +170,7 @@ pub(crate) fn add_recovery(ctx: &Ctx, report: &mut MergeReport) {
 }
 
 /// Prints the issues that were not changed, with the reasons. Failures are printed as warnings.
-pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
+pub(crate) fn print_unchanged_issues(ctx: &Ctx, report: &MergeReport) {
     let did = if report.moves { "moved" } else { "closed" };
     for left in &report.skipped {
         let line = format!("not {did}: {} ({})", left.issue, left.reason);

@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn display_name_fakes_no_verdict() {
+    fn display_name_cannot_fake_verdict() {
         let mut said = review(ReviewState::Commented, "x", "2026-11-20T12:00:00Z");
         let name = "x) (Approved), maintainer (Approved), z (Maint";
         said.author.name = Some(name.into());

@@ -80,7 +80,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
             }
         }
     }
-    merged_issues::note_left(ctx, &report);
+    merged_issues::print_unchanged_issues(ctx, &report);
     Ok(match report.failed.is_empty() {
         true => Exit::Ok,
         false => Exit::Failure,

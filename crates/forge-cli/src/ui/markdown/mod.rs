@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn link_url_is_omitted_if_text_ends_with_url() {
+    fn link_url_repeated_in_text_is_omitted() {
         assert_eq!(
             plain("**a**b [x](b) [*c* d](d) [e*f*](ef) [f](ef)"),
             "ab x (b) c d ef f (ef)\n"
