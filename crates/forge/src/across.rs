@@ -42,7 +42,7 @@ impl Forges {
     /// Lists the pull requests that match `query` in `places`, newest first, at most `limit`.
     /// Places that could not be read are in [`PullsAcross::failed`].
     ///
-    /// [`MINE`] stands for the repositories of the logged-in accounts.
+    /// [`MINE`] means the repositories of the logged-in accounts.
     ///
     /// # Errors
     /// `invalid_input` for a malformed locator; `unauthenticated` for [`MINE`] without a login.
@@ -70,7 +70,7 @@ impl Forges {
     /// Lists the viewer's own pull requests in `places`, and those that wait for the viewer's
     /// review. Places that could not be read are returned with their errors.
     ///
-    /// [`MINE`] stands for everything that concerns the logged-in accounts.
+    /// [`MINE`] means all pull requests that concern the logged-in accounts.
     ///
     /// # Errors
     /// The errors of [`Self::list_across`].
@@ -129,7 +129,7 @@ impl Forges {
                 }
             };
             let id = repo.id();
-            // A repository on this machine is a group of its own.
+            // Each repository on this machine is a separate group.
             let name = match id.host.as_str() {
                 "" => id.to_string(),
                 host => host.to_owned(),

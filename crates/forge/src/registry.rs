@@ -1,4 +1,4 @@
-//! Registry of backends by kind of forge; no other module names the backends.
+//! Registry of backends by kind of forge. No other module refers to a certain backend.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -165,7 +165,7 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), RemoteMeaning::Repo(repo)) => return Ok(repo.clone()),
-            // For a repository without a remote of its own, gh writes `owner/repo` or
+            // If no remote belongs to the chosen repository, gh writes `owner/repo` or
             // `HOST/owner/repo`.
             (Some(text), RemoteMeaning::Repo(beside)) if text != "base" => {
                 // `owner/repo` refers to the host of the remote. The path of a local remote has no

@@ -375,7 +375,7 @@ fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
     )
 }
 
-/// Asks with hidden input.
+/// Asks for a secret with hidden input.
 fn ask_secret(question: &str) -> Result<String> {
     prompt::ask(|| {
         Password::with_theme(&ColorfulTheme::default())
@@ -490,7 +490,7 @@ async fn viewer(
     host: &str,
     account: Option<&str>,
 ) -> Option<Result<Actor>> {
-    // The identity is the same for every repository, so any id will do.
+    // The id of the repository has no effect, because the identity does not depend on it.
     let id = RepoId {
         kind: kind.clone(),
         host: host.to_owned(),

@@ -174,7 +174,7 @@ fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
             .or(named.repo.as_ref())
             .map(String::as_str),
     };
-    // `--repo` of `config set` is a switch, so it does not name a repository.
+    // `--repo` of `config set` is a switch and has no repository as its value.
     let takes_repo = argument(command, &["repo"]).is_some_and(|a| a.get_action().takes_values());
     if let (Some(repo), None, true) = (repo, has(Param::Repo), takes_repo) {
         words.extend(["-R".to_owned(), exact(repo)?]);

@@ -170,7 +170,7 @@ fn integral(x: f64) -> Option<Num> {
     (x.fract() == 0.0 && x.abs() < MAX_EXACT_INTEGER).then_some(Num::Int(x as isize))
 }
 
-/// A buffer with a maximum size, so that one huge result cannot exhaust memory.
+/// A buffer with a maximum size, so that a huge result cannot exhaust memory.
 struct CappedBuffer(Vec<u8>);
 
 impl Write for CappedBuffer {

@@ -118,7 +118,8 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Gives each of `columns` (index and needed width) an equal share of `room`, but at least `least`.
+/// Sets the widths of `columns` (index and needed width) to equal shares of `room`, but to `least`
+/// or more.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
     // Narrow columns are served first, so that wide columns get the width that narrow ones do not
     // need.

@@ -247,7 +247,7 @@ impl ConfigKey {
     }
 
     /// Returns all names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>`
-    /// stays.
+    /// is not replaced.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));

@@ -175,8 +175,8 @@ impl Config {
         }
     }
 
-    /// Returns the same configuration without `.forge.toml`, for work on repositories that the file
-    /// does not belong to.
+    /// Returns this configuration without `.forge.toml`, for work on a repository to which the file
+    /// does not belong.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -384,8 +384,7 @@ impl Config {
         })
     }
 
-    /// Returns the value that a variable gives to a key. The error is the invalid text of the
-    /// variable.
+    /// Returns the value of a key from a variable. The error is the invalid text of the variable.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // An empty pager variable means no pager. For other keys, an empty variable counts as
         // unset.

@@ -143,7 +143,7 @@ impl Config {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
     }
 
-    /// Returns the other keys of `context`.
+    /// Returns the keys of `context` that have no method here.
     #[must_use]
     pub fn context_settings(&self) -> ContextSettings {
         let words = |name: &str| -> Vec<String> {

@@ -101,7 +101,7 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if the user gave a flag for a change. An empty list counts, although it changes
+    /// Returns true if the user passed a flag for a change, even with an empty list, which changes
     /// nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
@@ -136,7 +136,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if the edit also changes the issues on the other side of a relation.
+    /// Returns true if the edit also changes the issues at the other end of a relation.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,

@@ -95,7 +95,7 @@ pub(crate) struct SelectedIssue {
     pub id: IssueId,
 }
 
-/// Resolves a selector: a number, or a locator with a repository of its own.
+/// Resolves a selector: a number, or a locator that contains a repository.
 ///
 /// # Errors
 ///

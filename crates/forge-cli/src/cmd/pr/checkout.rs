@@ -262,7 +262,7 @@ async fn fetched(
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
         // The fork's owner allows maintainers to push, so pulls and pushes use the fork's branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
-        // As in gh, a push goes to the base repository, under the branch's name.
+        // As in gh, the branch is pushed to the base repository under its own name.
         None => {
             let remote = remote.to_owned();
             (remote.clone(), head_ref.to_owned(), Some(remote))

@@ -112,7 +112,7 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 }
 
 /// Deletes the local branch of a finished pull request, after switching to the base branch if
-/// needed. A branch with commits that the pull request lacks stays. Failures are only warnings,
+/// needed. Keeps a branch with commits that the pull request lacks. Failures are only warnings,
 /// because the pull request is already merged or closed.
 ///
 /// `flag` is `-R`; with this flag the clone is not used.

@@ -69,7 +69,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         ctx.ui.success(&format!("Closed pull request {name}"));
         closed
     };
-    // If the forge keeps the branch, the local branch also stays.
+    // If the forge keeps the branch, the local branch is also kept.
     if req.delete_branch && complete {
         clone_branch::delete_local_branch(ctx, repo, &selected.repo, &closed, BaseUpdate::Same)
             .await?;

@@ -104,7 +104,7 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // A terminal shows the known values and asks for those without a flag.
+    // On a terminal, the questions show the known values, and ask for values without a flag.
     let mut start = None;
     if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
@@ -213,7 +213,7 @@ async fn default_text(
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
-/// The initial description, used if no flag gives one.
+/// The initial description, used if no flag sets the description.
 struct DescriptionStart {
     /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
@@ -243,8 +243,8 @@ enum NextStep {
     Cancel,
 }
 
-/// Asks for title and description unless a flag sets them, then for the next step. `start` is the
-/// initial description.
+/// Asks for a title or description without a flag, then for the next step. `start` is the initial
+/// description.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,

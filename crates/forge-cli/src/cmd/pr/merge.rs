@@ -246,7 +246,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return delete_left_head(ctx, &selected, &merge).await;
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    // If the forge keeps the branch, the local branch also stays.
+    // If the forge keeps the branch, the local branch is also kept.
     if req.delete_branch && over && complete {
         clone_branch::delete_local_branch(
             ctx,

@@ -1,4 +1,4 @@
-//! Changes as a patch: from a file, or made from a local branch.
+//! Changes as a patch, from a file or from a local branch.
 
 use std::{
     fs::File,

@@ -385,8 +385,8 @@ pub(super) fn render_pull(
     out
 }
 
-/// Returns the line `2 open threads: forge pr thread list 7`, with the viewer's pending threads;
-/// `None` without such threads, or if threads were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`, which also counts the viewer's
+/// pending threads. Returns `None` without open or pending threads, or if threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let threads = || p.threads.iter().flatten();
     let open = threads().filter(|t| t.is_open()).count();
