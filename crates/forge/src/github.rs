@@ -196,7 +196,7 @@ impl Tokens {
                 format!("there is no account for {host}: {why}"),
             )
             .with_hint(
-                Hint::new("log in, or install gh, which reads its own file")
+                Hint::new("log in, or install gh, which can read its file")
                     .with_action(Action::new(Call::Login).with(Param::Host, host)),
             )),
             (None, Ok(_)) => Ok(None),

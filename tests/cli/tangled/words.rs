@@ -286,7 +286,7 @@ fn merge_without_status_record_names_no_record() {
         assert!(said.contains(told), "{said}");
         let finish = format!(": forge pr merge {uri} --rebase\n");
         assert!(said.contains(&finish), "{said}");
-        let word = "! pending: whether a record was written is not known";
+        let word = "! pending: it is unknown whether a record was written";
         assert!(said.contains(word), "{said}");
         assert!(!said.contains(&format!("{STATUS}/")), "{said}");
         assert!(!said.contains("forge tangled ingestion"), "{said}");

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// Timeout of the requests: a user who is typing does not wait longer.
+/// Timeout of the requests. It is short because the user is typing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of candidates.
 const MAX_ROWS: usize = 50;

@@ -119,13 +119,13 @@ pub(super) async fn for_each<T>(
         }
     }
     Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES))
-        .with_hint("see the list on the page of the forge"))
+        .with_hint("open the list on the web page of the forge"))
 }
 
 /// Reads a whole list, in pages as long as the forge allows.
 ///
 /// # Errors
-/// The errors of [`each`]; `protocol` for a list over the size limit of all pages.
+/// The errors of [`for_each`]; `protocol` for a list over the size limit of all pages.
 pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,

@@ -429,7 +429,7 @@ impl Ui {
             )),
             // The recovery is part of the warning above.
             Ingestion::Pending { uri: None, .. } => self.caution(
-                "pending: whether a record was written is not known, so no index can be asked",
+                "pending: it is unknown whether a record was written, so no index can be checked",
             ),
             Ingestion::Pending {
                 uri: Some(uri),

@@ -87,8 +87,8 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
-        // The delay counts from the start of the command, because several short calls add up to a
-        // long wait.
+        // The delay is measured from the creation of the observer, because several short calls add
+        // up to a long wait.
         let patience = SPINNER_DELAY
             .saturating_sub(self.since.elapsed())
             .max(MIN_SPINNER_DELAY);

@@ -304,7 +304,7 @@ impl Accounts {
             .with_hint(&WHICH_KIND)),
             (None, None) => Err(Error::invalid(
                 "host",
-                format!("no configuration says which forge runs at {host}"),
+                format!("the kind of forge at {host} is not configured"),
             )
             .with_hint(&WHICH_KIND)),
         }

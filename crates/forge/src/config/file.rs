@@ -181,7 +181,8 @@ pub(super) fn parse(
                 e.span(),
                 Level::Error,
                 message,
-                "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]",
+                "correct the line; texts are in double quotes, and so are hosts with dots: \
+                 [hosts.\"git.example.org\"]",
             );
         }
     }
@@ -315,13 +316,16 @@ impl SettingsReader<'_> {
             .iter()
             .any(|word| last.contains(word))
         {
-            return self.report(
-                span,
-                Level::Error,
-                format!("`{}` looks like a credential, and credentials are never in configuration", sanitize_text(&text)),
-                Hint::new("remove the line, and store the credential by logging in; if others could read this file, create a new credential")
-                    .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
+            let message = format!(
+                "`{}` looks like a credential, which must not be in a configuration file",
+                sanitize_text(&text)
             );
+            let hint = Hint::new(
+                "remove the line, and store the credential by logging in; if others could read \
+                 this file, create a new credential",
+            )
+            .with_action(Action::new(Call::Login).with(Param::WithToken, "true"));
+            return self.report(span, Level::Error, message, hint);
         }
         // A misspelt dialect key is an error, because requests would use the default name.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {

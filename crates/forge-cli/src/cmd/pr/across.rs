@@ -63,8 +63,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
-    // Outside of a table, which reports the cut in its heading, a warning reports that the list is
-    // cut.
+    // A table reports in its heading that the list is cut. Other output needs a warning.
     if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
         let why = "there are more pull requests than are shown";
         let hint = "raise the limit, or name fewer repositories";

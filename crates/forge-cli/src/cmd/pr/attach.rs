@@ -25,8 +25,8 @@ use crate::{ctx::Ctx, exit::Exit};
 pub struct AttachArgs {
     /// Attach an image or a video: a file, or file#alternative-text; may be repeated
     ///
-    /// Where the text names the file, as in "![alt](./login.png)", the name becomes the address of
-    /// the upload; else the file is added at the end of the text.
+    /// If the text refers to the file, as in "![alt](./login.png)", the reference becomes the URL
+    /// of the upload; otherwise the file is appended to the text.
     #[arg(long, value_name = "file")]
     pub attach: Vec<String>,
 }

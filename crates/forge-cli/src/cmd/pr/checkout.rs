@@ -139,7 +139,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
     if lines.is_empty() {
         return Err(Error::not_found(
             Noun::PullRequest,
-            format!("no pull request of {} is open", repo.id()),
+            format!("{} has no open pull request", repo.id()),
         )
         .with_hint("name a closed pull request by its number"));
     }
@@ -383,7 +383,7 @@ fn head_gone_error(pull: &PullRequest) -> Error {
     Error::not_found(
         Noun::Branch,
         format!(
-            "the head of {} is gone: neither '{}' nor its commit is there",
+            "the head of {} was not found: neither the branch '{}' nor its commit exists",
             pull.id,
             one_line(&pull.head_branch)
         ),

@@ -10,7 +10,7 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// How to treat the local base branch after the switch to it.
+/// State of the base branch, which decides if the local branch is fast-forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
     /// The base branch has moved, because the pull request was just merged.
@@ -86,8 +86,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         .warning(&warning.with_hint("push them first: git push"));
 }
 
-/// Switches from the head branch of `pull` to the base branch, in the repository that has both
-/// branches.
+/// Switches from the head branch of `pull` to the base branch. The current repository must have
+/// both branches.
 ///
 /// # Errors
 ///

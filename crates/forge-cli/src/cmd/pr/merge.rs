@@ -275,7 +275,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         ctx.ui.caution(&match open.source {
             RequirementSource::Own => {
                 format!(
-                    "{rule} {status}: {evidence} (a rule of forge itself, which does not stop a merge)"
+                    "{rule} {status}: {evidence} (a rule of this program, which does not stop a merge)"
                 )
             }
             source => format!("{rule} ({}) {status}: {evidence}", source.name()),

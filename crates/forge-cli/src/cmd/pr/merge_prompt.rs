@@ -48,7 +48,7 @@ pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option
     let named = issues.iter().take(MAX_LINKED_ISSUES);
     let mut names: Vec<String> = named.map(|issue| issue.id.to_string()).collect();
     if more > 0 {
-        names.push(format!("and {more} more, which stay as they are"));
+        names.push(format!("and {more} more, which are not changed"));
     }
     let names = names.join(", ");
     (!names.is_empty()).then(|| text::one_line(&names).into_owned())

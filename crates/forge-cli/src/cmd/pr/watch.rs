@@ -116,7 +116,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
             WatchEvent::Waits { error, again } => {
                 let when = again.map_or_else(
                     || "the deadline is before the next request".to_owned(),
-                    |again| format!("looking again at {again}"),
+                    |again| format!("next request at {again}"),
                 );
                 printer
                     .ctx

@@ -81,7 +81,7 @@ pub enum WorkflowCommand {
     Advance(advance::WorkflowAdvanceArgs),
     /// Move or close the issues that a merged pull request closes, if that has not happened yet
     Reconcile(reconcile::WorkflowReconcileArgs),
-    /// Make the fields, options and labels that the workflow needs
+    /// Create the fields, options and labels that the workflow needs
     Init(init::WorkflowInitArgs),
     /// Write a definition to start from
     New(new::WorkflowNewArgs),

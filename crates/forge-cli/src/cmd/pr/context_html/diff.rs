@@ -256,7 +256,8 @@ fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // A generated file of any size is not read at the head, so no lines are counted.
+            // At the head such a file is never read, so the limit of changed lines in `meaning`
+            // does not apply.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };
