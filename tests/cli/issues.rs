@@ -132,7 +132,7 @@ fn title_and_body_are_edited() {
         (&"It broke".into(), &"Once.\n".into())
     );
     let out = world.forge(&["issue", "edit", "1"]).output().exits(1);
-    assert!(out.stderr_text().contains("no change was named"));
+    assert!(out.stderr_text().contains("no change was given"));
 }
 
 /// Adds labels to issue 1 and removes them, with commands that `run` makes. The labels `bug`, `help

@@ -453,7 +453,7 @@ impl Forges {
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
         (ErrorKind::Unauthenticated { .. }, _) => {
-            Hint::new("pass the whole token, or make a new one in the settings of that account")
+            Hint::new("pass the whole token, or create a new token in the settings of that account")
         }
         (_, Some(hint)) => hint.clone(),
         (_, None) => Hint::new("check the name of the host and the connection, then log in again"),

@@ -338,7 +338,7 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
         format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
     )
     .with_hint(
-        Hint::new("in a clone of the repository, keep pull requests in the clone itself")
+        Hint::new("in a clone of the repository, use local pull requests of the clone")
             .with_action(KEEP_HERE),
     )
     .with_context("kind", kind.as_str())

@@ -78,7 +78,7 @@ fn unprinted(e: Error) -> Error {
 fn stdout_error(e: io::Error) -> Error {
     let message = format!("standard output cannot be written: {e}");
     let e = Error::new(ErrorKind::Internal, message).with_source(e);
-    unprinted(e.with_hint("send the output where it can be written"))
+    unprinted(e.with_hint("redirect the output to a file or pipe that can be written"))
 }
 
 /// Neutralises a message, and indents its further lines, because a name in the message can contain
@@ -462,7 +462,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("check why, and what to do").with_action(look)));
+                .with_hint(Hint::new("see the details and the recovery").with_action(look)));
             }
         }
         Ok(outcome.value)

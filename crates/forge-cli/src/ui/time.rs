@@ -60,7 +60,8 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// Formats a duration as gh does, so that scripts can parse it: `1m26s`, `2h0m5s`, `0` for none.
+/// Formats a duration as Go and gh do, because scripts parse this format: `1m26s`, `2h0m5s`, `0`
+/// for none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

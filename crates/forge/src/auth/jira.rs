@@ -102,7 +102,9 @@ impl Accounts {
                 "base_url",
                 "the base URL of JIRA has to be an https:// address without credentials",
             )
-            .with_hint("pass it as the browser shows it, such as https://acme.atlassian.net")
+            .with_hint(
+                "pass the address that the browser shows, such as https://acme.atlassian.net",
+            )
         })?;
         let is_address = |text: &str| {
             let plain = text.bytes().all(|b| b.is_ascii_graphic() && b != b':');
@@ -114,7 +116,7 @@ impl Accounts {
         match email {
             Some(email) if !is_address(email) => {
                 return Err(Error::invalid("email", "this is not an e-mail address")
-                    .with_hint("pass the address that the account at JIRA Cloud has"));
+                    .with_hint("pass the e-mail address of the account at JIRA Cloud"));
             }
             None if host_of(&base_url).ends_with(".atlassian.net") => {
                 return Err(Error::invalid(

@@ -188,7 +188,7 @@ impl CredentialFile {
             ),
         )
         .with_hint(format!(
-            "run `chmod 600 {}`; if others may have read it, make new tokens",
+            "run `chmod 600 {}`; if others may have read it, create new tokens",
             self.path.display()
         )))
     }

@@ -77,6 +77,6 @@ fn cannot_write(path: &Path, e: io::Error) -> Error {
         ErrorKind::Config,
         format!("cannot write {}: {e}", path.display()),
     )
-    .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
+    .with_hint("make it writable, or set FORGE_CONFIG_DIR to a writable directory")
     .with_source(e)
 }

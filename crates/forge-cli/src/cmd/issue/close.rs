@@ -55,7 +55,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     let other_reason = |reason: CloseReasonArg| reason != CloseReasonArg::Duplicate;
     if duplicate_of.is_some() && args.reason.is_some_and(other_reason) {
         let message = "`--duplicate-of` can only be used with `--reason duplicate`";
-        return Err(Error::invalid("reason", message).with_hint("leave one of them out"));
+        return Err(Error::invalid("reason", message).with_hint("omit one of them"));
     }
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Closed);

@@ -158,7 +158,7 @@ impl IssueCreateArgs {
                 "projects",
                 "the `--project` flag is not supported with `--web`",
             )
-            .with_hint("leave one of them out"));
+            .with_hint("omit one of them"));
         }
         Ok(())
     }

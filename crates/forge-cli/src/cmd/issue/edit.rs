@@ -174,7 +174,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \
                     `forge issue edit --help`";
-        return Err(Error::invalid("title", "no change was named").with_hint(hint));
+        return Err(Error::invalid("title", "no change was given").with_hint(hint));
     }
     let (repo, ids) = select_all(ctx, repo, &args.selector).await?;
     if ids.len() > 1 && args.expected_version.is_some() {

@@ -185,7 +185,7 @@ impl Files {
 
 pub(crate) fn attach_conflict_error(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
-        .with_hint("leave one of them out")
+        .with_hint("omit one of them")
 }
 
 fn refused(message: String) -> Error {
@@ -206,7 +206,7 @@ fn not_uploaded(name: &str, e: &Error, of_issue: bool) -> Error {
     let message = format!("could not upload {name}: {}", e.message());
     let error = Error::new(e.kind().clone(), text::one_line(&message).into_owned());
     let once_more =
-        Hint::new("attach it to a comment once more").with_action(attach_to_comment(of_issue));
+        Hint::new("try again: attach it to a comment").with_action(attach_to_comment(of_issue));
     error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 

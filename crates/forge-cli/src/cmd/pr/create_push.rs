@@ -76,14 +76,14 @@ async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRe
             "push",
             format!("this clone has no branch '{shown}' to push"),
         )
-        .with_hint("name a branch of this clone with --head, or leave --push out"));
+        .with_hint("name a branch of this clone with --head, or omit --push"));
     }
     let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
         let owner = head.owner.as_deref();
         let place = owner.map_or_else(|| repo_name(repo.id()), |o| format!("a repository of {o}"));
         let message = format!("'{shown}' cannot be pushed: no remote of this clone is {place}");
         return Err(Error::invalid("push", message)
-            .with_hint("add one with `git remote add`, or push the branch and leave --push out"));
+            .with_hint("add one with `git remote add`, or push the branch and omit --push"));
     };
     Ok(Push {
         remote: Some(remote),

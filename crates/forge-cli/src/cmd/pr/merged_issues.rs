@@ -51,8 +51,8 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // With an open state, a new merge also closes issues that a person reopened after an earlier
-    // merge.
+    // The plan is made for an open pull request, so that a new merge also closes issues that a
+    // person reopened before.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -113,7 +113,7 @@ async fn with_issues(
             match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
                 Ok(viewed) => {
                     pull = viewed;
-                    // The issues are shown as open, because the merge itself may just have closed
+                    // The issues are treated as open, because the merge itself may just have closed
                     // them.
                     let closed = closes_itself(repo) && !merge.already_merged;
                     for issue in pull.linked_issues.iter_mut().flatten().filter(|_| closed) {
