@@ -462,7 +462,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("see the details and the recovery").with_action(look)));
+                .with_hint(Hint::new("see the details, and how to recover").with_action(look)));
             }
         }
         Ok(outcome.value)
