@@ -246,7 +246,7 @@ fn list_of_several_repositories_refuses_repo_flags() {
         let args = [&["pr", "list", "-R", ".", "-R", ".."][..], flag].concat();
         let out = world.forge(&args).output().exits(1);
         assert!(
-            out.stderr_text().contains("is for one repository"),
+            out.stderr_text().contains("works with one repository only"),
             "{out:?}"
         );
     }

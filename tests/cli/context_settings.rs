@@ -343,7 +343,7 @@ fn merge_on_a_terminal_names_the_open_requirements() {
     let out = merge(&[]).env("FORGE_FORCE_TTY", "100").output().success();
     let stderr = out.stderr_text();
     let said =
-        "approved is not met: 0 approval(s) (a rule of forge itself, which does not stop a merge)";
+        "approved is not met: 0 approval(s) (a rule of this program, which does not stop a merge)";
     let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
     assert!(at.is_some() && at < done, "{stderr}");
 }

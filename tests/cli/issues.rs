@@ -99,7 +99,7 @@ fn issue_is_closed_commented_on_and_reopened() {
     let again = world.forge(&again).output().success();
     let _ = again
         .says("is already closed")
-        .says("done all the same: comment");
+        .says("additionally done: comment");
     world.forge(&["issue", "reopen", "1"]).ok();
     let made = world.forge(&["issue", "comment", "1", "-b", "Again."]);
     assert_eq!(
@@ -132,7 +132,7 @@ fn title_and_body_are_edited() {
         (&"It broke".into(), &"Once.\n".into())
     );
     let out = world.forge(&["issue", "edit", "1"]).output().exits(1);
-    assert!(out.stderr_text().contains("no change was named"));
+    assert!(out.stderr_text().contains("no change was given"));
 }
 
 /// Adds labels to issue 1 and removes them. `run` returns the command for given arguments. The
@@ -327,7 +327,7 @@ fn several_issues_are_edited_at_once() {
         assert_eq!(issue["assignees"], json!([]));
     }
     let refused = edit(&["--add-label", "bug", "--expected-version", "x"]);
-    let _ = refused.output().exits(1).says("the version of one issue");
+    let _ = refused.output().exits(1).says("works with one issue");
     // If one issue is missing, the command still edits the others.
     let partly = world.forge(&["issue", "edit", "1", "9", "-t", "New"]);
     let partly = partly.output().exits(1).says("not changed: ");
@@ -742,7 +742,7 @@ fn template_and_attached_file_work_on_github() {
     let comment = body("2")["comments"][0]["body"].clone();
     assert!(comment.as_str().unwrap().starts_with("![a](http"));
     let several = on(&[&["edit", "1", "2"], &attach[..]].concat()).output();
-    let _ = several.exits(1).says("adds to the text of one issue");
+    let _ = several.exits(1).says("--attach works with one issue");
     let deleted = on(&[&["comment", "2", "--delete-last", "--yes"], &attach[..]].concat());
     let _ = deleted.output().exits(1).says("not supported when using");
 }

@@ -248,7 +248,10 @@ fn definition_is_not_read_from_checked_out_branch() {
     world.switch("work");
     for reads in [&["position", "1"][..], &["show"], &["lint"]] {
         let out = world.workflow_fails(reads, 1).stderr_text();
-        assert!(out.contains("and work is only a guess"), "{out}");
+        assert!(
+            out.contains("the guessed branch work may be one under review"),
+            "{out}"
+        );
         assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
     }
     let named = ["config", "forge.defaultBranch", "release"];
@@ -276,7 +279,10 @@ fn definition_of_head_named_main_is_ignored() {
             world.git.run(setting).ok();
         }
         let out = world.workflow_fails(&["show"], 1).stderr_text();
-        assert!(out.contains("and main is only a guess"), "{out}");
+        assert!(
+            out.contains("the guessed branch main may be one under review"),
+            "{out}"
+        );
         assert!(out.contains("config forge.defaultBranch BRANCH"), "{out}");
     }
 }
@@ -369,7 +375,7 @@ fn definition_tracked_in_any_work_tree_is_refused() {
     let path = nested.join("workflow.toml");
     world.set("workflow.definition", path.to_str().unwrap());
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
-    assert!(out.contains("git cannot say whether"), "{out}");
+    assert!(out.contains("git cannot tell whether"), "{out}");
 }
 
 #[test]

@@ -52,7 +52,8 @@ fn create_writes_closing_lines() {
     assert_eq!(body["body"], "Closes #1\nCloses #2\n\nWhy.");
     let out = open(&world, "two", &["99"]);
     assert!(
-        out.stderr_text().contains("the merge may not close"),
+        out.stderr_text()
+            .contains("merging the pull request might leave"),
         "{out:?}"
     );
     assert!(out.stderr_text().contains("issue-99"), "{out:?}");

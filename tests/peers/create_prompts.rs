@@ -151,7 +151,10 @@ fn create_asks_again_for_an_unknown_reviewer() {
     assert_eq!(out.code, Some(0), "{out:?}");
     let text = out.plain();
     assert!(text.contains("there is no account 'reveiwer'"), "{text}");
-    assert!(text.contains("What you wrote is kept: "), "{text}");
+    assert!(
+        text.contains("Your text was saved. To continue with it: "),
+        "{text}"
+    );
     let seen = world.fields(Tool::Gh, "1", "reviewRequests");
     assert_eq!(seen["reviewRequests"][0]["login"], "reviewer", "{seen}");
 }

@@ -89,7 +89,7 @@ fn issue_commands_exit_like_gh() {
         let both = twins.same(line);
         let said = both.forge.stderr_text();
         assert!(said.starts_with(&both.gh.stderr_text()), "{said}");
-        assert!(said.contains("done all the same: comment"), "{said}");
+        assert!(said.contains("additionally done: comment"), "{said}");
     }
     let bodies = [
         "issue",

@@ -1,4 +1,4 @@
-//! The whole command line: the clap definition above the commands.
+//! The command line: the clap definition that contains all commands.
 
 use std::ffi::OsString;
 
@@ -101,8 +101,8 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// Lists flags that several commands share under a heading of their own in help texts, below the
-/// command's own flags.
+/// Lists flags that several commands share under a separate heading in help texts, below the flags
+/// of the command.
 fn globals_last(command: clap::Command) -> clap::Command {
     let order = |arg: &clap::Arg| match arg.get_id().as_str() {
         "wait" | "no_wait" => Some(997_usize),
@@ -117,7 +117,7 @@ fn globals_last(command: clap::Command) -> clap::Command {
 }
 
 /// Accepts two habits from gh. A value may begin with a hyphen, as in a list (`- first`) or a
-/// search exclusion (`-label:bug`). Of two equal flags, the last counts.
+/// search exclusion (`-label:bug`). If a flag is repeated, its last value is used.
 fn lenient(command: clap::Command) -> clap::Command {
     command
         .args_override_self(true)
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn next_flag_is_not_taken_for_an_optional_value() {
+    fn next_flag_is_no_optional_value() {
         let pr::PrCommand::View(args) = read(&["view", "7", "--json", "-q", "-1"]) else {
             panic!("another command");
         };

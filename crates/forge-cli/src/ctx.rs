@@ -21,13 +21,12 @@ pub struct Ctx {
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// Stored as a result, so that a broken configuration stops only the commands that need it.
+    /// Kept as a result, so that a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
     place: WorkingDir,
 }
 
-/// Records which repository the command line's pull request or issue is in, so that hints can name
-/// it.
+/// Stores the repository of the target's locator, so that hints can name the repository.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -63,7 +62,7 @@ impl Ctx {
         })
     }
 
-    /// Sets how long writes wait for an index; `None` leaves that to the configuration.
+    /// Sets how long writes wait for an index. For `None`, the configuration sets the duration.
     #[must_use]
     pub fn waiting(mut self, wait: Option<Duration>) -> Self {
         if let Some(wait) = wait {
@@ -109,7 +108,8 @@ impl Ctx {
         self.forges()?.config_for(&self.place, repo).await
     }
 
-    /// Warns about unused parts of configuration files. `forge config` lists these parts itself.
+    /// Warns about ignored parts of configuration files. `forge config` does not call this, because
+    /// it lists these parts itself.
     fn warn_of_problems(&self, config: &Config) {
         for problem in config.problems() {
             self.ui
@@ -117,7 +117,8 @@ impl Ctx {
         }
     }
 
-    /// Returns the policy of a command: the configured deadline, a spinner, and the output of `-v`.
+    /// Returns the policy of a command: the configured deadline, and the spinner or the output of
+    /// `-v`.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -138,7 +139,8 @@ impl Ctx {
         let forges = self.forges()?;
         match flag {
             Some(locator) => {
-                // The working directory's `.forge.toml` belongs to another repository.
+                // The `.forge.toml` of the working directory is not used, because it may belong to
+                // another repository.
                 self.warn_of_problems(&forges.config().without_repo_file());
                 let opened = forges.open_locator(locator, self.policy()?).await;
                 Ok(opened.map_err(|e| with_list_hint(e, locator))?.0)
@@ -154,8 +156,8 @@ impl Ctx {
         }
     }
 
-    /// Decides how far to trust the base repository. The current repository is the user's own. A
-    /// local repository that a remote or `forge.repo` names must not be able to run anything.
+    /// Returns how far to trust the base repository. The current repository is the user's own. A
+    /// local repository that a remote or `forge.repo` names must not start programs.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);
@@ -171,7 +173,7 @@ impl Ctx {
         })
     }
 
-    /// Returns the user's directory, with the forges of its remotes.
+    /// Returns the working directory, with the forges of its remotes.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -220,7 +222,7 @@ impl Ctx {
     }
 }
 
-/// Adds the recovery for a list of repositories in one `-R`.
+/// Adds the recovery to an error about a comma-separated list of repositories in one `-R`.
 fn with_list_hint(e: Error, locator: &str) -> Error {
     let is_path = locator.starts_with(['/', '.', '~']) || locator.contains(':');
     match locator.contains(',') && !is_path {

@@ -3,16 +3,16 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use forge_core::suggest;
 
-const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
-const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
+const GH_ALONE: &str = "use gh: forge covers only pull requests, issues and labels";
+const GH_ISSUE: &str = "use gh: forge issue has only the commands that `forge issue --help` lists";
 const GH_ACTIONS: &str =
     "use gh for the workflows of GitHub Actions: forge workflow has the states of issues";
 const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
-const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
+const TOKEN: &str = "log in with a token, the only login that forge supports: forge auth login";
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
-/// The word that the user typed, the part of the usage line that shows the command, and the advice.
+/// The typed word, a part of the usage line that identifies the command, and the advice.
 type Habit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &[Habit] = &[
@@ -63,7 +63,8 @@ const COMMANDS: &[Habit] = &[
     (
         "setup-git",
         "forge auth ",
-        "git asks its own credential helper, which gh can be: gh auth setup-git",
+        "to use gh's tokens in git, run `gh auth setup-git`: git then asks gh as its credential \
+         helper",
     ),
     ("log", "forge pr ", LOGS),
     ("logs", "forge pr ", LOGS),
@@ -171,8 +172,8 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
 }
 
 /// Removes misleading tips of clap: the tip to pass an unknown flag as a value, names that differ
-/// from the typed one in more than a few letters, and all similar commands except the nearest. If
-/// there is `advice`, removes every similar name.
+/// from the typed name in more than a few letters, and all similar commands except the nearest.
+/// With `advice`, removes all similar names.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
@@ -182,7 +183,7 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
         _ => false,
     };
     if (advice.is_some() || is_distant) && e.remove(ContextKind::SuggestedArg).is_some() {
-        // clap's usage line repeats the flag.
+        // clap's usage line contains the suggested flag.
         e.remove(ContextKind::Usage);
     }
     // clap puts the nearest name last.
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn command_or_flag_that_only_gh_has_gets_advice() {
+    fn gh_only_command_or_flag_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn distant_names_are_not_offered() {
+    fn distant_names_are_not_suggested() {
         for words in [
             &["pr", "resolves"][..],
             &["pr", "reruns"],
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn only_nearest_command_is_offered() {
+    fn only_nearest_command_is_suggested() {
         for (typed, nearest) in [
             ("creat", "create"),
             ("chekcout", "checkout"),

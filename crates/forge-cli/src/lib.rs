@@ -1,6 +1,6 @@
 //! The `forge` command line: arguments, commands and their output.
 //!
-//! The path of a command: `cli` parses the arguments (no I/O), [`cmd`] runs the command with
+//! Control flow of a command: `cli` parses the arguments (no I/O), [`cmd`] runs the command with
 //! `ctx::Ctx`, and only `ui` writes to a terminal or a pipe.
 
 pub mod args;
@@ -24,13 +24,13 @@ use crate::{args::GlobalArgs, cli::Cli, cmd::RootCommand, ctx::Ctx, exit::Exit, 
 pub use context_docs::context_docs;
 pub use docs::{cli_docs, definition};
 
-/// Time in which the threads of a command can end after it.
+/// How long the process waits for running threads after a command.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    // `--version` and `--help` return from here, before any other work.
+    // `--version` and `--help` are printed here, before any other work.
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(e) => return usage(e),
@@ -49,10 +49,11 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
         .map_err(ui::io_error)?;
     let ctx = Ctx::new(ui, global)?.waiting(command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, command));
-    // The command's failure takes precedence over a failure to print.
+    // If the command failed, its error takes precedence over an error of printing.
     let printed = ctx.ui.flush();
     drop(ctx);
-    // A thread may still write to an output that nobody reads.
+    // The wait is limited, because a thread may block while it writes to an output that nobody
+    // reads.
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.and_then(|exit| printed.map(|()| exit))
 }
@@ -66,7 +67,7 @@ fn usage(e: clap::Error) -> ExitCode {
     }
     // A closed output is not a failure.
     if e.use_stderr() {
-        // The message repeats the arguments, which may contain foreign text.
+        // The message contains the arguments, which may contain foreign text.
         let advice = gh_habits::advice(&e);
         let mut said = gh_habits::without_odd_tips(e, advice).render().to_string();
         if let Some(advice) = advice {

@@ -8,18 +8,18 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// Which pull request is used if the user names none.
+/// How a command selects the pull request if the user names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
-    /// `-R` needs a selector.
+    /// By the current branch; an error with `-R`.
     NotWithRepo,
-    /// The current branch, even with `-R` (gh's `edit`).
+    /// By the current branch, even with `-R` (as gh's `edit`).
     Current,
 }
 
 /// Resolves a selector, or the current branch, for a command that changes the pull request.
 ///
-/// `fields` are the sections that the caller will [`SelectedPull::view`].
+/// `fields` are the sections that the caller will read with [`SelectedPull::view`].
 ///
 /// # Errors
 ///
@@ -37,8 +37,8 @@ pub async fn pull(
 }
 
 /// Like [`pull`], for a command that only reads. If several open pull requests have the branch, the
-/// newest is used, as in gh, with a warning about the others. A wrong choice is harmless for a
-/// read, but not for a merge or comment.
+/// newest is used, as in gh, with a warning about the others. A wrong choice does no harm in a
+/// read, but would in a merge or comment.
 ///
 /// # Errors
 ///

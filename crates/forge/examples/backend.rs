@@ -29,8 +29,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Opens the directory `<owner>/<name>` below `shelf` as a local repository. Another backend
-/// returns its own type that implements `forge::Forge`.
+/// Opens the directory `<owner>/<name>` below `shelf` as a local repository. A real backend returns
+/// its own implementation of `forge::Forge`.
 async fn open(shelf: PathBuf, id: RepoId, trust: Trust) -> forge::Result<(Arc<dyn Forge>, RepoId)> {
     let Some((owner, name)) = id.owner_and_name() else {
         return Err(forge::Error::invalid("repo", format!("{id} has no owner")));

@@ -13,7 +13,7 @@ async fn main() -> forge::Result<()> {
         .await?;
     println!("{} open in {}", page.items.len(), repo.id());
     for pull in &page.items {
-        // Anyone with write access can choose a title, so it is sanitised.
+        // A title is foreign text, so it is sanitised.
         println!(
             "#{}\t{}\t{}",
             pull.id.key,

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut how = MergeReq::default();
     how.method = Some(MergeMethod::Squash);
-    // Refuses to merge if the branch moved since the pull request was opened.
+    // The merge fails if the branch moved since the pull request was opened.
     how.expected_head = opened.head_oid.clone();
     let merge = repo.merge(&opened.id, &how).await?.value;
     println!("merged it as {}", merge.commit.unwrap_or_default());

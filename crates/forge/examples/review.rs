@@ -27,7 +27,7 @@ async fn main() -> forge::Result<()> {
         false => Verdict::Comment,
     };
     let mut review = NewReview::new(verdict, "Reads well.");
-    // Refuses to review if the branch moved since it was read.
+    // The review fails if the branch moved since the pull request was read.
     review.expected_head = pull.head_id().map(str::to_owned);
     let submitted = repo.submit_review(&id, &review).await?;
     println!(

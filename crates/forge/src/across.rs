@@ -1,5 +1,5 @@
-//! Lists pull requests of several repositories and forges: one call for each host, all concurrent. A
-//! backend without a query over several repositories lists each repository separately.
+//! Lists pull requests of several repositories and forges. Sends one concurrent query to each host.
+//! A backend without a query for several repositories lists each repository separately.
 
 use std::collections::BTreeMap;
 
@@ -29,20 +29,20 @@ pub struct Places {
     pub owners: Vec<String>,
 }
 
-/// Repositories and owners to query at one host, or a repository on this machine.
+/// Repositories and owners to query at one host, or one repository on this machine.
 struct HostGroup {
     client: Client,
     scope: PullScope,
 }
 
-/// Groups by name: the host, or the locator of a repository on this machine.
+/// Groups by name: the host's name, or the locator of a repository on this machine.
 type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
     /// Lists the pull requests that match `query` in `places`, newest first, at most `limit`.
     /// Places that could not be read are in [`PullsAcross::failed`].
     ///
-    /// [`MINE`] stands for the repositories of the logged-in accounts.
+    /// [`MINE`] means the repositories of the logged-in accounts.
     ///
     /// # Errors
     /// `invalid_input` for a malformed locator; `unauthenticated` for [`MINE`] without a login.
@@ -70,7 +70,7 @@ impl Forges {
     /// Lists the viewer's own pull requests in `places`, and those that wait for the viewer's
     /// review. Places that could not be read are returned with their errors.
     ///
-    /// [`MINE`] stands for everything that concerns the logged-in accounts.
+    /// [`MINE`] means all pull requests that concern the logged-in accounts.
     ///
     /// # Errors
     /// The errors of [`Self::list_across`].
@@ -129,7 +129,7 @@ impl Forges {
                 }
             };
             let id = repo.id();
-            // A repository on this machine is a group of its own.
+            // Each repository on this machine is a separate group.
             let name = match id.host.as_str() {
                 "" => id.to_string(),
                 host => host.to_owned(),
@@ -173,7 +173,7 @@ impl Forges {
         Ok((groups, across))
     }
 
-    /// Returns the client of a host. Reads none of its repositories.
+    /// Returns the client of a host. Sends no request.
     async fn client_at(&self, host: &str, policy: &Policy) -> Result<Client> {
         let kind = self.hosts().kind_of(host).ok_or_else(|| {
             let shown = forge_core::text::one_line(host);
@@ -192,7 +192,7 @@ impl Forges {
         Ok(self.open(&id, policy.clone()).await?.client().clone())
     }
 
-    /// Returns the hosts with an account that this build can use, gh's login included.
+    /// Returns the hosts with an account or a login of gh that this build can use.
     async fn logged_in(&self) -> Result<Vec<String>> {
         let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
@@ -203,11 +203,12 @@ impl Forges {
             .collect();
         hosts.dedup();
         for (host, kind) in self.hosts().iter() {
-            // A credential from the store or the environment wins over another program's login.
+            // A credential from the store or the environment takes precedence over gh's login.
             if accounts.iter().any(|account| account.host == host) {
                 continue;
             }
-            // A login that cannot be read counts as present: its first use reports the error.
+            // A login that cannot be read counts as present, because its first use reports the
+            // error.
             let other = registry::other_login(self, kind, host).await;
             if !matches!(other, Ok(None)) {
                 hosts.push(host.to_owned());
@@ -224,8 +225,8 @@ impl Forges {
     }
 
     /// Returns true if a token variable counts as a login at the host of `account`. A variable
-    /// applies to several hosts, but is counted at only one: the default host or, if that has
-    /// another kind of forge, the built-in host.
+    /// applies to several hosts, but counts at only one of them: at the default host or, if the
+    /// default host has another kind of forge, at the built-in host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);

@@ -1,4 +1,4 @@
-//! Builds [`Forges`] for a program that registers backends of its own.
+//! Builds [`Forges`] for a program that registers additional backends.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -69,15 +69,15 @@ pub struct ForgesBuilder {
 }
 
 impl ForgesBuilder {
-    /// Sets the configuration. Without a configuration, [`Self::build`] reads the user's files,
-    /// like [`Forges::load`].
+    /// Sets the configuration. Without this call, [`Self::build`] reads the user's files, as
+    /// [`Forges::load`] does.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// Registers a backend, which then opens the repositories of its kind.
+    /// Registers a backend for the repositories of its kind.
     #[must_use]
     pub fn backend(mut self, backend: ExternalBackend) -> Self {
         self.backends.push(backend);
@@ -119,7 +119,7 @@ fn with_host(hosts: Hosts, host: &str, kind: &ForgeKind) -> Result<Hosts> {
             "backend",
             format!("cannot register {host} as a {kind} host: it is a {known} host"),
         )
-        .with_hint("leave the host out, or correct its kind in the configuration")),
+        .with_hint("omit the host, or correct its kind in the configuration")),
         _ => Ok(hosts.with(&host, kind.clone())),
     }
 }

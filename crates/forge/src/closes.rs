@@ -1,4 +1,4 @@
-//! Adds the lines of a description that close issues.
+//! Adds lines to a description that close issues.
 
 use forge_core::{
     PrKey, RepoId,
@@ -7,11 +7,12 @@ use forge_core::{
     model::{IssueId, SubjectKind},
 };
 
-/// Prepends lines `Closes #N` and a blank line to the description of a pull request of `repo`, for
-/// each issue that the description does not close yet. Without issues the description is unchanged.
+/// Prepends a line `Closes #N` to a pull request's description for each issue that the description
+/// does not close yet. A blank line separates these lines from the description. `repo` is the
+/// repository of the pull request.
 ///
-/// An issue without a number is named by its at-uri, and an issue of another repository with that
-/// repository.
+/// The line contains the at-uri of an issue without a number, and `owner/name#N` for an issue of
+/// another repository.
 #[must_use]
 pub fn with_closing_lines(
     description: String,
@@ -40,7 +41,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Returns true if `named`, a reference in a text of `repo`, is to `issue`.
+/// Returns true if `named`, a reference in a text of `repo`, means `issue`.
 fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,
@@ -54,7 +55,7 @@ fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     }
 }
 
-/// Names an issue in a text of `repo`: `#7`, `owner/name#7`, or an at-uri.
+/// Returns the reference to an issue in a text of `repo`: `#7`, `owner/name#7`, or an at-uri.
 fn name_of(issue: &IssueId, repo: &RepoId) -> String {
     let is_near = issue.repo.kind == repo.kind && issue.repo.host == repo.host;
     match (&issue.key, issue.repo.owner_and_name()) {

@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// Writes for each capability of a backend how it is provided, or why it is missing.
+/// Writes how a backend provides each capability, or why the capability is missing.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()
@@ -92,7 +92,7 @@ mod tests {
     fn claim_row_begins_with_the_guarantee() {
         for backend in registry::backends() {
             let table = backend.capabilities();
-            // The same rule as in `CommentLedger::promise`.
+            // This rule must equal the rule in `CommentLedger::promise`.
             let guarantee = match [Capability::IssueSwap, Capability::IssueCommentOrder]
                 .map(|capability| table.has(capability))
             {

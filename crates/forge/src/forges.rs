@@ -34,8 +34,8 @@ use forge_tangled::IngestionReport;
 
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
-/// Configuration and accounts are those of the user who runs the process. The locator of a pull
-/// request opens the repository of that pull request.
+/// Uses configuration and accounts of the user who runs the process. For the locator of a pull
+/// request, opens the repository of this pull request.
 ///
 /// # Errors
 /// `invalid_input` for a malformed locator, `config` for an invalid configuration, and the errors
@@ -67,7 +67,7 @@ pub struct Forges {
 }
 
 impl Forges {
-    /// Returns a builder, for a program with backends of its own.
+    /// Returns a builder, for a program with additional backends.
     #[must_use]
     pub fn builder() -> ForgesBuilder {
         ForgesBuilder::default()
@@ -107,9 +107,9 @@ impl Forges {
         }
     }
 
-    /// Sets how long writes wait for the index, instead of the configured time; zero means no wait.
-    /// Forges that show a write at once never wait. Only repositories opened afterwards use the
-    /// value.
+    /// Sets how long writes wait for the index, instead of the configured time. Zero means no wait.
+    /// Forges that show a write at once never wait. The value applies to repositories that are
+    /// opened afterwards.
     #[must_use]
     pub fn with_wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -148,7 +148,7 @@ impl Forges {
         self.tangled.usual_host(self)?.put_again(&uri).await
     }
 
-    /// Adds backends that the program brings. `hosts` includes the hosts of these backends.
+    /// Adds the backends that a program registers. `hosts` includes the hosts of these backends.
     pub(crate) fn with_external(mut self, hosts: Hosts, backends: Vec<ExternalBackend>) -> Self {
         self.hosts = hosts;
         self.external = backends.into();
@@ -176,23 +176,23 @@ impl Forges {
         &self.tangled
     }
 
-    /// Returns the configuration. [`Self::config_for`] adds settings of a repository.
+    /// Returns the configuration. For work on a repository, use [`Self::config_for`].
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Returns the configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts
-    /// only for its own repository.
+    /// Returns the configuration for work on `repo` at `place`. The `.forge.toml` at `place` is
+    /// ignored if it belongs to another repository.
     ///
     /// # Errors
-    /// `config` for an error in the `.forge.toml` that counts.
+    /// `config` for an error in the `.forge.toml` of `repo`.
     pub async fn config_for(&self, place: &WorkingDir, repo: &Repo) -> Result<Cow<'_, Config>> {
-        // Most repositories have no `.forge.toml`, and for these no process is needed.
+        // Without a `.forge.toml`, which is the usual case, no git process is needed.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
-        if !resolve::is_of(self, place, repo).await {
+        if !resolve::belongs_to(self, place, repo).await {
             return Ok(Cow::Owned(self.config.without_repo_file()));
         }
         self.config.check_repo_file()?;
@@ -211,7 +211,7 @@ impl Forges {
         &self.accounts
     }
 
-    /// Returns the pin for a login: the permanent id of the account that the name refers to now.
+    /// Returns the pin for a login: the permanent id of the account that currently has the name.
     /// `None` on forges where names do not change owners.
     ///
     /// # Errors
@@ -245,7 +245,7 @@ impl Forges {
     }
 
     /// Returns the secret of another program's login at `host`, such as gh's. It is used if the
-    /// store has no account there. `None` for an unknown host, or without such a login.
+    /// store has no account for the host. `None` for an unknown host, or without such a login.
     ///
     /// # Errors
     ///
@@ -258,12 +258,12 @@ impl Forges {
     }
 
     /// Returns the ticket patterns and the issue tracker. The tracker is JIRA if the configuration
-    /// or a login has its address and credentials. Sends nothing yet.
+    /// or a login has its URL and credentials. Sends no request.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut tickets = TicketSource::default();
         tickets.keys = self.config.ticket_keys();
-        // If the store cannot be used, the error is reported when a ticket is requested.
+        // An unusable store is not an error here; the error is reported when a ticket is requested.
         tickets.keys.base_url = self.accounts.jira_url().unwrap_or_default();
         #[cfg(feature = "jira")]
         if tickets.keys.enabled {
@@ -272,7 +272,7 @@ impl Forges {
         tickets
     }
 
-    /// Returns the default request for a bundle, from the configuration.
+    /// Returns the request for a bundle with the configured defaults.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
         let mut req = ContextReq::new(self.hosts.clone());
@@ -282,8 +282,8 @@ impl Forges {
         req
     }
 
-    /// Returns the policy from the configuration: its timeout, with write access. Waiting for an
-    /// index does not count towards the timeout.
+    /// Returns the policy with the configured timeout and write access. Waiting for an index does
+    /// not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
@@ -300,7 +300,7 @@ impl Forges {
         registry::open(self, &self.absolute(id), policy).await
     }
 
-    /// Opens the repository of a locator, and returns the key if the locator is a pull request.
+    /// Opens the repository of a locator. Also returns the key if the locator is a pull request.
     ///
     /// # Errors
     /// `invalid_input` for a malformed locator or an issue; also the errors of [`Self::open`].
@@ -315,7 +315,8 @@ impl Forges {
     }
 
     /// Opens the repository of a locator and returns the key of its issue. A locator such as
-    /// `owner/repo#7` or `file:///…#7` can name a pull request or an issue; here it names an issue.
+    /// `owner/repo#7` or `file:///…#7` can mean a pull request or an issue; this function reads it
+    /// as an issue.
     ///
     /// # Errors
     /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.
@@ -335,8 +336,7 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// Parses the name of an issue that is not a number: [`Locator::Issue`] or [`Locator::Record`].
-    /// Nothing is sent to a forge.
+    /// Parses the locator of an issue: [`Locator::Issue`] or [`Locator::Record`]. Sends no request.
     ///
     /// # Errors
     /// `invalid_input` for anything but an issue. For the URL of a pull request, the hint is the
@@ -345,18 +345,17 @@ impl Forges {
         let shown = forge_core::text::one_line(text);
         let is_pull = || {
             let message = format!("'{shown}' is a pull request, not an issue");
-            Error::invalid("issue", message).with_hint(
-                Hint::new("look at the pull request").with_action(Action::op(Op::PrView)),
-            )
+            Error::invalid("issue", message)
+                .with_hint(Hint::new("view the pull request").with_action(Action::op(Op::PrView)))
         };
         let is_url = text.starts_with("http://") || text.starts_with("https://");
         if is_url && (text.contains("/pull/") || text.contains("/pulls/")) {
             return Err(is_pull());
         }
         match locator::parse(text, &self.hosts)?.locator {
-            // In a git repository pull requests and issues are numbered separately.
+            // With separate numbers of pull requests and issues, the locator means a pull request.
             Locator::Pull { id, .. } if id.repo.numbers_issues_apart() => Err(is_pull()),
-            // A locator such as `owner/repo#7`.
+            // A locator such as `owner/repo#7` can mean an issue.
             Locator::Pull { id, .. } => Ok(Locator::Issue {
                 repo: id.repo,
                 key: id.key,
@@ -368,10 +367,10 @@ impl Forges {
 
     /// Returns the repository that a command without `-R` uses at `place`.
     ///
-    /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
-    /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and any others,
-    /// if their host is known or they are repositories on this machine. A repository without
-    /// remotes is used itself.
+    /// The first of: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
+    /// `gh repo set-default` chose, the remotes `upstream`, `github`, `origin`, any other remote. A
+    /// remote is skipped unless its host is known or it is a repository on this machine. If the
+    /// repository has no remotes, the command uses this repository.
     ///
     /// # Errors
     /// `not_found` outside of a repository; `config`, with the hosts, if no remote is at a known
@@ -381,19 +380,19 @@ impl Forges {
     }
 
     /// Returns the clone at `place`, if one of its remotes is `repo`. Some forges need a clone for
-    /// a large diff, or for a merge by push. If `repo` is named by DID or at-uri, its other names
-    /// are read from the forge.
+    /// a large diff, or for a merge by push. If the locator of `repo` is a DID or an at-uri, its
+    /// other names are read from the forge.
     pub async fn clone_of(&self, place: &WorkingDir, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 
     /// Returns the repository at the URL of a git remote. An unknown host of an ssh remote may be
-    /// an alias in `ssh_config`, so `ssh -G` resolves it, once per name.
+    /// an alias in `ssh_config`, so `ssh -G` resolves each such name once.
     ///
     /// # Errors
     ///
-    /// The errors of [`locator::parse_remote`]. The message names an unknown host as ssh resolves
-    /// it.
+    /// The errors of [`locator::parse_remote`]. The message contains an unknown host as resolved by
+    /// ssh.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }
@@ -429,7 +428,7 @@ impl Forges {
         }
     }
 
-    /// Makes a relative path absolute, from the current directory; other ids do not change.
+    /// Makes a relative path absolute, based on the current directory. Other ids do not change.
     #[must_use]
     pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {
@@ -454,7 +453,7 @@ impl Forges {
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
         (ErrorKind::Unauthenticated { .. }, _) => {
-            Hint::new("pass the whole token, or make a new one in the settings of that account")
+            Hint::new("pass the whole token, or create a new token in the settings of that account")
         }
         (_, Some(hint)) => hint.clone(),
         (_, None) => Hint::new("check the name of the host and the connection, then log in again"),

@@ -22,7 +22,7 @@ use crate::{
     config::{Env, Var},
 };
 
-/// State shared by the GitHub hosts of a process. It is created when the first of them is opened.
+/// State shared by the GitHub hosts of a process. Created when the first repository is opened.
 #[derive(Debug, Default)]
 pub(crate) struct SharedGithub {
     http: OnceLock<Http>,
@@ -30,7 +30,7 @@ pub(crate) struct SharedGithub {
 }
 
 impl SharedGithub {
-    /// Opens a repository without sending anything or reading a token.
+    /// Opens a repository without sending a request and without reading a token.
     ///
     /// # Errors
     /// `config` for an invalid proxy, and for certificates that cannot be read.
@@ -70,7 +70,7 @@ impl SharedGithub {
     }
 }
 
-/// Returns the account of a token at `host`, from one request with this token.
+/// Returns the account of a token at `host`. Sends one request with this token.
 ///
 /// # Errors
 /// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses;
@@ -85,7 +85,7 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The token has the same owner in every repository, so any id will do.
+        // The id of the repository has no effect, because the token's owner does not depend on it.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -101,18 +101,18 @@ pub(crate) fn token_owner<'a>(
 /// Returns the token of gh's login at `host`.
 ///
 /// # Errors
-/// The errors of [`Tokens::of_gh`].
+/// The errors of [`Tokens::read_gh_token`].
 pub(crate) fn gh_login<'a>(
     forges: &'a Forges,
     host: &'a str,
 ) -> BoxFuture<'a, Result<Option<Secret>>> {
     Box::pin(async move {
         let tokens = forges.github().tokens(forges.config(), forges.accounts());
-        tokens.known_of_gh(host).await
+        tokens.cached_gh_token(host).await
     })
 }
 
-/// Returns the API endpoints of a host: the defaults, unless the configuration overrides them.
+/// Returns the API endpoints of a host, from the configuration or else the defaults.
 fn endpoint(host: &str, config: &Config) -> Endpoint {
     let usual = Endpoint::of_host(host);
     let configured = |key: &str| config.value(&format!("hosts.{host}.{key}"));
@@ -124,8 +124,8 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// How long the absence of a login in gh is cached. A process may run for weeks, and must notice a
-/// later login.
+/// How long the absence of a login in gh is cached. The time is short because a process may run for
+/// weeks, and must notice a later login.
 const NO_LOGIN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
@@ -134,10 +134,10 @@ struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// Tokens of gh's login, by host. A token is read once, and again if the host refused it. If gh
-    /// had no token, it is asked again after [`NO_LOGIN_LIFETIME`].
+    /// Tokens of gh's login, by host. A token is cached until the host refuses it; its absence is
+    /// cached for [`NO_LOGIN_LIFETIME`].
     from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
-    /// Where the last token of a host came from, for errors.
+    /// Origin of the last token of each host, for error messages.
     origins: std::sync::Mutex<HashMap<String, String>>,
 }
 
@@ -155,36 +155,40 @@ impl Tokens {
     /// Returns gh's token, cached after the first read.
     ///
     /// # Errors
-    /// The errors of [`Self::of_gh`].
-    async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
+    /// The errors of [`Self::read_gh_token`].
+    async fn cached_gh_token(&self, host: &str) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         if let Some((token, at)) = known.get(host)
             && (token.is_some() || at.elapsed() < NO_LOGIN_LIFETIME)
         {
             return Ok(token.clone());
         }
-        let token = self.of_gh(host, None).await?;
+        let token = self.read_gh_token(host, None).await?;
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
 
-    /// Reads gh's token: from gh's file, which needs no process, or else from the gh program, which
+    /// Reads gh's token from gh's file, which needs no process, or else from the gh program, which
     /// reads the keyring and renews expired tokens. Never returns the token `refused`.
     ///
     /// # Errors
     ///
     /// `unauthenticated` if the file is unusable and the program has no token either.
-    async fn of_gh(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
+    async fn read_gh_token(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
         let in_file = self.file.token(host);
         if let Ok(Some(secret)) = &in_file
             && is_new(secret)
         {
-            return Ok(Some(self.given(host, secret, self.file.name())));
+            return Ok(Some(self.with_origin(host, secret, self.file.name())));
         }
         let asked = self.gh.token(host).await.filter(is_new);
         match (asked, in_file) {
-            (Some(secret), _) => Ok(Some(self.given(host, &secret, "gh auth token".to_owned()))),
+            (Some(secret), _) => Ok(Some(self.with_origin(
+                host,
+                &secret,
+                "gh auth token".to_owned(),
+            ))),
             (None, Err(why)) => Err(Error::new(
                 ErrorKind::Unauthenticated {
                     host: host.to_owned(),
@@ -192,14 +196,14 @@ impl Tokens {
                 format!("there is no account for {host}: {why}"),
             )
             .with_hint(
-                Hint::new("log in, or install gh, which reads its own file")
+                Hint::new("log in, or install gh, which can read its file")
                     .with_action(Action::new(Call::Login).with(Param::Host, host)),
             )),
             (None, Ok(_)) => Ok(None),
         }
     }
 
-    fn given(&self, host: &str, secret: &Secret, origin: String) -> Secret {
+    fn with_origin(&self, host: &str, secret: &Secret, origin: String) -> Secret {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.insert(host.to_owned(), origin);
         secret.clone()
@@ -211,9 +215,9 @@ impl TokenSource for Tokens {
     async fn token(&self, host: &str) -> Result<Option<Secret>> {
         if let Some(credential) = auth::credential(&self.accounts, host).await? {
             let origin = credential.source.to_string();
-            return Ok(Some(self.given(host, &credential.secret, origin)));
+            return Ok(Some(self.with_origin(host, &credential.secret, origin)));
         }
-        if let Some(token) = self.known_of_gh(host).await? {
+        if let Some(token) = self.cached_gh_token(host).await? {
             return Ok(Some(token));
         }
         let others = auth::stored_hosts(&self.accounts, &ForgeKind::GITHUB).await?;
@@ -227,12 +231,15 @@ impl TokenSource for Tokens {
         let mut known = self.from_gh.lock().await;
         match known.get(host) {
             Some((Some(token), _)) if token == refused => {}
-            // Another request renewed the token in the meantime.
+            // Another request has renewed the token in the meantime.
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // Without another token, the refusal of the forge is the more useful error.
-        let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
+        // An error of gh is ignored, because the refusal of the forge is the more useful error.
+        let token = self
+            .read_gh_token(host, Some(refused))
+            .await
+            .unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
@@ -257,7 +264,7 @@ fn account_elsewhere(host: &str, others: &[String]) -> Error {
         .with_hint(Hint::from(hint).with_action(Action::new(Call::Login).with(Param::Host, host)))
 }
 
-/// The token from the environment for project boards.
+/// The token for project boards, from the environment.
 #[derive(Debug)]
 struct BoardToken(Secret);
 
@@ -335,7 +342,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_runs_again_only_after_its_token_is_refused() {
+    async fn gh_runs_again_only_after_token_refusal() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");
@@ -361,7 +368,7 @@ mod tests {
         );
     }
 
-    /// Writes gh's `hosts.yml` and a fake gh that logs each start. Returns tokens that use both.
+    /// Writes gh's `hosts.yml`, and a fake gh that logs each start. Returns `Tokens` that use both.
     #[cfg(unix)]
     fn login_of_gh(dir: &std::path::Path, file: &str, script: &str) -> Tokens {
         use std::os::unix::fs::PermissionsExt as _;
@@ -394,7 +401,7 @@ mod tests {
         assert_eq!(times_asked(dir.path()), 0);
         let origin = tokens.origin("github.com").unwrap();
         assert_eq!(std::path::Path::new(&origin), dir.path().join("hosts.yml"));
-        // The program renews a token that expired in the file.
+        // If the token in the file has expired, the gh program supplies a renewed token.
         let second = tokens.renewed("github.com", &first).await.unwrap();
         assert_eq!(second.unwrap().expose(), "gho_program");
         assert_eq!(times_asked(dir.path()), 1);

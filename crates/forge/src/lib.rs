@@ -22,10 +22,10 @@
 //! # }
 //! ```
 //!
-//! [`open`] uses the configuration and the accounts of the user who runs the program; [`Forges`]
-//! lets a program bring its own, and [`Forges::builder`] also its own backends.
-//! [`Repo::capabilities`] lists unsupported operations with their reasons; every failure is an
-//! [`Error`] with a stable code and, if there is one, a hint.
+//! [`open`] uses the configuration and the accounts of the user who runs the program. With
+//! [`Forges`], a program uses another configuration, and with [`Forges::builder`] also additional
+//! backends. [`Repo::capabilities`] lists unsupported operations with their reasons. Every failure
+//! is an [`Error`] with a stable code and often a hint.
 //!
 //! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
 //! (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside a git
@@ -34,7 +34,7 @@
 //! The examples `list`, `issues`, `review`, `merge`, `capabilities` and `backend` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
-/// Compiles the examples in the page about the library.
+/// Compiles the examples of the page about the library.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/library.md")]
 struct LibraryPage;

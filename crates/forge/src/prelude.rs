@@ -1,6 +1,6 @@
 //! The names that most programs need: `use forge::prelude::*;`
 //!
-//! `Result` and `Error` are left out, because their names are common: write `forge::Result`.
+//! `Result` and `Error` are left out, because other crates use these names: write `forge::Result`.
 
 pub use futures::{StreamExt as _, TryStreamExt as _};
 

@@ -1,4 +1,4 @@
-//! Registry of backends by kind of forge; no other module names the backends.
+//! Registry of backends by kind of forge. No other module refers to a certain backend.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{Config, Forges, auth::Pin, config::Var};
 type OpenBackend =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
-/// Finds the pin for a login at a host, by the account's name.
+/// Finds the pin for a login at a host. Arguments: host, account name.
 type PinLogin = for<'a> fn(&'a Forges, &'a str, &'a str) -> BoxFuture<'a, Result<Option<Pin>>>;
 
 /// Asks a host for the account that a secret belongs to.
@@ -36,13 +36,13 @@ impl Backend {
         self.kind
     }
 
-    /// Returns the name, as a heading.
+    /// Returns the display name.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.title
     }
 
-    /// Capabilities of the backend, before restrictions of a single repository.
+    /// Returns the capabilities of the backend. A repository may have fewer.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
@@ -92,7 +92,8 @@ static BACKENDS: &[Backend] = &[
     },
 ];
 
-/// Properties of accounts on one kind of forge, even without a backend in this build.
+/// Properties of accounts on one kind of forge. Known even if this build has no backend for the
+/// kind.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountShape {
     kind: &'static ForgeKind,
@@ -113,7 +114,7 @@ type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, Result<Option
 pub(crate) struct Variables {
     /// The account's name, if the secret does not imply it.
     pub account: Option<Var>,
-    /// The secret; the first variable that is set counts.
+    /// The secret: the first variable that is set.
     pub secret: &'static [Var],
 }
 
@@ -130,13 +131,13 @@ impl AccountShape {
         self.secret
     }
 
-    /// Returns true if the host finds the account's name from the secret.
+    /// Returns true if the host can tell the account's name from the secret.
     #[must_use]
     pub fn is_named_by_secret(&self) -> bool {
         self.owner.is_some()
     }
 
-    /// Checks the form of an account name; the error text completes a sentence.
+    /// Checks the form of an account name. The error is a reason for a message.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
         (self.name_rule)(name)
     }
@@ -145,7 +146,8 @@ impl AccountShape {
         (self.variables)(host)
     }
 
-    /// Removes data outside of the store that an account's secret opened, such as sessions.
+    /// Removes data outside of the store that was obtained with an account's secret, such as
+    /// sessions.
     ///
     /// # Errors
     /// `config` if a file cannot be removed.
@@ -154,14 +156,14 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin. Used for forges on which account names do not change owners, and for backends that
-/// this build lacks.
+/// Returns no pin. Used for forges on which account names do not change owners, and for backends
+/// that this build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// Returns the pin for a login at a host of `kind`, by the account's name.
 ///
 /// # Errors
-/// The backend's errors: a login fails if its name cannot be resolved.
+/// The backend's errors if the name cannot be resolved.
 pub(crate) async fn pin_login(
     forges: &Forges,
     kind: &ForgeKind,
@@ -191,8 +193,8 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// Returns the secret of another program's login at a host of `kind`, which is used if the store
-/// has no account there.
+/// Returns the secret of another program's login at a host of `kind`. Used if the store has no
+/// account for the host.
 ///
 /// # Errors
 /// `unauthenticated` for a login that cannot be read.
@@ -218,7 +220,7 @@ static ACCOUNTS: &[AccountShape] = &[
         account: "Login",
         secret: "Token",
         name_rule: |_| Ok(()),
-        // gh's rule: `GH_TOKEN` is sent only to GitHub's own hosts.
+        // As in gh, `GH_TOKEN` is sent only to GitHub's own hosts.
         variables: |host| Variables {
             account: None,
             secret: if host == "github.com"
@@ -315,7 +317,7 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }
 
-/// Repeats the failed call with the repository of the current directory.
+/// Action that repeats the failed call with the repository of the current directory.
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
@@ -336,13 +338,14 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
         format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
     )
     .with_hint(
-        Hint::new("in a clone of the repository, keep pull requests in the clone itself")
+        Hint::new("in a clone of the repository, use local pull requests of the clone")
             .with_action(KEEP_HERE),
     )
     .with_context("kind", kind.as_str())
 }
 
-/// Returns the error for a record whose repository only the tangled backend could find.
+/// Returns the error for a record if this build lacks the tangled backend, which alone can find the
+/// record's repository.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }

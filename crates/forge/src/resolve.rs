@@ -25,8 +25,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
         candidates.push(RemoteCandidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // `git config` also works outside a repository, with the user's file. In that case this
-        // line fails.
+        // Fails outside of a repository, where `git config` above succeeds with the user's file.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -63,8 +62,8 @@ pub(crate) async fn clone_of(
     of(&[&[info.id][..], &info.aliases].concat())
 }
 
-/// Returns true if `place` is in `repo` itself, or in a clone of it.
-pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
+/// Returns true if `place` is in `repo` itself, or in a clone of `repo`.
+pub(crate) async fn belongs_to(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
     root.is_some_and(|root| RepoId::local(root) == *repo.id())
@@ -88,7 +87,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
     locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
 }
 
-/// Returns true if git uses ssh for a remote, because its host may then be an alias in
+/// Returns true if git uses ssh for a remote. In this case the host may be an alias in
 /// `ssh_config`.
 fn is_ssh(url: &str) -> bool {
     match url.split_once("://") {
@@ -102,12 +101,12 @@ fn is_ssh(url: &str) -> bool {
 fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     match locator::parse(text, hosts)?.locator {
         Locator::Repo(repo) => Ok(repo),
-        _ => Err(Error::invalid("repo", "it names no repository")
+        _ => Err(Error::invalid("repo", "the value is not a repository")
             .with_hint("set it to a repository alone, such as owner/repo")),
     }
 }
 
-/// Adds to an error where a value came from, if it was not on the command line.
+/// Adds the source of a value to an error, for a value that is not from the command line.
 fn name_source(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -115,16 +114,16 @@ fn name_source(e: Error, place: &str) -> Error {
         .with_source(e)
 }
 
-/// A remote, and what its URL stands for.
+/// A remote with the meaning of its URL.
 struct RemoteCandidate<'a> {
     remote: &'a Remote,
     meaning: RemoteMeaning,
 }
 
 enum RemoteMeaning {
-    /// A repository at a known host, or an existing one on this machine.
+    /// A repository at a known host, or an existing repository on this machine.
     Repo(RepoId),
-    /// A host missing from the configuration.
+    /// A host that the configuration does not contain.
     UnknownHost(String),
     /// Not a repository of a forge; contains the reason.
     Unusable(String),
@@ -166,9 +165,11 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), RemoteMeaning::Repo(repo)) => return Ok(repo.clone()),
-            // If the repository has no remote, gh writes `owner/repo` or `HOST/owner/repo`.
+            // If no remote belongs to the chosen repository, gh writes `owner/repo` or
+            // `HOST/owner/repo`.
             (Some(text), RemoteMeaning::Repo(beside)) if text != "base" => {
-                // `owner/repo` is at the host of the remote. A path has no host.
+                // `owner/repo` refers to the host of the remote. The path of a local remote has no
+                // host.
                 let hosts = match beside.host.as_str() {
                     "" => hosts.clone(),
                     host => hosts.clone().with_default_host(host),
@@ -211,8 +212,11 @@ fn no_known_remote(candidates: &[RemoteCandidate<'_>]) -> Error {
             host: (*host).to_owned(),
         }
         .hint(),
-        None => Hint::new("name the repository, or 'local:.' to keep pull requests in this one")
-            .with_action(KEEP_HERE),
+        None => Hint::new(
+            "name the repository; or pass 'local:.' to use local pull requests, which are stored \
+             in this clone",
+        )
+        .with_action(KEEP_HERE),
     };
     Error::new(
         ErrorKind::Config,
@@ -375,7 +379,7 @@ mod tests {
         let e = place.base(&[("GH_REPO", "nonsense")]).await.unwrap_err();
         assert!(e.message().starts_with("GH_REPO: "), "{e}");
         let e = place.base(&[("FORGE_REPO", "o/r#7")]).await.unwrap_err();
-        assert_eq!(e.message(), "FORGE_REPO: it names no repository");
+        assert_eq!(e.message(), "FORGE_REPO: the value is not a repository");
         place.set("forge.repo", "x").await;
         let e = place.base(&[]).await.unwrap_err();
         assert!(e.message().starts_with("git config forge.repo: "), "{e}");

@@ -15,13 +15,13 @@ pub struct SelectedPull {
     pub repo: Repo,
     /// Id of the pull request.
     pub id: PrId,
-    /// The pull request with its sections, if the search already read it.
+    /// The pull request with the sections that were read, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
-    /// The head branch that was searched for, and its pull requests, this one first.
+    /// The head branch of the search, and all its pull requests. The selected one is first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
 
-/// A pull request of a head branch.
+/// A pull request that the search for a head branch found.
 #[derive(Debug)]
 struct PullMatch {
     key: PrKey,
@@ -29,7 +29,7 @@ struct PullMatch {
     state: PrState,
 }
 
-/// Maximum number of other pull requests of a branch in a warning.
+/// Maximum number of other pull requests to list in a warning.
 const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
@@ -48,16 +48,16 @@ impl SelectedPull {
         }
     }
 
-    /// Returns the pull request with the head branch `head`, with these sections: the newest open
-    /// pull request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose
-    /// among several open pull requests.
+    /// Finds the pull request with the head branch `head`: the newest open one, else the newest
+    /// closed or merged one. `fields` are the sections to read. [`Self::unambiguous`] refuses a
+    /// choice among several open pull requests.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A merged pull request of the default branch has nothing to do with current work on that
-        // branch.
+        // A closed or merged pull request of the default branch is not used, because it is
+        // unrelated to current work on this branch.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
@@ -94,7 +94,7 @@ impl SelectedPull {
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// Returns the pull request with the data of the search; `None` before the first read.
+    /// Returns the pull request as the search read it; `None` if the search did not read it.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
@@ -149,8 +149,8 @@ impl SelectedPull {
         })
     }
 
-    /// Returns the pull request with these sections, without another request if the search has read
-    /// them.
+    /// Returns the pull request with these sections. Sends no request if the search has already
+    /// read them.
     ///
     /// # Errors
     /// The errors of [`Repo::pull`].
@@ -176,13 +176,13 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Returns true if `repo` is the repository at this place. Then its branches are those of the
-    /// work tree, wherever they are pushed to.
+    /// Returns true if `repo` is the repository at this place. In this case its branches are the
+    /// local branches, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
         };
-        // Opening a repository resolves its canonical directory.
+        // The comparison is exact, because an open repository has a canonical directory.
         self.place.root().await == Some(dir.as_path())
     }
 
@@ -209,7 +209,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// Returns the head of the current branch, as `repo` names it; `None` on a detached head.
+    /// Returns the current branch as a head reference for `repo`; `None` on a detached head.
     ///
     /// # Errors
     /// Fails if git fails.
@@ -236,7 +236,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// Finds the remote of a repository of `owner`; if `owner` is `None`, the remote of `repo`.
+    /// Finds the remote of `repo` or, if `owner` is given, of a repository of this owner.
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
@@ -256,8 +256,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// Names a branch as `repo` does. For a branch that is pushed to another repository, adds that
-    /// repository's owner and, if the two names differ, its name.
+    /// Returns the head reference of a branch for `repo`. For a branch that is pushed to another
+    /// repository, adds the owner of that repository, and its name if it differs.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -24,8 +24,8 @@ use crate::{
 /// Name of the directory for sessions, next to the store of accounts.
 const SESSIONS: &str = "sessions";
 
-/// The pace of a long series of writes. A PDS counts an account's writes, and would otherwise slow
-/// the series down.
+/// The pace of a long series of writes. It stays below the limit of a PDS on the writes of an
+/// account.
 const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
@@ -38,8 +38,8 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies the operation's deadline to the search for a record. Other operations have the deadline
-/// from a repository handle, but there is none before the record is found.
+/// Applies the operation's deadline to the search for a record. Other operations get their deadline
+/// from a repository handle, which does not exist before the record is found.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -57,7 +57,7 @@ async fn within_deadline<T>(
 }
 
 impl SharedTangled {
-    /// Opens a repository without sending anything or reading an account.
+    /// Opens a repository without sending a request and without reading an account.
     ///
     /// # Errors
     /// `config` for invalid addresses, and the errors of the transport.
@@ -148,7 +148,8 @@ impl SharedTangled {
     }
 }
 
-/// Removes the sessions of an account, because their tokens would stay valid without its password.
+/// Removes the sessions of an account, because their tokens stay valid after the removal of the
+/// password.
 ///
 /// # Errors
 ///
@@ -160,9 +161,9 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     }
 }
 
-/// Returns the default services, with those that the configuration overrides. If a service is
-/// configured on this machine, all may be at loopback addresses, because such services refer to
-/// each other.
+/// Returns the services of a host: the defaults, unless the configuration overrides them. If one
+/// service is configured on this machine, all services may be at loopback addresses, because they
+/// refer to each other.
 fn settings(host: &str, config: &Config) -> Result<Settings> {
     let usual = Settings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
@@ -225,13 +226,13 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
     })
 }
 
-/// Parses the address of a name server, with the default port if none is given.
+/// Parses the address of a name server; the default port is 53.
 fn name_server(text: &str) -> Option<SocketAddr> {
     let usual_port = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53));
     usual_port.or_else(|_| text.parse::<SocketAddr>()).ok()
 }
 
-/// Returns the names in the protocol, with those that the configuration overrides.
+/// Returns the names of the protocol: the defaults, unless the configuration overrides them.
 fn dialects(host: &str, config: &Config) -> Result<Dialects> {
     let mut dialects = Dialects::default();
     for (key, _) in Dialects::default().names() {
@@ -242,7 +243,7 @@ fn dialects(host: &str, config: &Config) -> Result<Dialects> {
     Ok(dialects)
 }
 
-/// Handle and app password, from the environment, then from the store.
+/// Source of handle and app password: the environment, then the store.
 #[derive(Debug)]
 struct Logins(Accounts);
 
@@ -271,8 +272,8 @@ impl LoginSource for Logins {
         }))
     }
 
-    /// Does nothing for a login from the environment, which is not stored. Its session contains the
-    /// pin.
+    /// Does nothing for a login from the environment, because it is not in the store. Its session
+    /// contains the pin.
     async fn keep_pin(&self, host: &str, login: &Login, pin: &Pin) -> Result<()> {
         let credential = auth::credential(&self.0, host).await?;
         let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
@@ -380,8 +381,8 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A name server often has a local address. This must not make other local services
-                // reachable.
+                // A name server often has a local address. Such an address must not make other
+                // local services reachable.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }
@@ -495,7 +496,7 @@ mod tests {
         assert_eq!(login.account, "alice.example");
     }
 
-    /// The lock of the store may be held by another process.
+    /// Another process may hold the lock of the store.
     #[tokio::test]
     async fn locked_store_does_not_block_other_calls() {
         let (dir, config) = config("");

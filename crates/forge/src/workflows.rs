@@ -19,12 +19,12 @@ use crate::{Config, Forges, resolve};
 const MAX_DEFINITION: u64 = 1 << 20;
 /// Default prefix of state labels.
 const DEFAULT_PREFIX: &str = "state: ";
-/// Prefix that marks a path in `workflow.definition` as one in the repository.
+/// Prefix of `workflow.definition` for a path in the repository.
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
-    /// Returns the workflow of `repo` in the user's configuration. The defaults are the preset
-    /// `ralph`, stored in fields on forges that have them without setup, else in labels.
+    /// Returns the configured workflow of `repo`. Without a configuration, this is the preset
+    /// `ralph`. States are stored in fields if the forge has them without setup, else in labels.
     ///
     /// # Errors
     /// `config` for an unusable definition or board, and for a definition in a work tree of `repo`.
@@ -38,8 +38,8 @@ impl Forges {
         ))
     }
 
-    /// Returns the workflow by which merges move issues; `None` if the user's configuration chooses
-    /// neither a workflow nor a store.
+    /// Returns the workflow by which merges move issues; `None` if the user has configured neither
+    /// a workflow nor a store.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
@@ -50,12 +50,12 @@ impl Forges {
         }
     }
 
-    /// Returns the text of the definition in the user's configuration. `repo` is used for a
-    /// definition in the repository.
+    /// Returns the text of the configured definition. A definition in the repository is read from
+    /// `repo`.
     ///
     /// # Errors
-    /// `config` for a file that cannot be read, is missing, is in a work tree of `repo` or may be
-    /// tracked by git, and for a git repository that does not name its default branch.
+    /// `config` for a file that is missing, unreadable, in a work tree of `repo`, or possibly
+    /// tracked by git. Also for a git repository without a configured default branch.
     pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
         if let Some(repo) = repo {
             self.check_definition_place(repo).await?;
@@ -63,8 +63,9 @@ impl Forges {
         definition_text(self.config(), repo).await
     }
 
-    /// Refuses a definition in a work tree of `repo`, where a head under review may be checked out.
-    /// Not each clone is known as one, so a file that git may track is refused anywhere.
+    /// Refuses a definition in a work tree of `repo`, because a head under review may be checked
+    /// out in it. A clone of `repo` is not always recognised, so a file that git may track is
+    /// refused everywhere.
     async fn check_definition_place(&self, repo: &Repo) -> Result<()> {
         let named = self.config().workflow_definition().unwrap_or_default();
         let path = PathBuf::from(&named);
@@ -73,22 +74,23 @@ impl Forges {
         }
         for (root, inside) in blocking(move || Ok(work_trees_with(path))).await? {
             let place = WorkingDir::at(&root, Trust::Guarded);
-            if !resolve::is_of(self, &place, repo).await {
+            if !resolve::belongs_to(self, &place, repo).await {
                 let tree = root.display();
                 let why = match is_tracked(&place, &inside).await {
                     Ok(false) => continue,
                     Ok(true) => format!(
-                        "git tracks it in {tree}, where a head under review may be checked out"
+                        "git tracks it in the work tree {tree}, and the branch checked out there \
+                         may be one under review"
                     ),
-                    Err(e) => format!("git cannot say whether {tree} tracks it: {e}"),
+                    Err(e) => format!("git cannot tell whether the file is tracked in {tree}: {e}"),
                 };
                 let next =
                     "copy it out of the work tree and name the copy in `workflow.definition`";
                 return Err(unreadable(&named, &why).with_hint(next));
             }
             let inside = inside.display();
-            let why = "it is in a work tree of the repository, where a head under review may be \
-                       checked out";
+            let why = "it is in a work tree, and the branch checked out there may be one under \
+                       review";
             return Err(unreadable(&named, why).with_hint(format!(
                 "set `workflow.definition` to {DEFINITION_IN_REPO}{inside} for the default branch's \
                  file"
@@ -98,17 +100,17 @@ impl Forges {
     }
 }
 
-/// Returns the work trees that have the file `path`, or the file that it links to, each with the
+/// Returns the work trees that contain the file `path` or the target of this link, each with the
 /// path in the work tree.
 fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
-    // A link can be in a work tree, or lead into one.
+    // The link itself or its target can be in a work tree.
     let target = fs::canonicalize(&path).ok();
     let paths = [Some(path), target].into_iter().flatten();
     let mut trees = Vec::new();
     for path in paths {
-        // A work tree can be within another one.
+        // Work trees can be nested, so all parent directories are examined.
         for root in path.ancestors().skip(1) {
-            // A `.git` that cannot be examined counts: git decides.
+            // If `.git` cannot be examined, the directory counts as a work tree, and git decides.
             if root.join(".git").try_exists().unwrap_or(true) {
                 let inside = path.strip_prefix(root).unwrap_or(&path);
                 trees.push((root.to_owned(), inside.to_owned()));
@@ -144,8 +146,8 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
     let wrong = |why: String| unreadable(&named, &why);
     let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
         if Path::new(&named).is_relative() {
-            let why =
-                "a relative path names another file in each work tree, possibly one under review";
+            let why = "a relative path means a different file in each work tree, and such a file \
+                       may be under review";
             return Err(wrong(why.to_owned()).with_hint(format!(
                 "set `workflow.definition` to an absolute path, or to {DEFINITION_IN_REPO}{named} for \
                  the default branch's file"
@@ -155,7 +157,7 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
     };
     let Some(repo) = repo else {
         return Err(wrong(
-            "it is kept in a repository, and no repository is named".to_owned(),
+            "it is in a repository, but no repository is given".to_owned(),
         ));
     };
     // Reads only the default branch, because a head under review must not define the effects of its
@@ -166,7 +168,7 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
         if info.default_is_guessed {
             let branch = info.default_branch.unwrap_or_default();
             let why = format!(
-                "nothing names the default branch, and {} is only a guess, which may be under \
+                "no default branch is configured, and the guessed branch {} may be one under \
                  review",
                 one_line(&branch)
             );
@@ -184,7 +186,7 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
 
 fn read_definition(named: &str) -> Result<String> {
     let failed = |e: io::Error| unreadable(named, &e.to_string()).with_source(e);
-    // A pipe would block until another process writes to it.
+    // Opening a pipe would block until another process writes to it.
     if !fs::metadata(named).map_err(failed)?.is_file() {
         return Err(unreadable(named, "it is not a regular file"));
     }
@@ -217,7 +219,7 @@ fn store(config: &Config, repo: &Repo) -> Result<Box<dyn Store>> {
     if needs_board && board.is_none() {
         return Err(Error::new(
             ErrorKind::Config,
-            "`workflow.store` is `fields`, and `workflow.board` names no board".to_owned(),
+            "`workflow.store` is `fields`, but `workflow.board` is not set".to_owned(),
         )
         .with_hint("set `workflow.board` to OWNER/NUMBER, or `workflow.store` to labels"));
     }

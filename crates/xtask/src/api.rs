@@ -21,8 +21,8 @@ use crate::cargo::{cargo, root, watched};
 /// rustdoc.
 pub const RUSTDOC: &str = "XTASK_RUSTDOC";
 
-/// The packages with items in the public API of `forge`, each with the items that `forge` exports.
-/// An empty list means all items.
+/// The packages whose items are in the public API of `forge`, each with the items that `forge`
+/// exports. An empty list means all items.
 const LIBRARIES: [(&str, &[&str]); 5] = [
     ("forge", &[]),
     ("forge-context", &[]),
@@ -32,7 +32,7 @@ const LIBRARIES: [(&str, &[&str]); 5] = [
 ];
 
 /// Automatic impls that are left out of the snapshots, because nearly all types have them. A type
-/// without `Send` or `Sync` still shows, by a line `impl !core::marker::Send for …`.
+/// without `Send` or `Sync` is still visible by a line `impl !core::marker::Send for …`.
 const UNLISTED: [&str; 7] = [
     " core::marker::Send for ",
     " core::marker::Sync for ",
@@ -90,13 +90,13 @@ pub fn update() -> Result<bool> {
     Ok(true)
 }
 
-/// Returns the path of this program. It must be called before cargo builds the workspace: a build
-/// replaces the file, and Linux then reports the path of the deleted file.
+/// Returns the path of this program. Call it before cargo builds the workspace: a build replaces
+/// the file, and afterwards Linux reports the path of the deleted file.
 pub fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find this program")
 }
 
-/// Starts rustdoc with the arguments of this program.
+/// Starts the real rustdoc with the arguments of this program.
 pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
     let status = Command::new(rustdoc)
         .args(std::env::args_os().skip(1))
@@ -116,17 +116,17 @@ pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
     }
 }
 
-/// Writes `target/doc/<crate>.json` for each crate, and fails on a warning of rustdoc. cargo documents
-/// the whole workspace. If it documented fewer packages, their dependencies would have other features
-/// and be checked again.
+/// Writes `target/doc/<crate>.json` for each crate, and fails on a warning of rustdoc. Documents
+/// the whole workspace, because with fewer packages, cargo would check the dependencies again with
+/// other features.
 fn document(program: &Path) -> Result<()> {
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     command
         .env("RUSTDOC", program)
         .env(RUSTDOC, rustdoc)
-        // cargo runs rustdoc again when these flags change. An earlier run for HTML is therefore no
-        // obstacle to a run for JSON.
+        // Because these flags differ from a run for HTML, cargo runs rustdoc again even if the HTML
+        // is current.
         .env(
             "RUSTDOCFLAGS",
             "-D warnings -Z unstable-options --output-format json",
@@ -137,8 +137,8 @@ fn document(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lists the public items of a package, one on each line: the types of a module, each followed by
-/// its fields, methods and impls. Derived impls are listed without their methods.
+/// Lists the public items of a package, one on each line: each type of a module, followed by its
+/// fields, methods and impls. Derived impls are listed without their methods.
 fn list(library: &str, exported: &[&str]) -> Result<String> {
     let name = crate_name(library);
     let json = root().join("target/doc").join(format!("{name}.json"));
@@ -183,7 +183,8 @@ fn is_exported(line: &str, name: &str, exported: &[&str]) -> bool {
             .is_some_and(|(_, path)| exported.iter().any(|item| path.starts_with(item)))
 }
 
-/// Lists the lines that differ: removed lines with `-` before them, then added lines with `+`.
+/// Lists the lines that differ: removed lines with a prefix `-`, then added lines with a prefix
+/// `+`.
 fn changes(before: &str, after: &str) -> Vec<String> {
     let before: BTreeSet<&str> = before.lines().collect();
     let after: BTreeSet<&str> = after.lines().collect();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_send_impl_is_listed_but_positive_is_not() {
+    fn only_negative_send_impls_are_listed() {
         assert!(is_listed_impl("impl core::clone::Clone for forge::Config"));
         assert!(is_listed_impl("impl !core::marker::Send for forge::Config"));
         assert!(!is_listed_impl("impl core::marker::Send for forge::Config"));

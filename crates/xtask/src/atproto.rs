@@ -1,4 +1,5 @@
-//! Installs the real PDS and directory from npm, for comparison with the doubles.
+//! Installs the real PDS and the real `did:plc` directory from npm, for comparison with the
+//! doubles.
 
 use std::{
     fs,
@@ -17,7 +18,7 @@ const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 
 /// Returns the directory of the installation: `FORGE_ATPROTO_WORLD`, else
-/// `target/peers/atproto-world`, which is reinstalled if it differs from the lock file.
+/// `target/peers/atproto-world`. Reinstalls the latter if it differs from the lock file.
 ///
 /// # Errors
 /// Fails if npm is missing, or cannot install the packages.
@@ -34,7 +35,8 @@ pub fn find() -> Result<PathBuf> {
     let dir = root().join("target/peers/atproto-world");
     fs::create_dir_all(&dir)?;
     let wanted = fs::read(from.join("package-lock.json")).context("no lock file")?;
-    // A copy of the lock file. It is written last, so it proves that the installation is complete.
+    // A copy of the lock file. This file is written last, so it proves that the installation is
+    // complete.
     let mark = dir.join("installed");
     if fs::read(&mark).ok().as_ref() != Some(&wanted) {
         for name in MANIFESTS {

@@ -12,7 +12,7 @@ use crate::{
 pub enum BenchExtent {
     /// Everything, for `docs/reference/benchmarks.md`.
     All,
-    /// Many clients of the MCP server at once; the result is only printed.
+    /// Only many concurrent clients of the MCP server. The result is only printed.
     Busy,
 }
 

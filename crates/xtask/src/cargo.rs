@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// Returns true if this is a CI run, which must not skip a lane.
+/// Returns true in CI, where no lane may be skipped.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
 }
@@ -47,7 +47,7 @@ pub fn has(args: &[&str]) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// Runs `command` and passes its output through. Returns whether it succeeded, and its output
+/// Runs `command` and passes its output through. Returns true if it succeeded, and its output
 /// without colours.
 pub fn watched(command: &mut Command) -> Result<(bool, String)> {
     println!("$ {}", line(command));
@@ -81,7 +81,7 @@ fn tee(from: impl Read, mut to: impl Write) -> String {
             Ok(1..) => {}
             _ => break,
         }
-        // The tests continue even if nobody reads the output any more.
+        // A failure is ignored, so that the tests continue if the output is closed.
         let _ = all.get(begun..).map(|new| to.write_all(new));
     }
     let _ = to.flush();

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, bail};
 
-/// Names in distributions; Debian's is the first.
+/// Names of the program in distributions; the first is Debian's.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Returns the program: `FORGE_CHROMIUM`, else the first program of `NAMES` that starts.

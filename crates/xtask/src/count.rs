@@ -20,7 +20,7 @@ impl AddAssign for Count {
 
 impl Count {
     /// Returns the counts of a run. A run without a summary did not run its tests, so it counts as
-    /// one failure. A run that failed although no test failed also counts as one.
+    /// one failure. A failed run without a failed test also counts as one failure.
     pub fn of(ended_well: bool, output: &str) -> Self {
         let mut count = Self::read(output).unwrap_or(Self {
             passed: 0,
@@ -35,8 +35,8 @@ impl Count {
     /// Reads nextest's summary if there is one. Otherwise adds the summaries that `cargo test`
     /// prints with the built-in harness, doc tests and libtest-mimic. `None` without any summary.
     fn read(output: &str) -> Option<Self> {
-        // Nextest repeats the output of a failed test, which may contain a summary. Nextest's own
-        // summary is the last one.
+        // Nextest's summary is the last one. Earlier ones may be part of the output of failed
+        // tests, which nextest repeats.
         let nextest = output.lines().filter_map(nextest).next_back();
         nextest.or_else(|| {
             output.lines().filter_map(harness).reduce(|mut sum, one| {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_failed_tests_are_read_from_both_runners() {
+    fn failed_tests_are_parsed_for_both_runners() {
         let output = "        FAIL [   0.034s] (  7/10) tests::cli a::b\n\
                       test c::d    ... FAILED\ntest e ... ok\n\
                       \u{20}  TIMEOUT [ 60.0s] tests::cli f\n\

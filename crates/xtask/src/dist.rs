@@ -35,7 +35,7 @@ const PAGES: &[&str] = &[
     "skills/forge/SKILL.md",
 ];
 
-/// Beginnings of the names of licence files, in capitals.
+/// Prefixes of the names of licence files, in upper case.
 const LICENCE_FILES: &[&str] = &[
     "COPYING",
     "COPYRIGHT",
@@ -103,7 +103,7 @@ pub fn run() -> Result<bool> {
     Ok(packed)
 }
 
-/// Returns the name of the archive, and of the directory in it, as `cargo binstall` expects.
+/// Returns the name of the archive and of its directory, as `cargo binstall` expects it.
 fn stem(target: &str, version: &str) -> String {
     format!("{PACKAGE}-{target}-v{version}")
 }
@@ -176,7 +176,7 @@ fn by_id(all: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// Returns the licence of each third-party package, then each licence text once.
+/// Returns a page with the licence of each third-party package, followed by each licence text once.
 fn licences(shipped: &[&Value]) -> Result<String> {
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in shipped
@@ -310,7 +310,7 @@ mod tests {
         let page = licences(&found).unwrap();
         assert!(page.contains("\nbelow 1.0.0: MIT\n"), "{page}");
         assert!(!page.contains(PACKAGE), "{page}");
-        // The texts in the directory, each with its package.
+        // The directory has two licence texts, and the page lists the package with each.
         assert_eq!(page.matches("\nbelow 1.0.0\n").count(), 2, "{page}");
         assert!(page.contains("Permission is hereby granted"), "{page}");
     }

@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use crate::cargo::{cargo, watched};
 
-/// Runs the tests that compare the pages, in a mode in which they write the pages. Comparing and
-/// writing thus cannot differ.
+/// Runs the tests that compare the pages, in a mode in which they write the pages. Therefore
+/// comparison and generation use the same code.
 pub fn run() -> Result<bool> {
     let mut command = cargo(&[
         "test",

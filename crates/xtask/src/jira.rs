@@ -1,4 +1,4 @@
-//! Installs the Python package `jira`, an independent JIRA client, to test our doubles.
+//! Installs the Python package `jira`, an independent JIRA client, to test our JIRA double.
 
 use std::path::PathBuf;
 

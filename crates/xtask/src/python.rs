@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo::root;
 
-/// Returns the directory with the programs of `package`, which is installed into
+/// Returns the directory with the programs of `package`. Installs the package into
 /// `target/peers/<name>` if `program` is missing.
 ///
 /// # Errors

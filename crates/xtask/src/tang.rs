@@ -14,13 +14,13 @@ use crate::cargo::{cargo, root};
 /// The version that the tests expect.
 pub const VERSION: &str = "0.1.0";
 
-/// The programs of a session bus and a keyring, in Debian.
+/// The programs of a session bus and of a keyring, each with its Debian package.
 const DESKTOP: [(&str, &str); 2] = [
     ("dbus-run-session", "dbus"),
     ("gnome-keyring-daemon", "gnome-keyring"),
 ];
 
-/// Returns the program: `FORGE_TANG`, else `target/peers/tang`, which is built if missing.
+/// Returns the program: `FORGE_TANG`, else `target/peers/tang`. Builds the latter if it is missing.
 ///
 /// # Errors
 /// Fails if tang or the keyring is missing, or tang has another version.

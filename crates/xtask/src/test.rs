@@ -22,7 +22,7 @@ use crate::{
 /// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
-/// Which lanes a run includes.
+/// The lanes that a run includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All lanes.
@@ -31,7 +31,7 @@ pub enum Extent {
     Quick,
 }
 
-/// The results so far.
+/// The results of the lanes that have run.
 #[derive(Debug, Default)]
 struct TestReport {
     count: Count,
@@ -41,11 +41,10 @@ struct TestReport {
 }
 
 impl TestReport {
-    /// Runs one lane. A lane without a summary did not run its tests, so it counts as one failure.
-    /// A lane that failed although no test failed also counts as one.
+    /// Runs one lane, and adds its [`Count::of`] to the report.
     fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
         println!("\n== {name}");
-        // Output of passing tests is not shown, but stored in this file.
+        // nextest stores the output of passing tests in this file instead of printing it.
         let kept = root().join("target/nextest/default/junit.xml");
         let _ = fs::remove_file(&kept);
         let begun = Instant::now();
@@ -81,8 +80,8 @@ impl TestReport {
         }
     }
 
-    /// Counts a lane that reports no tests as one test. It passed if the exit status is 0. Prints
-    /// the lane's stderr.
+    /// Counts a lane that reports no tests as one test, which passes if the exit status is 0.
+    /// Prints the lane's stderr.
     fn record_output(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -161,8 +160,7 @@ impl TestReport {
         self.left_out.push(format!("{name}: {why}"));
     }
 
-    /// Skips a lane like [`Self::skip`], because this machine lacks a program. In CI this is a
-    /// failure.
+    /// Skips a lane because this machine lacks a program. In CI this is a failure.
     fn lacks(&mut self, name: &str, what: &str) {
         if in_ci() {
             self.broken.push(format!("{name} ({what})"));
@@ -212,7 +210,7 @@ impl Peers {
     }
 }
 
-/// The cargo builds and checks for later lanes, made while the tests run.
+/// The cargo builds and checks for later lanes, which run beside the tests.
 struct Compiled {
     tang: Result<PathBuf>,
     alone: Vec<(&'static str, Result<Output>)>,
@@ -220,9 +218,8 @@ struct Compiled {
 
 impl Compiled {
     fn run(extent: Extent) -> Self {
-        // A missing tang is built first, in its own directory, so that the tests can start
-        // meanwhile. A check locks our target directory, and the tests would have to wait for that
-        // lock.
+        // tang is built first, because it has its own target directory. A check locks our target
+        // directory, and would delay the start of the tests.
         let tang = tang::find();
         let backends = match extent {
             Extent::All => &BACKENDS[..],
@@ -246,7 +243,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     let program = api::program()?;
 
     println!("== build");
-    // A build of all targets gives program and tests the same features, so that nothing is compiled
+    // Building all targets gives program and tests the same features, so that nothing is compiled
     // twice.
     let begun = Instant::now();
     let (built, _) = watched(&mut cargo(&BUILD))?;
@@ -298,7 +295,7 @@ pub fn run(extent: Extent) -> Result<bool> {
                 command.env("FORGE_GIT", &older.program);
                 report.lane(&name, command)?;
             }
-            // The current git is old, so all lanes have already run with an old git.
+            // No extra lane is needed, because all lanes have already run with an old git.
             None if current.is_old() => {}
             None => report.lacks(
                 "behaviour on an older git",
@@ -306,7 +303,7 @@ pub fn run(extent: Extent) -> Result<bool> {
             ),
         }
     }
-    // Without the variable, a test that does not find the client passes.
+    // With this variable, a test fails instead of passing if it does not find the client.
     let with_mcp_client = |mut command: Command| {
         if let Ok(peers) = &found.mcp {
             command
@@ -359,8 +356,8 @@ pub fn run(extent: Extent) -> Result<bool> {
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
             } else {
-                // cargo runs all trials in one process with one PDS; nextest would start a PDS for
-                // each trial.
+                // With cargo, all trials run in one process with one PDS; nextest would start a PDS
+                // for each trial.
                 let command = with_pds(peers(false, &BEHAVIOUR_PDS));
                 report.lane("peers: the behaviour suite on a PDS", command)?;
             }
@@ -408,11 +405,11 @@ pub fn run_mcp() -> Result<bool> {
     Ok(report.count.failed == 0)
 }
 
-/// Runs only the suite of hostile repositories, servers and clients, with 10,000 cases of lying
-/// servers and clients instead of 300. This takes half an hour.
+/// Runs only the adversary suite: hostile repositories, servers and clients. It has 10,000
+/// generated cases instead of 300, and takes half an hour.
 pub fn run_adversary() -> Result<bool> {
     let mut report = TestReport::default();
-    // The cases run the program, and the lane builds only tests.
+    // The cases run the program, but the lane itself builds only tests.
     let (built, _) = watched(&mut cargo(&BUILD))?;
     anyhow::ensure!(built, "the build failed");
     let mut lane = peers(has(&["nextest", "--version"]), &["adversary"]);
@@ -449,10 +446,10 @@ const ATPROTO: [&str; 1] = ["atproto"];
 /// The tests that run the real tang.
 const TANG: [&str; 1] = ["tang"];
 
-/// The tests that show pages in Chromium.
+/// The tests that open pages in Chromium.
 const BROWSER: [&str; 1] = ["browser"];
 
-/// The suite that runs on one real PDS.
+/// The behaviour suite on a real PDS.
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
 /// The behaviour suite on our own doubles and on git.
@@ -470,7 +467,8 @@ const TARGETS: [&str; 7] = [
 ];
 
 /// Returns the command for all tests except doc tests, the behaviour suite and tests that need
-/// another program. Nextest runs them in parallel, cargo one binary after another.
+/// another program. nextest runs the tests of all binaries in parallel; cargo runs one binary after
+/// another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
         let mut left_out: Vec<&str> = [
@@ -520,8 +518,8 @@ const NEXTEST: [&str; 5] = [
 ];
 const TEST: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
 
-/// Returns the command for the tests of a filter. Tests wait for other programs about a third of
-/// their time, so there are 1.5 times as many threads as processors.
+/// Returns the command for the tests of a filter. Uses 1.5 times as many threads as processors,
+/// because tests wait for other programs about a third of their time.
 fn nextest_of(filter: &str) -> Command {
     let processors = available_parallelism().map_or(2, NonZero::get);
     let threads = (processors * 3).div_ceil(2).to_string();
@@ -529,7 +527,7 @@ fn nextest_of(filter: &str) -> Command {
 }
 
 /// Returns the command for the behaviour suite in one process. nextest would start a process for
-/// each small trial, which takes longer than the trial.
+/// each trial, which takes longer than the trial.
 fn behaviour() -> Command {
     peers(false, &BEHAVIOUR)
 }

@@ -72,7 +72,7 @@ fn comment_on_already_closed_issue_is_made_once() {
     for made in [true, false] {
         let said = t.forge(&t.alice, &again).output().exits(0).stderr_text();
         assert!(said.contains("is already closed"), "{said}");
-        assert_eq!(said.contains("done all the same: comment"), made, "{said}");
+        assert_eq!(said.contains("additionally done: comment"), made, "{said}");
         let comments = t.world.pds();
         let comments = comments.records(&t.alice.did, "sh.tangled.feed.comment");
         assert_eq!(comments.len(), 1);

@@ -175,7 +175,8 @@ fn dropped_record_under_each_index_state_is_ineffective() {
             "{mood}: {output:?}"
         );
         let why = "is stored, and the index drops it: the patch of round 0 is not gzip";
-        let look = format!("Recovery: check why, and what to do: forge tangled ingestion {uri}");
+        let look =
+            format!("Recovery: see the details, and how to recover: forge tangled ingestion {uri}");
         let _ = output.says(why).says(&look);
         let check = ["tangled", "ingestion", &uri];
         let output = t.forge(&t.alice, &check).output().exits(1);

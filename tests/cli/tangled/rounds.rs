@@ -84,7 +84,7 @@ fn url_can_select_a_round() {
     };
     assert_eq!((files(&page), files(&first)), (2, 1));
     let names = ["pr", "diff", &first, "--name-only"];
-    says(&t.forge(&t.bob, &names), 1, "the address names a round");
+    says(&t.forge(&t.bob, &names), 1, "and the address names a round");
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     let forge = |args: &[&str]| t.forge_in(clone.clone(), &t.bob, args);
     let output = forge(&create).output().exits(0);
     let said = output.stderr_text();
-    let wanted = "'mine' is not in alice.test/widget: the patch was made from this clone \
-        (main..mine, 2 commits)\n";
+    let wanted = "'mine' is not pushed to alice.test/widget: the pull request was opened with a \
+        patch from this clone (main..mine, 2 commits)\n";
     assert!(said.contains(wanted), "{said}");
     let uri = output.stdout_text().trim().to_owned();
     let files = ["pr", "diff", &uri, "--name-only"];

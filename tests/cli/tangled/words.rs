@@ -258,7 +258,7 @@ fn close_with_comment_reports_the_worse_state() {
     for is_said in [false, true] {
         let said = t.forge(&t.alice, &close).output().exits(0).stderr_text();
         assert!(said.contains("is already closed"), "{said}");
-        let done = said.contains("\ndone all the same: comment\n");
+        let done = said.contains("\nadditionally done: comment\n");
         assert_eq!(done, !is_said, "{said}");
         assert!(said.contains("! pending: written as at://"), "{said}");
         assert!(!said.contains("Closed pull request"), "{said}");
@@ -286,7 +286,7 @@ fn merge_without_status_record_names_no_record() {
         assert!(said.contains(told), "{said}");
         let finish = format!(": forge pr merge {uri} --rebase\n");
         assert!(said.contains(&finish), "{said}");
-        let word = "! pending: whether a record was written is not known";
+        let word = "! pending: it is unknown whether a record was written";
         assert!(said.contains(word), "{said}");
         assert!(!said.contains(&format!("{STATUS}/")), "{said}");
         assert!(!said.contains("forge tangled ingestion"), "{said}");

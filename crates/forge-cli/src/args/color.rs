@@ -5,8 +5,8 @@ use clap::{
 
 /// The value of `--color`.
 ///
-/// Every command has this flag for its output, and `label create` has gh's flag of the same name
-/// for the label's colour. clap keeps one value for both, so they share a type.
+/// Every command has `--color` for its output. `label create` also has gh's `--color` for the
+/// label's colour. clap keeps one value for both flags, so they share a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColorArg {
     /// When to use colour.
@@ -34,12 +34,12 @@ impl Default for ColorArg {
 }
 
 impl ColorArg {
-    /// Parses the output flag of every command.
+    /// Parses `--color` as the choice for the output.
     pub(super) fn when_parser() -> impl TypedValueParser<Value = Self> {
         EnumValueParser::<ColorWhen>::new().map(Self::When)
     }
 
-    /// Parses the flag of `label create`.
+    /// Parses `--color` of `label create` as a label's colour.
     pub(crate) fn label_parser() -> impl TypedValueParser<Value = Self> {
         StringValueParser::new().map(Self::Label)
     }
@@ -54,7 +54,7 @@ impl ColorArg {
         }
     }
 
-    /// Returns the colour of a label.
+    /// Returns the label's colour; `None` if the flag is the choice for the output.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn label_color_flag_and_global_color_flag_are_distinct() {
+    fn label_color_and_global_color_are_distinct() {
         let red = Some("ff0000".to_owned());
         let auto = ColorWhen::Auto;
         assert_eq!(label_color(&["label", "create", "x"]), (auto, None));

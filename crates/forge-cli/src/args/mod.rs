@@ -27,8 +27,8 @@ pub struct GlobalArgs {
 ///
 /// # Errors
 ///
-/// `invalid_input` for two different repositories. gh takes the last one, and a user does not
-/// notice that the others are left out.
+/// `invalid_input` for two different repositories. gh silently uses the last one, so a user may not
+/// notice the mistake.
 pub fn single_repo(repos: &[String]) -> Result<Option<&str>> {
     let Some((last, others)) = repos.split_last() else {
         return Ok(None);

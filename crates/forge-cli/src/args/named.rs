@@ -5,7 +5,7 @@ use clap::{ArgMatches, Command};
 /// Names that the user typed. Hints repeat them in the commands that they suggest.
 #[derive(Clone, Debug, Default)]
 pub struct CommandNames {
-    /// The names of the subcommands.
+    /// The typed subcommands, such as `pr` and `view`.
     pub path: Vec<String>,
     /// The repository of `-R`.
     pub repo: Option<String>,
@@ -21,7 +21,7 @@ pub struct CommandNames {
     pub built: OnceLock<Command>,
 }
 
-/// Ids of the arguments that take names. If such a name has a typing error, a hint can correct it.
+/// Ids of the arguments whose values are names. A hint can correct a mistyped name.
 const NAMES: &[&str] = &[
     "account",
     "add_assignee",
@@ -41,7 +41,7 @@ const NAMES: &[&str] = &[
 ];
 
 impl CommandNames {
-    /// Collects the names from clap's matches, without the definition.
+    /// Collects the names from clap's matches. `definition` stays empty.
     #[must_use]
     pub fn of(matches: &ArgMatches) -> Self {
         let mut path = Vec::new();
@@ -56,7 +56,8 @@ impl CommandNames {
             Some((id, values.collect()))
         };
         let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
-        // Some commands take several repositories; elsewhere the last one counts.
+        // A hint repeats only the last repository. Commands that take only one refuse two different
+        // ones.
         let repo = last.try_get_many::<String>("repo").ok().flatten();
         Self {
             path,

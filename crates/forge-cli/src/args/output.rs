@@ -17,14 +17,14 @@ pub struct JsonArgs {
 }
 
 impl JsonArgs {
-    /// Sets the help text of `--json` for a table of gh, where the flag without a value lists the
-    /// fields.
+    /// Sets the help text of `--json` for a command that gh also has: without a value, the flag
+    /// lists the fields.
     #[must_use]
     pub fn of_gh(json: Arg) -> Arg {
         json.help("Print these fields as JSON; without a value, list the fields")
     }
 
-    /// Selects every field if `--json` has no value. Used for tables that gh does not have.
+    /// Selects every field if `--json` has no value. Used for commands that gh does not have.
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
         let mut args = self.clone();
@@ -35,7 +35,7 @@ impl JsonArgs {
     }
 }
 
-/// Flags for a text: as an argument or from a file.
+/// Flags that pass a text, as an argument or from a file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BodyArgs {
     /// The text

@@ -19,7 +19,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// Returns the duration of the wait, if the command line sets a duration.
+    /// Returns the duration that the command line sets; zero for `--no-wait`.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         if self.no_wait {
@@ -51,7 +51,7 @@ impl FromStr for Wait {
 ///
 /// # Errors
 ///
-/// Returns a text that describes the expected format.
+/// Returns a description of the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_a_number_and_a_unit() {
+    fn duration_is_parsed_with_and_without_unit() {
         for (text, millis) in [
             ("500ms", 500),
             ("30s", 30_000),

@@ -59,13 +59,13 @@ fn long_help() -> Flag {
 /// Help text of `--no-refresh`.
 const NO_REFRESH: &str = "Accepted as in gh, without effect: forge never refreshes tokens";
 
-/// Returns a flag of gh that has no effect, because `forge` always does what the flag requests.
+/// Returns a flag of gh that has no effect, because `forge` always behaves as the flag requests.
 fn ignored(name: &'static str, help: &'static str) -> Flag {
     let flag = Flag::new(name).long(name).help(help);
     flag.action(ArgAction::SetTrue)
 }
 
-/// Returns gh's `--git-protocol`. Only the value that changes nothing is accepted.
+/// Returns gh's `--git-protocol`. Only the value without an effect is accepted.
 fn git_protocol() -> Flag {
     Flag::new("git-protocol")
         .short('p')
@@ -157,7 +157,7 @@ pub struct AuthStatusArgs {
     /// Only this host
     #[arg(short = 'h', long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// Flags for JSON output, which is made without asking the hosts.
+    /// Flags for JSON output. JSON output sends no request to the hosts.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -320,7 +320,7 @@ fn account_of(named: Option<String>, owner: Option<Actor>) -> Result<String> {
             ),
         )
         .with_hint(
-            Hint::new("leave the account out, or pass a token of that account")
+            Hint::new("omit the account, or pass a token of that account")
                 .with_action(Action::again(&[(Param::Account, Arg::Omit)])),
         )),
     }
@@ -375,7 +375,7 @@ fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
     )
 }
 
-/// Asks with hidden input.
+/// Asks for a secret with hidden input.
 fn ask_secret(question: &str) -> Result<String> {
     prompt::ask(|| {
         Password::with_theme(&ColorfulTheme::default())
@@ -475,8 +475,8 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     viewer(ctx, forges, &line.kind, &line.host, line.account.as_deref()).await
 }
 
-/// Returns the account of gh's own login at `host`. forge uses it if it has no account of its own
-/// there.
+/// Returns the account of gh's login at `host`. forge uses this login if it has no stored account
+/// for the host.
 async fn login_of_gh(ctx: &Ctx, forges: &Forges, host: &str) -> Option<(ForgeKind, Actor)> {
     let kind = forges.hosts().kind_of(host)?;
     let answer = viewer(ctx, forges, &kind, host, None).await?;
@@ -490,7 +490,7 @@ async fn viewer(
     host: &str,
     account: Option<&str>,
 ) -> Option<Result<Actor>> {
-    // The identity is the same for every repository, so any id will do.
+    // The id of the repository has no effect, because the identity does not depend on it.
     let id = RepoId {
         kind: kind.clone(),
         host: host.to_owned(),
@@ -522,7 +522,7 @@ async fn token(ctx: &Ctx, forges: &Forges, args: &TokenArgs) -> Result<Exit> {
         Some(kind) if !is_chosen && secret.is_none() => accounts.stored_hosts(&kind)?,
         _ => Vec::new(),
     };
-    // The only host with an account is the default host, as in gh.
+    // As in gh, the only host with an account replaces the default host.
     if let [sole] = others.as_slice() {
         secret = accounts.credential(sole)?.map(|found| found.secret);
     }
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn gh_flags_without_effect_are_taken() {
+    fn gh_flags_without_effect_are_accepted() {
         for words in [
             &[
                 "login",

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// Timeout of the requests: a user who is typing does not wait longer.
+/// Timeout of the requests. It is short because the user is typing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of candidates.
 const MAX_ROWS: usize = 50;
@@ -40,14 +40,15 @@ pub enum Completed {
 ///
 /// # Errors
 ///
-/// Fails if the repository cannot be read. The scripts complete nothing then.
+/// Fails if the repository cannot be read. The scripts then complete nothing.
 pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
     let rows = match args.what {
         Completed::Pulls => timeout(ANSWER_TIMEOUT, pulls(ctx)).await,
         Completed::Issues => timeout(ANSWER_TIMEOUT, issues(ctx)).await,
         Completed::Branches => timeout(ANSWER_TIMEOUT, branches(ctx)).await,
     };
-    // Candidates that a terminal would display differently are left out.
+    // Leaves out candidates with whitespace, or with characters that a terminal would not display
+    // as they are.
     let is_plain = |word: &str| text::one_line(word) == word && !word.contains(char::is_whitespace);
     for (word, about) in rows.unwrap_or_else(|_| Ok(Vec::new()))? {
         if is_plain(&word) {

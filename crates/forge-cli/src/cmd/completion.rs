@@ -41,7 +41,7 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
         }
         None => Shell::Bash,
     };
-    let mut definition = offered();
+    let mut definition = completed_commands();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition, "forge", &mut script);
     let script = with_candidates(shell, &String::from_utf8_lossy(&script), &definition);
@@ -49,8 +49,8 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns the commands without the internal one, which no script offers.
-fn offered() -> Command {
+/// Returns the commands that a script completes: all except the internal `__complete`.
+fn completed_commands() -> Command {
     let all = Cli::command();
     let commands = all.get_subcommands();
     let commands = commands.filter(|command| !command.get_name().starts_with("__"));

@@ -1,6 +1,6 @@
 //! `forge config`: the configuration, key by key.
 //!
-//! These commands also work with a broken configuration, because they can repair the configuration.
+//! The commands also work with a broken configuration, because a user repairs it with them.
 
 use clap::{Args, Subcommand};
 use forge::{

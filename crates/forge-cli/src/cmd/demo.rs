@@ -117,11 +117,11 @@ const STEPS: &[DemoStep] = &[
     ),
 ];
 
-/// Runs the demo; with `--keep` the repository stays, and the last line prints its path.
+/// Runs the demo. With `--keep`, keeps the repository and prints its path in the last line.
 ///
 /// # Errors
 ///
-/// Fails if the temporary directory cannot be made, there is no `sh`, or a step does not end as
+/// Fails if the temporary directory cannot be created, there is no `sh`, or a step does not end as
 /// intended.
 pub async fn run(ctx: &Ctx, args: &DemoArgs) -> Result<Exit> {
     let dir = tempfile::Builder::new()
@@ -195,5 +195,5 @@ fn search_path() -> Result<std::ffi::OsString> {
 
 fn failed(message: String) -> Error {
     Error::new(ErrorKind::Internal, message)
-        .with_hint("run `forge demo --keep` and look at the repository it leaves")
+        .with_hint("run `forge demo --keep`, then inspect the repository that it keeps")
 }

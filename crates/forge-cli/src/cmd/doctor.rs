@@ -1,4 +1,4 @@
-//! `forge doctor`: reports the configuration, and what the services actually answer.
+//! `forge doctor`: reports the configuration, and checks the answers of the services.
 
 use clap::Args;
 use forge::{Forges, auth::AccountStatus};
@@ -155,7 +155,7 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (named, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
-        let message = "only the services know the repository of a record";
+        let message = "the repository of a record can be found only by asking tangled's services";
         return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
     let repo = ctx.repo(named).await?;
@@ -179,7 +179,7 @@ fn config_files(forges: &Forges) -> Vec<String> {
     files.map(|path| path.display().to_string()).collect()
 }
 
-/// Runs the operations of all forges, then the checks of this backend.
+/// Runs the operations that every forge has, then the checks of this backend.
 async fn examine(repo: &Repo, live: bool) -> Vec<Examined> {
     let mut checks = match live {
         true => read(repo).await,
@@ -241,7 +241,8 @@ fn page_warnings<T>(page: Page<T>) -> Vec<Warning> {
     page.warnings
 }
 
-/// Converts a result to a line of the report. Warnings mean that something could not be read.
+/// Converts the result of an operation to a line of the report. A warning means that a part of the
+/// answer could not be read.
 fn outcome(op: Op, result: Result<Vec<Warning>>) -> Examined {
     match result {
         Ok(warnings) if warnings.is_empty() => Examined::new(op.name(), Verdict::Ok, "answered"),
@@ -261,7 +262,7 @@ fn print(ctx: &Ctx, report: &DoctorReport) -> Result<()> {
     let files = report.config_files.iter();
     facts.extend(files.map(|path| ("config file", path.clone())));
     if report.accounts.is_empty() {
-        let none = "none stored, and none in the environment; a login of gh counts as well";
+        let none = "none stored, and none in the environment; forge also uses a login of gh";
         facts.push(("account", none.to_owned()));
     }
     facts.extend(report.accounts.iter().map(|it| {

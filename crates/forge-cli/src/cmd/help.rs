@@ -14,7 +14,7 @@ pub struct HelpArgs {
     pub command: Vec<String>,
 }
 
-/// Prints the same as `--help` of the command, or the text of a topic, as `gh help` does.
+/// Prints the help text of a command, or the text of a topic, as `gh help` does.
 ///
 /// # Errors
 ///

@@ -120,7 +120,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;
-    // A generated token belongs to this process, and is printed for the clients.
+    // A generated token is valid only for this process, so it is printed for the clients.
     if let Some(token) = shown {
         ctx.ui.line(&format!("Authorization: Bearer {token}"))?;
     }
@@ -165,7 +165,7 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let text = client.snippet(&program.display().to_string(), &arguments);
     ctx.ui.write(text.as_bytes())?;
     if ctx.ui.is_tty() {
-        ctx.ui.note(&format!("It goes to: {}", client.place));
+        ctx.ui.note(&format!("Add this to: {}", client.place));
     }
     Ok(Exit::Ok)
 }

@@ -4,7 +4,7 @@ use forge_core::{Error, ErrorKind, Page, PageReq, Repo, Result, Warning, call, t
 
 use crate::ctx::Ctx;
 
-/// Maximum number of pages if a whole list is read.
+/// Maximum number of pages to read for a list without a limit.
 const MAX_PAGES: usize = 100;
 /// Maximum number of pages to read for a list with a limit.
 const MAX_LIMITED_PAGES: usize = 1_000;
@@ -15,10 +15,10 @@ pub(super) struct PagedItems<T> {
     /// The total, if the forge reports it.
     pub total: Option<u64>,
     more: bool,
-    /// The number of items read before filtering, if this program filters them instead of the
-    /// forge.
+    /// The number of items read before filtering, if this program instead of the forge filters the
+    /// list.
     scanned: u64,
-    /// The service that answered, if several can.
+    /// The service that answered, if several services can answer.
     source: Option<String>,
     /// The warnings of the pages, already printed.
     warnings: Vec<Warning>,
@@ -68,8 +68,7 @@ async fn pages<T>(
         found.print_new_warnings(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // If the backend read the whole list at once, every page reports the length of the
-            // whole list.
+            // A backend that reads the whole list at once reports the full count with every page.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };
@@ -86,14 +85,14 @@ async fn pages<T>(
             }
         }
     }
-    let cut = format!("the list is not whole: {}", too_many(most));
+    let cut = format!("the list is incomplete: {}", too_many(most));
     found.print_new_warnings(ctx, vec![Warning::new(cut)]);
     found.more = true;
     Ok(found)
 }
 
 /// Reads a whole list in pages of `size` items, and passes each item to `take`, which must limit
-/// what it keeps. Returns the warnings of the pages, each once.
+/// the memory of the items that it keeps. Returns each warning of the pages once.
 ///
 /// # Errors
 /// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
@@ -120,13 +119,13 @@ pub(super) async fn for_each<T>(
         }
     }
     Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES))
-        .with_hint("see the list on the page of the forge"))
+        .with_hint("open the list on the web page of the forge"))
 }
 
 /// Reads a whole list, in pages as long as the forge allows.
 ///
 /// # Errors
-/// The errors of [`each`]; `protocol` for a list over the size limit of all pages.
+/// The errors of [`for_each`]; `protocol` for a list over the size limit of all pages.
 pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -155,15 +154,15 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints each row warning once, and skips those that the page already printed. `row` returns a
-    /// row's name and warnings.
+    /// Prints each warning of a row once, without the warnings that were already printed for a
+    /// page. `row` returns a row's name and warnings.
     pub fn print_row_warnings(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);
         }
     }
 
-    /// Prints how many items this program read for its own filter, and from which service.
+    /// If this program filtered the list, prints how many items it read, and from which service.
     pub fn print_scan_note(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source
@@ -174,7 +173,7 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Formats gh's line above a list. `nouns` are singular and plural. `state` ends with a blank,
+    /// Formats gh's line above a list. `nouns` are singular and plural. `state` ends with a space,
     /// or is empty. If the total is unknown, the line does not claim that the list is complete.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {
         let count = self.items.len() as u64;

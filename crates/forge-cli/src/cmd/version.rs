@@ -4,7 +4,7 @@ use forge_core::Result;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// Prints the same as `--version`.
+/// Prints the version, as `--version` does.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Renders hints on the command line: a sentence, and the command to run.
 //!
 //! Two tables render an [`Action`]: calls to subcommands, and parameters to clap arguments. The
-//! clap definitions provide flags, value names, and whether a flag takes a value. An action that
-//! the subcommand cannot carry out is left out.
+//! clap definitions provide flags, value names, and whether a flag takes a value. If the subcommand
+//! cannot carry out an action, only the sentence is shown.
 
 use clap::{ArgAction, Command};
 use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
@@ -67,8 +67,7 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::LabelDefine), "label create", ""),
 ];
 
-/// The ids of clap arguments that can express a parameter. The first one that the subcommand has is
-/// used.
+/// The ids of clap arguments for each parameter. The first id that the subcommand has is used.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::Account, &["account"]),
     (Param::AddAssignee, &["add_assignee", "assignee"]),
@@ -116,9 +115,9 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WithToken, &["with_token"]),
 ];
 
-/// Parameters that have a separate switch for each value.
+/// Parameters for whose values clap has separate arguments: parameter, value, argument id.
 const VALUES: &[(Param, &str, &str)] = &[
-    // The text of `--comments` has no ids.
+    // `--comments` prints no ids of comments, but `--json` does.
     (Param::Include, "comments", "json"),
     (Param::Include, "history", "history"),
     (Param::Include, "mergeable", "json"),
@@ -132,8 +131,7 @@ const VALUES: &[(Param, &str, &str)] = &[
     (Param::WaitFor, "checks", "watch"),
 ];
 
-/// Returns the hint's sentence, followed by a command that can be pasted, or by the arguments to
-/// change.
+/// Returns the hint's sentence, followed by a command to copy, or by the arguments to change.
 pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
     let words = hint.action().and_then(|action| match action.call() {
         Call::Again => changes(named.built(), action, named),
@@ -166,7 +164,8 @@ fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
             None => {}
         }
     }
-    // A typed selector may contain its repository.
+    // If the target is the typed selector, only a typed `-R` is repeated, because the selector may
+    // contain its repository.
     let repo = match (target, action.target()) {
         (Some(_), None) if named.target.is_some() => named.repo.as_deref(),
         _ => named
@@ -175,7 +174,7 @@ fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
             .or(named.repo.as_ref())
             .map(String::as_str),
     };
-    // `config set` has a `--repo` that is a switch and takes no repository.
+    // `--repo` of `config set` is a switch and has no repository as its value.
     let takes_repo = argument(command, &["repo"]).is_some_and(|a| a.get_action().takes_values());
     if let (Some(repo), None, true) = (repo, has(Param::Repo), takes_repo) {
         words.extend(["-R".to_owned(), exact(repo)?]);
@@ -216,7 +215,7 @@ fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Returns the flag with the misspelled value corrected. Other values of a list stay.
+/// Returns the flag with the corrected value. The other values of a list do not change.
 fn corrected(
     command: &Command,
     param: Param,
@@ -245,7 +244,7 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // Sections without a flag are shown by default, and a diff has all files.
+        // Without a flag for it, a section is shown by default, and a diff contains all files.
         return matches!(param, Param::Include | Param::Path).then(Vec::new);
     };
     let is_switch = matches!(known.get_action(), ArgAction::SetTrue);
@@ -275,7 +274,7 @@ fn argument<'c>(command: &'c Command, ids: &[&str]) -> Option<&'c clap::Arg> {
     ids.iter().find_map(known)
 }
 
-/// Returns the flag in the form that gh's users type.
+/// Returns the long flag, except for `-R`, which users of gh know in its short form.
 fn flag(of: &clap::Arg) -> String {
     match (of.get_short(), of.get_long()) {
         (Some('R'), _) | (_, None) => format!("-{}", of.get_short().unwrap_or_default()),
@@ -289,7 +288,8 @@ fn placeholder(of: &clap::Arg) -> String {
     name.to_uppercase().replace(' ', "-")
 }
 
-/// Quotes a word for the shell. Returns `None` if one line cannot display it exactly.
+/// Quotes a word for the shell. Returns `None` if the word has line breaks or characters that would
+/// not be displayed.
 fn exact(word: &str) -> Option<String> {
     (text::one_line(word) == word).then(|| quoted(word))
 }

@@ -79,7 +79,7 @@ mod tests {
     use super::has_user;
 
     #[test]
-    fn user_name_in_url_is_found() {
+    fn user_name_in_url_is_detected() {
         assert!(has_user("https://github.com@other.example/a/b"));
         assert!(has_user("https://a:b@other.example"));
         assert!(!has_user("https://github.com/a/b?c=@d"));

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// Colours of one stream, or none if colours are off.
+/// Colours of an output stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
     /// True if colours are on.

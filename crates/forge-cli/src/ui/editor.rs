@@ -34,7 +34,7 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
     file.write_all(initial.as_bytes())
         .and_then(|()| file.flush())
         .map_err(io_error)?;
-    // Editors replace files, so the path is read again, not the handle.
+    // An editor may replace the file, so the text is read from the path, not from the open handle.
     let path = file.into_temp_path();
     let mut editor = Command::new(program);
     editor.args(args).arg(&path);

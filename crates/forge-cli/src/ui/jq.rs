@@ -1,4 +1,4 @@
-//! `--jq`: the jq language of jaq, without access to anything but its input.
+//! `--jq`: jaq's jq language, restricted to its input: without environment and process control.
 
 use std::io::Write;
 
@@ -16,11 +16,12 @@ use super::{Ui, io_error, value::Json};
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// The largest number up to which a float represents every integer exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-/// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
-const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
+/// Functions that are removed from the language: `env` reads the environment, and `halt` ends the
+/// process.
+const REMOVED_FUNCTIONS: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
 /// Functions of jq that jaq's library lacks.
-const MORE: &str = r#"
+const MISSING_FUNCTIONS: &str = r#"
 def @csv: def cell: if isnumber and . > -1e15 and . < 1e15 and . == floor then floor else . end | tojson;
     [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"") + "\""
     elif isarray or isobject then error("\(tojson) is not valid in a csv row") else cell end]
@@ -51,14 +52,14 @@ impl JqFilter {
     ///
     /// `invalid_input` with the position of the mistake.
     pub fn new(expression: &str) -> Result<Self> {
-        let kept = |name: &str| !WITHHELD.contains(&name);
+        let kept = |name: &str| !REMOVED_FUNCTIONS.contains(&name);
         let defs = jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs());
         let funs = jaq_core::funs()
             .chain(jaq_std::funs())
             .chain(jaq_json::funs());
-        let more = load::parse(MORE, |p| p.defs()).unwrap_or_default();
+        let more = load::parse(MISSING_FUNCTIONS, |p| p.defs()).unwrap_or_default();
         let loader = Loader::new(defs.filter(|d| kept(d.name)).chain(more));
         let arena = Arena::default();
         let modules = loader
@@ -70,9 +71,9 @@ impl JqFilter {
                 },
             )
             .map_err(|errors| {
-                refused(
+                invalid_expression(
                     expression,
-                    errors.into_iter().next().map(|(_, e)| syntax(&e)),
+                    errors.into_iter().next().map(|(_, e)| syntax_error(&e)),
                 )
             })?;
         let filter = Compiler::default()
@@ -80,7 +81,7 @@ impl JqFilter {
             .compile(modules)
             .map_err(|errors| {
                 let undefined = errors.into_iter().flat_map(|(_, e)| e).next();
-                refused(
+                invalid_expression(
                     expression,
                     undefined.map(|(name, what)| format!("undefined {}: {name}", what.as_str())),
                 )
@@ -88,8 +89,8 @@ impl JqFilter {
         Ok(Self(filter))
     }
 
-    /// Runs the filter, and prints each result on a line: strings unquoted, `null` as an empty
-    /// line, other values as JSON with sorted keys (as in gh).
+    /// Runs the filter, and prints each result on a line as gh does: strings unquoted, `null` as an
+    /// empty line, other values as JSON with sorted keys.
     ///
     /// # Errors
     ///
@@ -124,7 +125,8 @@ impl JqFilter {
                 Val::TStr(bytes) | Val::BStr(bytes) => bytes.to_vec(),
                 other => {
                     let mut json = CappedBuffer(Vec::new());
-                    write::write(&mut json, &pp, 0, &whole(other)).map_err(io_error)?;
+                    write::write(&mut json, &pp, 0, &integral_as_integer(other))
+                        .map_err(io_error)?;
                     json.0
                 }
             };
@@ -140,9 +142,9 @@ impl JqFilter {
     }
 }
 
-/// Converts an integral float to an integer, so that half of ten prints as `5`, as in jq and gh.
-/// jaq prints `5.0`, which a shell does not accept as an integer.
-fn whole(value: Val) -> Val {
+/// Converts an integral float to an integer, so that `10 / 2` prints `5`, as in jq and gh. jaq
+/// prints `5.0`, which a shell does not accept as an integer.
+fn integral_as_integer(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),
         Val::Num(Num::Dec(digits)) => {
@@ -150,12 +152,14 @@ fn whole(value: Val) -> Val {
             Val::Num(short.unwrap_or(Num::Dec(digits)))
         }
         Val::Arr(items) => {
-            let items: Vec<Val> = items.iter().cloned().map(whole).collect();
+            let items: Vec<Val> = items.iter().cloned().map(integral_as_integer).collect();
             Val::Arr(items.into())
         }
         Val::Obj(members) => {
             let pairs = members.iter();
-            let members: Map = pairs.map(|(k, v)| (k.clone(), whole(v.clone()))).collect();
+            let members: Map = pairs
+                .map(|(k, v)| (k.clone(), integral_as_integer(v.clone())))
+                .collect();
             Val::Obj(members.into())
         }
         other => other,
@@ -166,7 +170,7 @@ fn integral(x: f64) -> Option<Num> {
     (x.fract() == 0.0 && x.abs() < MAX_EXACT_INTEGER).then_some(Num::Int(x as isize))
 }
 
-/// A buffer with a maximum size, so that one huge result cannot exhaust memory.
+/// A buffer with a maximum size, so that a huge result cannot exhaust memory.
 struct CappedBuffer(Vec<u8>);
 
 impl Write for CappedBuffer {
@@ -185,7 +189,7 @@ impl Write for CappedBuffer {
     }
 }
 
-fn syntax(e: &load::Error<&str>) -> String {
+fn syntax_error(e: &load::Error<&str>) -> String {
     let (expected, found) = match e {
         load::Error::Io(errors) => {
             return errors
@@ -209,8 +213,8 @@ fn syntax(e: &load::Error<&str>) -> String {
     format!("expected {expected}, found {found}")
 }
 
-fn refused(expression: &str, why: Option<String>) -> Error {
-    let why = why.unwrap_or_else(|| "it is not jq".to_owned());
+fn invalid_expression(expression: &str, why: Option<String>) -> Error {
+    let why = why.unwrap_or_else(|| "syntax error".to_owned());
     Error::invalid("jq", format!("invalid jq expression '{expression}': {why}"))
 }
 

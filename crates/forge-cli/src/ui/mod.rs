@@ -2,7 +2,7 @@
 //! a terminal or a pipe.
 //!
 //! Commands do not handle colour, width or a pager: they pass text, and the [`Ui`] adapts it to the
-//! stream. A text that the forge stores must first go through `forge_core::text`.
+//! stream. The caller must sanitise text of a forge with `forge_core::text` first.
 
 mod action;
 pub mod browser;
@@ -57,7 +57,7 @@ impl fmt::Debug for Ui {
     }
 }
 
-/// Converts an I/O failure. A broken pipe stays recognisable as such.
+/// Converts an I/O failure. The source keeps the kind of the failure, such as a broken pipe.
 #[must_use]
 pub fn io_error(e: io::Error) -> Error {
     Error::new(
@@ -78,11 +78,11 @@ fn unprinted(e: Error) -> Error {
 fn stdout_error(e: io::Error) -> Error {
     let message = format!("standard output cannot be written: {e}");
     let e = Error::new(ErrorKind::Internal, message).with_source(e);
-    unprinted(e.with_hint("send the output where it can be written"))
+    unprinted(e.with_hint("redirect the output to a file or pipe that can be written"))
 }
 
-/// Neutralises a message, and indents its further lines: a name in the message can contain a line
-/// break and text that looks like a line of `forge`.
+/// Neutralises a message, and indents its further lines, because a name in the message can contain
+/// a line break and text that looks like a line of `forge`.
 fn indented(message: &str) -> String {
     let neutral = text::neutralise(message);
     let mut lines = neutral.lines();
@@ -171,7 +171,7 @@ impl Ui {
         }
     }
 
-    /// Colours for stdout.
+    /// Returns the colours for stdout.
     #[must_use]
     pub fn palette(&self) -> Palette {
         Palette {
@@ -179,7 +179,7 @@ impl Ui {
         }
     }
 
-    /// Colours for stderr.
+    /// Returns the colours for stderr.
     #[must_use]
     pub fn err_palette(&self) -> Palette {
         Palette {
@@ -222,7 +222,7 @@ impl Ui {
         self.write(b"\n")
     }
 
-    /// Writes a URL of the forge, which is untrusted, to stdout as a line.
+    /// Writes an untrusted URL of the forge to stdout as a line.
     ///
     /// # Errors
     ///
@@ -261,13 +261,13 @@ impl Ui {
         let Some(mut pager) = self.start_pager()? else {
             return Ok(false);
         };
-        // Leaving the pager early is normal.
+        // A closed pager is ignored, because a user may leave it early.
         pager.write(shown.as_bytes())?;
         pager.finish()?;
         Ok(true)
     }
 
-    /// Writes a line to stderr. A failure is ignored, because it could not be reported.
+    /// Writes a line to stderr. A failure is ignored, because no other stream could report it.
     pub fn note(&self, line: &str) {
         let _ = self.flush();
         let _ = writeln!(io::stderr().lock(), "{line}");
@@ -325,7 +325,7 @@ impl Ui {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
 
-    /// Returns the hint with the command that does what it says.
+    /// Returns the hint with its command.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
         indented(&action::advice(hint, &self.named))
@@ -337,8 +337,8 @@ impl Ui {
         Arc::clone(&self.writes)
     }
 
-    /// If `e` is a failure to print a result, returns the command's writes and the part of the
-    /// result that was not printed.
+    /// If `e` is a failure to print a result, returns a description of the command's writes and of
+    /// the part of the result that was not printed.
     #[must_use]
     pub fn unseen_writes(&self, e: &Error) -> Option<String> {
         let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -355,7 +355,7 @@ impl Ui {
         Some(format!("{} is done{result}", writes.join(", ")))
     }
 
-    fn look_later(&self, uri: &str) {
+    fn suggest_ingestion_check(&self, uri: &str) {
         let look = Action::new(Call::Ingestion).on(uri);
         self.recovery(&Hint::new("look again").with_action(look));
     }
@@ -411,14 +411,14 @@ impl Ui {
         for warning in &outcome.warnings {
             self.warning(warning);
         }
-        // A warning explains an undone step better than its name does.
+        // The names of undone steps are printed only if no warning explains them.
         if outcome.warnings.is_empty() {
             for step in outcome.steps.iter().filter(|s| !s.done) {
                 self.caution(&format!("not done: {}", step.name));
             }
         }
         if let Some(done) = outcome.extra_steps() {
-            self.note(&format!("done all the same: {done}"));
+            self.note(&format!("additionally done: {done}"));
         }
         match &outcome.ingestion {
             Ingestion::Immediate => {}
@@ -427,9 +427,9 @@ impl Ui {
                 text::one_line(by),
                 after.as_secs_f32()
             )),
-            // The warning above contains the recovery.
+            // The recovery is part of the warning above.
             Ingestion::Pending { uri: None, .. } => self.caution(
-                "pending: whether a record was written is not known, so no index can be asked",
+                "pending: it is unknown whether a record was written, so no index can be checked",
             ),
             Ingestion::Pending {
                 uri: Some(uri),
@@ -438,7 +438,7 @@ impl Ui {
                 self.caution(&format!(
                     "pending: written as {uri}; the command did not wait for the index"
                 ));
-                self.look_later(uri);
+                self.suggest_ingestion_check(uri);
             }
             Ingestion::Pending {
                 uri: Some(uri),
@@ -448,7 +448,7 @@ impl Ui {
                     "pending: written as {uri}; nothing shows it yet, after {:.1} s",
                     waited.as_secs_f32()
                 ));
-                self.look_later(uri);
+                self.suggest_ingestion_check(uri);
             }
             Ingestion::PdsOnly { instead } => self.warning(
                 &Warning::new(
@@ -462,7 +462,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("check why, and what to do").with_action(look)));
+                .with_hint(Hint::new("see the details, and how to recover").with_action(look)));
             }
         }
         Ok(outcome.value)

@@ -32,7 +32,8 @@ impl Pager {
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
         without_secrets(&mut process);
-        // As git and gh do: quit if the text fits, pass colours, keep the text on the screen.
+        // The values of git and gh: quit if the text fits, pass colours, keep the text on the
+        // screen.
         let env = Env::process();
         for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {
             if env.raw(var).is_none() {
@@ -53,7 +54,8 @@ impl Pager {
         }
     }
 
-    /// Writes to the pager; `false` once the reader has closed the pager, which is not a failure.
+    /// Writes to the pager. Returns `false` once the user has closed the pager, which is not a
+    /// failure.
     ///
     /// # Errors
     ///
@@ -75,7 +77,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the reader is done.
+    /// Waits until the user closes the pager.
     ///
     /// # Errors
     ///

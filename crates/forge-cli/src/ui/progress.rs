@@ -55,7 +55,7 @@ impl Progress {
             .take();
         if let Some((stop, thread)) = running {
             drop(stop);
-            // The thread only draws, so its result does not matter.
+            // A panic of the thread is ignored, because the thread only draws.
             let _ = thread.join();
         }
     }
@@ -87,7 +87,8 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
-        // The delays of all calls are added, because several short calls make a long wait.
+        // The delay is measured from the creation of the observer, because several short calls add
+        // up to a long wait.
         let patience = SPINNER_DELAY
             .saturating_sub(self.since.elapsed())
             .max(MIN_SPINNER_DELAY);
@@ -126,7 +127,7 @@ impl Observer for Progress {
     }
 
     fn rate_limited(&self, host: &str, wait: Duration) {
-        // The line replaces the spinner.
+        // The line is written in place of the spinner.
         self.stop();
         let (host, seconds) = (text::one_line(host), wait.as_secs_f32().ceil());
         let _ = writeln!(

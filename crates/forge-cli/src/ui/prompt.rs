@@ -21,8 +21,8 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. First it restores the
-/// cursor and the echo of typed keys, which a question for a secret turns off. A prompt blocks the
+/// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. Before, it restores the
+/// cursor and the echo of typed keys, which a prompt for a secret turns off. A prompt blocks the
 /// runtime, so another thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -52,8 +52,8 @@ fn interruptible() {
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
-        // Waits until the signal handler is installed, because the signal would kill the process
-        // before. An error means that there will be no handler.
+        // Waits until the signal handler is installed, because without it, the signal would kill
+        // the process. An error means that the handler cannot be installed.
         let _ = listening.recv();
     });
 }
@@ -106,7 +106,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
     })
 }
 
-/// Asks for a line of text that starts as `text`.
+/// Asks for a line of text, prefilled with `text`.
 ///
 /// # Errors
 /// The errors of [`line()`].
@@ -144,8 +144,8 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
     .ok_or_else(cancelled)
 }
 
-/// The theme for choosing several items. It marks the current row by a cursor. The default theme
-/// marks the row only by colour, which not every terminal has.
+/// The theme for choosing several items. The theme marks the current row by a cursor. The default
+/// theme marks it only by colour, which not every terminal supports.
 struct WithCursor(ColorfulTheme);
 
 impl Theme for WithCursor {
@@ -219,7 +219,7 @@ fn confirm_yes_or_no(question: &str, default: bool) -> Result<bool> {
         Confirm::with_theme(&ColorfulTheme::default())
             .with_prompt(question)
             .default(default)
-            // The Enter after a typed `y` must not answer the next question.
+            // Reads the Enter after a typed `y`, so that it does not answer the next question.
             .wait_for_newline(true)
             .interact_opt()
     })?

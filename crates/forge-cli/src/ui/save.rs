@@ -1,4 +1,4 @@
-//! Writes a file chosen by the user.
+//! Writes a file to a path that the user chose.
 
 use std::{
     fs, io,
@@ -8,8 +8,8 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Writes `text` to `path` atomically. A symbolic link and a file's permissions are kept; a device
-/// or pipe is written directly.
+/// Writes `text` to `path` atomically. Keeps a symbolic link and the permissions of an existing
+/// file. Writes directly to a device or pipe.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_save_reports_the_path_and_creates_no_file() {
+    fn failed_save_reports_path_and_creates_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let error = save(&dir.path().join("no/page.html"), "x").unwrap_err();
         assert!(error.message().contains("no/page.html"), "{error}");

@@ -81,8 +81,8 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
     out
 }
 
-/// Returns the width of each column: what its cells need or, for shrinking columns, an equal share
-/// of the rest. If the table is still too wide, every column shrinks.
+/// Returns the width of each column: the width that its cells need or, for a shrinking column, an
+/// equal share of the remaining width. If the table is still too wide, every column shrinks.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
         .map(|i| {
@@ -118,9 +118,11 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Gives each of `columns` (index and needed width) an equal share of `room`, but at least `least`.
+/// Sets the widths of `columns` (index and needed width) to equal shares of `room`, but to `least`
+/// or more.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
-    // Narrow columns come first, so that wide columns get the space that narrow ones do not need.
+    // Narrow columns are served first, so that wide columns get the width that narrow ones do not
+    // need.
     columns.sort_by_key(|(_, need)| *need);
     let mut left = columns.len();
     for (at, need) in columns {
@@ -146,7 +148,7 @@ pub fn truncate_start(text: &str, room: usize) -> String {
 }
 
 /// Truncates text to `room` columns with `…`. A wide character counts as two columns, and a joined
-/// emoji as what a terminal displays.
+/// emoji counts as displayed.
 #[must_use]
 pub fn truncate(text: &str, room: usize) -> String {
     if text.width() <= room {
@@ -169,7 +171,8 @@ pub fn truncate(text: &str, room: usize) -> String {
     }
 }
 
-/// Truncates as gh does: with three dots if two letters fit before them, and padded to the width.
+/// Truncates as gh does: with three dots if two letters fit before the dots, and padded to the
+/// width.
 pub fn truncate_as_gh(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();

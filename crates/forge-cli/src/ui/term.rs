@@ -18,8 +18,8 @@ pub(super) struct TerminalStreams {
 }
 
 impl TerminalStreams {
-    /// Reads the environment. This output is used until the configuration is read, for example for
-    /// errors in it.
+    /// Reads the environment. The result is used until the configuration is read, for example for
+    /// errors in the configuration.
     pub(super) fn from_env(choice: ColorWhen) -> Self {
         let env = Env::process();
         let forced = env

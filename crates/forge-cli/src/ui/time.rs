@@ -12,11 +12,11 @@ pub fn now() -> Timestamp {
         .unwrap_or_else(Timestamp::now)
 }
 
-/// How far a clock may be ahead, in seconds.
+/// How far a record's time may be ahead of the local clock, in seconds.
 const MAX_CLOCK_SKEW: i64 = 3_600;
 
-/// Returns the time before `now` in gh's words: `about 2 hours ago`. A date that no wrong clock
-/// explains is `in the future`.
+/// Formats the time before `now` in gh's words: `about 2 hours ago`. A time that is more than the
+/// usual clock skew ahead is `in the future`.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -26,7 +26,7 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// Returns the time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
+/// Formats the time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
 #[must_use]
 pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -60,8 +60,8 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// Formats a duration as Go does, because scripts know that format: `1m26s`, `2h0m5s`, `0` for
-/// none.
+/// Formats a duration as Go and gh do, because scripts parse this format: `1m26s`, `2h0m5s`, `0`
+/// for none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

@@ -20,7 +20,7 @@ pub enum Json {
     Text(String),
     /// A list.
     Array(Vec<Json>),
-    /// An object: its members, in order.
+    /// An object with its members in order.
     Object(Vec<(&'static str, Json)>),
     /// An object with member names that are known only at run time.
     Map(Vec<(String, Json)>),
@@ -105,8 +105,8 @@ impl Json {
 }
 
 /// Escapes terminal controls in JSON without changing its value: DEL, C1, direction controls and
-/// invisible characters. JSON itself escapes C0. Joiners and variation selectors stay, because
-/// emoji use them.
+/// invisible characters. The JSON serializer already escapes C0. Joiners and variation selectors
+/// are not escaped, because emoji use them.
 #[must_use]
 pub fn safe(json: String) -> String {
     let suspect = |c: char| {

@@ -1,6 +1,7 @@
 //! Splits command lines in settings into words: `code --wait`, `'my pager' -R`.
 
-/// Splits a command into words; quotes and backslashes keep spaces. `None` for an unclosed quote.
+/// Splits a command into words. Quotes and backslashes keep spaces. Returns `None` for an unclosed
+/// quote.
 #[must_use]
 pub fn split(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

@@ -17,7 +17,7 @@ use crate::{
     registry,
 };
 
-/// Maximum length of an account name, far above that of a DID.
+/// Maximum length of an account name; longer than a DID or handle.
 const MAX_NAME_LENGTH: usize = 253;
 
 /// Origin of a credential.
@@ -61,7 +61,7 @@ pub struct Credential {
     /// A token, or for tangled an app password.
     pub secret: Secret,
     /// Identity that the secret was issued for. `None` if account names are permanent on the forge,
-    /// or if the name was not resolved yet.
+    /// or if the name was not resolved yet. Only this identity may get the secret.
     pub pin: Option<Pin>,
     /// Where the credential comes from.
     pub source: CredentialSource,
@@ -217,7 +217,8 @@ impl Accounts {
         Ok(hosts.collect())
     }
 
-    /// Returns every credential, by host. Credentials from the environment come first, JIRA's last.
+    /// Returns every credential, sorted by host. Credentials from the environment come first,
+    /// JIRA's credential comes last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -292,8 +293,7 @@ impl Accounts {
                 format!("{host} is a {known} host, not a {asked} one"),
             )
             .with_hint(
-                Hint::new("leave the kind out")
-                    .with_action(Action::again(&[(Param::Kind, Arg::Omit)])),
+                Hint::new("omit the kind").with_action(Action::again(&[(Param::Kind, Arg::Omit)])),
             )),
             (Some(known), _) => Ok(known),
             (None, Some(kind)) if account_shape(kind).is_some() => Ok(kind.clone()),
@@ -304,7 +304,7 @@ impl Accounts {
             .with_hint(&WHICH_KIND)),
             (None, None) => Err(Error::invalid(
                 "host",
-                format!("no configuration says which forge runs at {host}"),
+                format!("the kind of forge at {host} is not configured"),
             )
             .with_hint(&WHICH_KIND)),
         }
@@ -373,8 +373,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last. If this fails, they do no harm, because they
-        // do not work with the new secret.
+        // Sessions of the old secret are removed last. If the removal fails, the old sessions do no
+        // harm, because they do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -493,7 +493,8 @@ impl Accounts {
                         ),
                     );
                     let meant = suggest::did_you_mean(name, names.iter().copied());
-                    let hint = meant.unwrap_or_else(|| format!("there: {}", names.join(", ")));
+                    let hint =
+                        meant.unwrap_or_else(|| format!("name one of: {}", names.join(", ")));
                     let corrected =
                         suggest::corrected(&[Param::Account], name, names.iter().copied());
                     e.with_hint(Hint::from(hint).with_any_action(corrected))
@@ -554,8 +555,8 @@ impl Accounts {
     ///
     /// # Errors
     ///
-    /// `config` if the variable's value cannot be a token. Using the store instead would use
-    /// another account than the requested one.
+    /// `config` if the variable's value cannot be a token. There is no fallback to the store,
+    /// because its account may differ from the requested one.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
             return Ok(None);
@@ -564,7 +565,7 @@ impl Accounts {
         let variables = shape.variables(host);
         let account = variables.account.and_then(|var| env.get(var));
         let found = match variables.account {
-            // Without the account's name, the secret cannot be used.
+            // A secret without its account's name cannot be used.
             Some(_) if account.is_none() => None,
             _ => env.first(variables.secret),
         };
@@ -589,7 +590,7 @@ static WHICH_KIND: Hint = Hint::fixed(
     "name the kind of forge at the host: github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
-/// Repeats the failed call with an account that the caller chooses.
+/// Action that repeats the failed call with an account that the caller chooses.
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
 const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
@@ -874,7 +875,7 @@ mod tests {
     }
 
     #[test]
-    fn login_at_new_host_requires_and_stores_its_kind() {
+    fn new_host_login_requires_and_stores_kind() {
         let place = Place::new();
         let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);
@@ -947,7 +948,7 @@ mod tests {
             let e = place.accounts(&[]).credential("github.com").unwrap_err();
             assert!(e.hint().unwrap().text().contains("chmod 600"), "{e:?}");
             assert!(!format!("{e:?}").contains("canary"));
-            // A token in the environment needs no store.
+            // A token in the environment is used without reading the store.
             assert!(place.secret(&[("GH_TOKEN", "t")], "github.com").is_some());
         }
     }

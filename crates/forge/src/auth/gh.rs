@@ -1,4 +1,4 @@
-//! Uses gh's login, for users who are logged in there.
+//! Uses the login of gh.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -12,15 +12,15 @@ use crate::config::{Env, Var};
 /// Timeout of gh, which may have to renew an expired token.
 const GH_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The gh program, which finds its tokens in its file or in the system's keyring.
+/// The gh program. It reads its tokens from its file or from the system's keyring.
 #[derive(Clone, Debug)]
 pub(crate) struct Gh {
     program: Option<PathBuf>,
 }
 
 impl Gh {
-    /// Finds gh: `GH_PATH`, else `gh` in the process's path. A fixed environment has no path, so
-    /// there only `GH_PATH` counts.
+    /// Finds gh: `GH_PATH`, else `gh` in the process's path. In a fixed environment, only `GH_PATH`
+    /// is used, because it has no path.
     pub fn of(env: &Env) -> Self {
         let of_path = || env.is_process().then(|| PathBuf::from("gh"));
         Self {
@@ -28,9 +28,9 @@ impl Gh {
         }
     }
 
-    /// Returns gh's token for `host`, if gh is installed and logged in there.
+    /// Returns gh's token for `host`, if gh is installed and logged in at the host.
     ///
-    /// Such tokens may expire soon, so they are never stored.
+    /// The token may expire soon, so it is never stored.
     pub async fn token(&self, host: &str) -> Option<Secret> {
         let mut gh = Command::new(self.program.as_ref()?);
         gh.args(["auth", "token", "--hostname", host])
@@ -39,7 +39,7 @@ impl Gh {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        // Makes gh print its own token, not one from the environment.
+        // Without these variables, gh prints its stored token, not a token of the environment.
         without_secrets(gh.as_std_mut());
         let output = tokio::time::timeout(GH_TIMEOUT, gh.output())
             .await

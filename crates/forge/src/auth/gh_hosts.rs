@@ -1,8 +1,8 @@
-//! Parses gh's own file of logins, `hosts.yml`.
+//! Parses gh's file of logins, `hosts.yml`.
 //!
 //! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only this
-//! form avoids a dependency on a YAML parser. If a file has another form, gh itself is asked for
-//! the token.
+//! form avoids a dependency on a YAML parser. If a file has another form, the token comes from the
+//! gh program.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -41,12 +41,13 @@ impl GhHosts {
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// Returns the token of the active account at `host`, if the file has one. If it has none, gh
+    /// Returns the token of the active account at `host`, if the file has a token. Without one, gh
     /// may keep the token in the system's keyring.
     ///
     /// # Errors
     ///
-    /// The reason why the file could not be read or parsed, without a quotation of its content.
+    /// Returns the reason why the file could not be read or parsed. It quotes no content of the
+    /// file.
     pub fn token(&self, host: &str) -> Result<Option<Secret>, String> {
         let Some(path) = &self.path else {
             return Ok(None);
@@ -75,8 +76,8 @@ impl GhHosts {
     }
 }
 
-/// An entry of the file: its keys from the top level down, and its text. The text of a mapping is
-/// empty.
+/// An entry of the file: the path of its keys from the top level down, and its text. The text of a
+/// mapping is empty.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
@@ -101,7 +102,7 @@ fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
 /// Parses all entries; the error is the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     let mut entries: Vec<YamlEntry<'_>> = Vec::new();
-    // The open mappings, each with the indentation of its keys and its own key.
+    // The open mappings. Each has the indentation of its keys, and its key in the parent mapping.
     let mut open: Vec<(usize, &str)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
@@ -147,7 +148,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = match quoted(line) {
         Some((key, rest)) => (key, rest.strip_prefix(':')?),
         None => {
-            // A colon within a word is part of the word, like the one before a port.
+            // A colon without a space after it is part of the key, as in `host:port`.
             let (key, rest) = match line.split_once(": ") {
                 Some(parts) => parts,
                 None => (line.strip_suffix(':')?, ""),
@@ -168,7 +169,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     Some((key, text))
 }
 
-/// Splits off a quoted text. Escapes are refused.
+/// Splits a quoted text from the rest. Refuses escapes.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
@@ -176,7 +177,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     simple.then_some((inner, rest))
 }
 
-/// Returns a plain text: one without blanks and without characters that are special in YAML.
+/// Returns the text if it has no spaces and no characters that are special in YAML.
 fn plain(text: &str) -> Option<&str> {
     let means_itself = text.bytes().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'+' | b'=')
@@ -207,7 +208,7 @@ mod tests {
             (TODAY, "git.example:8443", Some("gho_0canary03")),
             (TODAY, "git.example", None),
             (TODAY, "users", None),
-            // Files of older versions, or written by hand.
+            // Files of older versions of gh, or written by hand.
             (
                 "github.com:\n    oauth_token: gho_0canary0\n    git_protocol: ssh\n",
                 "github.com",
@@ -218,7 +219,7 @@ mod tests {
                 "github.com",
                 Some("gho_0canary0"),
             ),
-            // Only the accounts have tokens.
+            // Files with tokens only below `users`.
             (
                 "github.com:\n    users:\n        a:\n            oauth_token: gho_0canary04\n        b:\n            oauth_token: gho_0canary05\n    user: b\n",
                 "github.com",
@@ -229,7 +230,7 @@ mod tests {
                 "github.com",
                 Some("gho_0canary04"),
             ),
-            // The tokens are in the keyring.
+            // Files without tokens, because gh keeps the tokens in the keyring.
             (
                 "github.com:\n    users:\n        a: {}\n    git_protocol: https\n    user: a\n",
                 "github.com",

@@ -12,7 +12,7 @@ use crate::config::{
     load,
 };
 
-/// Name of the table in the store, and name of the kind in `forge auth status`.
+/// Name of JIRA's table in the store, and of its kind in `forge auth status`.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -30,7 +30,7 @@ pub(crate) struct JiraAccount {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JiraLogin {
-    /// Base URL that the login is for.
+    /// Base URL of the login.
     pub base_url: String,
     /// A variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,
@@ -56,8 +56,8 @@ impl Accounts {
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
-        // If the environment has the token and the configuration the address, the store is not
-        // needed.
+        // The store is not read if the environment has the token and the configuration has the base
+        // URL.
         let stored = match from_env.is_some() && configured.is_some() {
             true => None,
             false => self.stored_jira()?,
@@ -78,7 +78,8 @@ impl Accounts {
         }))
     }
 
-    /// Returns a cache key for the JIRA account, because another account may see other tickets.
+    /// Returns a fingerprint of the JIRA account. Used as a cache key, because another account may
+    /// see other tickets.
     #[must_use]
     pub fn jira_fingerprint(&self) -> u64 {
         let account = self.jira().ok().flatten();
@@ -101,7 +102,9 @@ impl Accounts {
                 "base_url",
                 "the base URL of JIRA has to be an https:// address without credentials",
             )
-            .with_hint("pass it as the browser shows it, such as https://acme.atlassian.net")
+            .with_hint(
+                "pass the address that the browser shows, such as https://acme.atlassian.net",
+            )
         })?;
         let is_address = |text: &str| {
             let plain = text.bytes().all(|b| b.is_ascii_graphic() && b != b':');
@@ -113,7 +116,7 @@ impl Accounts {
         match email {
             Some(email) if !is_address(email) => {
                 return Err(Error::invalid("email", "this is not an e-mail address")
-                    .with_hint("pass the address that the account at JIRA Cloud has"));
+                    .with_hint("pass the e-mail address of the account at JIRA Cloud"));
             }
             None if host_of(&base_url).ends_with(".atlassian.net") => {
                 return Err(Error::invalid(
@@ -148,8 +151,10 @@ impl Accounts {
     /// `not_found` if no JIRA login is stored; `config` if the store cannot be written.
     pub fn logout_jira(&self) -> Result<String> {
         let stored = self.stored_jira()?.ok_or_else(|| {
-            Error::not_found(Noun::Account, "no account is stored for JIRA")
-                .with_hint("unset JIRA_TOKEN if it is set")
+            Error::not_found(Noun::Account, "no account is stored for JIRA").with_hint(
+                "if JIRA_TOKEN is set, unset it: the environment is not part of the stored \
+                     login",
+            )
         })?;
         let store = self.store().ok_or_else(load::no_dir)?;
         store.change_document(|document| Ok(document.remove(JIRA).is_some()))?;

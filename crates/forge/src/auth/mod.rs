@@ -1,7 +1,8 @@
-//! Accounts: maps hosts to credentials, and records the origin of each.
+//! Accounts: maps each host to a credential and its origin.
 //!
-//! Environment variables win over the store, `credentials.toml` in the configuration directory,
-//! which only its owner can read. A credential belongs to one host, including its port.
+//! Environment variables take precedence over the store. The store is `credentials.toml` in the
+//! configuration directory; only its owner can read it. A credential belongs to one host, including
+//! its port.
 
 mod accounts;
 #[cfg(any(feature = "github", feature = "tangled"))]

@@ -1,13 +1,14 @@
 use forge_core::{Action, Call, Error, Hint, Param, Result, Secret, TOKEN_PREFIXES};
 
-/// Maximum length of a token, in bytes. A longer text is a file that was piped in by mistake.
+/// Maximum length of a token, in bytes. A longer text is probably a file that was piped in by
+/// mistake.
 const MAX_TOKEN_LENGTH: usize = 4096;
 
-/// Parses a secret from a user, trimming blanks and newlines.
+/// Parses a secret from a user, after trimming white space.
 ///
 /// # Errors
-/// `invalid_input` if the text is empty, longer than 4096 bytes, or contains blanks or characters
-/// that no token has. The message does not quote the text.
+/// `invalid_input` if the text is empty, longer than 4096 bytes, or contains white space or
+/// characters that no token has. The message does not quote the text.
 pub fn parse_secret(text: &str) -> Result<Secret> {
     let text = text.trim();
     let why = if text.is_empty() {
@@ -27,7 +28,7 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
     )
 }
 
-/// Returns a secret masked for display, with the prefix that shows its kind: `gho_****`.
+/// Masks a secret for display, except for the prefix of its kind: `gho_****`.
 pub(super) fn masked(secret: &Secret) -> String {
     let is_of = |prefix: &&&str| secret.expose().starts_with(**prefix);
     format!("{}****", TOKEN_PREFIXES.iter().find(is_of).unwrap_or(&""))

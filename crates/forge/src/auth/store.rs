@@ -145,7 +145,8 @@ impl CredentialFile {
         self.check_private()?;
         let text = file::text_of(&self.path)?.unwrap_or_default();
         text.parse::<DocumentMut>().map_err(|e| {
-            // The message of the parser is not used: it quotes the line, which may contain a token.
+            // The parser's message is not used, because it quotes the line, which may contain a
+            // token.
             let start = e.span().map_or(0, |span| span.start);
             let line = text.bytes().take(start).filter(|b| *b == b'\n').count() + 1;
             self.broken(&format!("line {line} is not valid TOML"))
@@ -166,8 +167,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, as ssh refuses such a key. A secret may have leaked
-    /// already, and the user must learn of it.
+    /// Refuses a file that others can read, as ssh refuses such a key. The error tells the user
+    /// that the secrets may have leaked.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -187,7 +188,7 @@ impl CredentialFile {
             ),
         )
         .with_hint(format!(
-            "run `chmod 600 {}`; if others may have read it, make new tokens",
+            "run `chmod 600 {}`; if others may have read it, create new tokens",
             self.path.display()
         )))
     }
@@ -234,7 +235,7 @@ pub(super) fn put(
     }
 }
 
-/// Pins a stored account. Returns whether it exists.
+/// Adds a pin to a stored account. Returns false if the account does not exist.
 pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> bool {
     let accounts = hosts.get_mut(host).and_then(|it| it.get_mut("accounts"));
     let account = accounts.and_then(|it| it.get_mut(name));
@@ -254,7 +255,7 @@ pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
     }
 }
 
-/// Removes an account, and with the last account also its host. If the account was active, the
+/// Removes an account. Also removes its host if no account remains. If the account was active, the
 /// first remaining account becomes active.
 pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
     let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else {

@@ -1,4 +1,5 @@
-//! Configurable names of tangled's protocol, by key; a test compares them with the backend's.
+//! Keys of the names in tangled's protocol that can be configured. A test compares the keys with
+//! those of the backend.
 
 use forge_core::locator::RecordKind;
 
@@ -247,7 +248,7 @@ pub(super) const WORDS: &[&str] = &[
 /// Possible audiences of a token for a write to a repository of Tangled 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// Returns the kind of the records in a collection, if locators can name these records by at-uri.
+/// Returns the kind of a collection's records, if a locator can be the at-uri of such a record.
 /// `key` is the collection's key in the configuration.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
@@ -258,7 +259,7 @@ pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     }
 }
 
-/// Returns true if `text` has the form of a value for a key in [`WORDS`].
+/// Returns true if `text` is a valid value for a key in [`WORDS`].
 pub(super) fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! Changes one key of a file, keeping comments.
+//! Changes one key of a configuration file, keeping comments.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ impl Config {
                 .with_hint("the kind of a built-in host cannot be changed"));
         }
         let new = match name.key.ty {
-            // The name of an environment variable is a text, whatever the type of its value.
+            // `${NAME}` is written as a text, whatever the type of the key's value.
             _ if canonical.starts_with('$') => Value::from(canonical),
             ValueType::Bool => Value::from(canonical == "true"),
             ValueType::Seconds | ValueType::Count => {
@@ -91,7 +91,7 @@ impl Config {
                 ),
             )
             .with_hint(
-                Hint::new("check the configuration, and correct the lines that this names")
+                Hint::new("check the configuration, and correct the lines that the check reports")
                     .with_action(Action::new(Call::ConfigValidate)),
             )
         })?;
@@ -103,7 +103,7 @@ impl Config {
     }
 }
 
-/// Repeats the failed call with the user's own file.
+/// Action that repeats the failed call with the user's own file.
 pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
@@ -117,7 +117,7 @@ fn check_place(name: &Name, scope: Scope) -> Result<()> {
     }
 }
 
-/// Sets a value, keeping the comment after the previous one.
+/// Sets a value, keeping the comment after the previous value.
 fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Result<bool> {
     let blocked = |part: &str| {
         Error::new(
@@ -138,7 +138,7 @@ fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) ->
         let key = spelling(table, part);
         let item = table.entry(&key).or_insert_with(|| {
             let mut section = Table::new();
-            // A table that holds only tables needs no header.
+            // A new table needs no header as long as it contains only tables.
             section.set_implicit(true);
             Item::Table(section)
         });
@@ -156,7 +156,7 @@ fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) ->
     Ok(true)
 }
 
-/// Removes a value, and tables that are empty without it.
+/// Removes a value, and tables that become empty.
 fn remove_value(table: &mut dyn TableLike, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_order_are_kept() {
+    fn edit_keeps_comments_and_order() {
         let (dir, config) = setup(
             "# mine\ncolor = \"never\" # because\n\n# hosts\n[hosts.\"Git.Example.org\"]\n\
              kind = \"github\" # ours\n",

@@ -98,11 +98,11 @@ vars! {
     ForgeNow = "FORGE_NOW", "The current time for reproducible output, as in `2026-01-31T12:00:00Z`.";
 }
 
-/// The environment: the process's, or a fixed one for tests and embedders.
+/// The environment of the process, or a fixed environment for tests and embedders.
 #[derive(Clone, Default)]
 pub struct Env(Option<BTreeMap<OsString, OsString>>);
 
-/// Prints only names: values may be tokens.
+/// Prints only names, because values may be tokens.
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -148,8 +148,8 @@ impl Env {
         }
     }
 
-    /// Returns the value of the variable `name`, possibly empty: for names from other crates or
-    /// from the configuration.
+    /// Returns the value, possibly empty, of a variable that is named by another crate or by the
+    /// configuration.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),
@@ -216,8 +216,8 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Variables of git and `PATH` are not listed: git documents its own, and `PATH` is only passed
-    /// on to programs.
+    /// Variables of git and `PATH` are not listed: git documents its variables, and `PATH` is only
+    /// passed on to programs.
     #[test]
     fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -250,7 +250,7 @@ mod tests {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            // Only this file may compute the name of a variable; other code must ask `Env`.
+            // Only this file may read a variable with a computed name; other code must use `Env`.
             let may_compute = file.ends_with("config/env.rs");
             for call in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("] {
                 for (at, _) in text.match_indices(call) {

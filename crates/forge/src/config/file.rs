@@ -14,16 +14,16 @@ use toml_edit::{Document, Item, TableLike, Value};
 use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// Maximum number of listed problems of a repository's file. Strangers can write this file, and
-/// every command prints the list.
+/// Maximum number of listed problems of a repository's file. The list is limited, because strangers
+/// can write this file, and every command prints the problems.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Commands that need a value of the file fail.
+    /// Commands that need the file fail.
     Error,
-    /// The line is skipped.
+    /// The line is ignored.
     Warning,
 }
 
@@ -46,7 +46,7 @@ pub struct Problem {
     pub at: Option<(PathBuf, usize, usize)>,
     /// How severe the problem is.
     pub level: Level,
-    /// Description of the problem.
+    /// What the problem is.
     pub message: String,
     /// How to repair the file or the variable.
     pub hint: Hint,
@@ -63,7 +63,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Converts the problem to the error of a command that cannot continue.
+    /// Converts the problem to an error, for a command that needs the file.
     #[must_use]
     pub fn to_error(&self) -> Error {
         Error::new(ErrorKind::Config, self.to_string()).with_hint(&self.hint)
@@ -108,7 +108,7 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
             ErrorKind::Config,
             format!("cannot read {}: {why}", path.display()),
         )
-        .with_hint("correct the file or its permissions, or move it away")
+        .with_hint("correct the file or its permissions, or remove it")
     };
     let unread = |e: io::Error| fail(e.to_string()).with_source(e);
     let meta = match fs::metadata(path) {
@@ -141,7 +141,7 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 /// Reads `.forge.toml` at the root of a work tree; `None` if it does not exist.
 ///
 /// # Errors
-/// Returns a problem if the file must not or cannot be read as text: see
+/// Returns a problem if the file cannot be read as text, or must not be read; see
 /// [`forge_git::read_tree_file`].
 pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
     let root = path.parent().unwrap_or(path);
@@ -151,7 +151,7 @@ pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> 
             at: Some((path.to_owned(), 1, 1)),
             level: Level::Error,
             message: format!("the file is not read: {e}"),
-            hint: Hint::new("correct the file, or take it out of the repository"),
+            hint: Hint::new("correct the file, or remove it from the repository"),
         })),
     }
 }
@@ -181,7 +181,8 @@ pub(super) fn parse(
                 e.span(),
                 Level::Error,
                 message,
-                "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]",
+                "correct the line; texts are in double quotes, and so are hosts with dots: \
+                 [hosts.\"git.example.org\"]",
             );
         }
     }
@@ -209,10 +210,9 @@ struct SettingsReader<'a> {
     trail: Vec<String>,
     /// The number of listed problems.
     listed: usize,
-    /// The number of problems above [`MAX_LISTED_PROBLEMS`].
+    /// The number of problems that are only counted, beyond [`MAX_LISTED_PROBLEMS`].
     unlisted: usize,
-    /// Highest level among the problems that are not listed. An unlisted error stops commands like
-    /// a listed one.
+    /// Highest level among the unlisted problems, because an unlisted error also stops commands.
     worst_unlisted: Level,
 }
 
@@ -223,7 +223,7 @@ impl SettingsReader<'_> {
                 .key(word)
                 .and_then(toml_edit::Key::span)
                 .or_else(|| item.span());
-            // Hosts are spelled in one way, so that two tables cannot set the same host.
+            // The host is normalised, so that two spellings count as the same host.
             let host_position =
                 self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
             let word = match Hosts::normalise(word) {
@@ -280,7 +280,7 @@ impl SettingsReader<'_> {
             Some(value) => {
                 if let Some(message) = name.contradiction(&value) {
                     let span = item.span().or(span);
-                    self.report(span, Level::Error, message, "take the line out");
+                    self.report(span, Level::Error, message, "remove the line");
                 } else if self.settings.iter().any(|s| s.name.path == name.path) {
                     self.report(
                         span,
@@ -299,7 +299,7 @@ impl SettingsReader<'_> {
                     item.span().or(span),
                     Level::Error,
                     problem,
-                    "correct the value, or take the line out",
+                    "correct the value, or remove the line",
                 );
             }
         }
@@ -316,20 +316,23 @@ impl SettingsReader<'_> {
             .iter()
             .any(|word| last.contains(word))
         {
-            return self.report(
-                span,
-                Level::Error,
-                format!("`{}` looks like a credential, and credentials are never in configuration", sanitize_text(&text)),
-                Hint::new("take the line out, and store the credential by logging in; if others could read this file, make a new one")
-                    .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
+            let message = format!(
+                "`{}` looks like a credential, which must not be in a configuration file",
+                sanitize_text(&text)
             );
+            let hint = Hint::new(
+                "remove the line, and store the credential by logging in; if others could read \
+                 this file, create a new credential",
+            )
+            .with_action(Action::new(Call::Login).with(Param::WithToken, "true"));
+            return self.report(span, Level::Error, message, hint);
         }
         // A misspelt dialect key is an error, because requests would use the default name.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
             true => Level::Error,
             false => Level::Warning,
         };
-        // Further problems are only counted, because finding a similar key takes time.
+        // Beyond the limit no similar key is searched, because the search takes time.
         if self.is_full() {
             return self.skip(level);
         }
@@ -342,12 +345,12 @@ impl SettingsReader<'_> {
         self.report(span, level, message, hint);
     }
 
-    /// Returns true if further problems are only counted.
+    /// Returns true if the list of problems is full, so that further problems are only counted.
     fn is_full(&self) -> bool {
         self.which == FileOwner::Repo && self.listed >= MAX_LISTED_PROBLEMS
     }
 
-    /// Counts a problem that is not listed.
+    /// Counts a problem without listing it.
     fn skip(&mut self, level: Level) {
         self.unlisted += 1;
         if level == Level::Error {
@@ -376,7 +379,7 @@ impl SettingsReader<'_> {
         });
     }
 
-    /// Returns line and column, from 1. The column counts characters.
+    /// Returns line and column, counted from 1. Columns are counted in characters.
     fn find_line_and_column(&self, span: Option<&Range<usize>>) -> (usize, usize) {
         let start = span.map_or(0, |s| s.start).min(self.text.len());
         let before = self.text.get(..start).unwrap_or_default();
@@ -387,7 +390,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// Returns true if any key lies below this path.
+/// Returns true if the path is a table that contains registered keys.
 fn is_section(path: &[&str]) -> bool {
     KEYS.iter().any(|key| {
         let mut parts = key.name.split('.');
@@ -423,7 +426,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
 
-/// Returns a name or value from a file, sanitised for a message.
+/// Sanitises and truncates a name or value of a file for a message.
 fn sanitize_text(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {
@@ -565,7 +568,7 @@ mod tests {
         assert_eq!(problems[19], "warning f:20:1: unknown key `key_19`");
         let more = "f:1:1: and 4980 more problems of this file";
         assert_eq!(problems[20], format!("warning {more}"));
-        // An error stops commands, listed or not.
+        // An unlisted error also stops commands.
         let error = unknown.replacen("key_4999", "token", 1);
         let (settings, problems) = read(&error, FileOwner::Repo);
         assert!(settings.is_empty());

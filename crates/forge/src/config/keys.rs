@@ -33,7 +33,7 @@ pub enum ValueType {
     Identifier,
     /// A non-empty line.
     Text,
-    /// The exact beginning of a line: a trailing space counts.
+    /// The beginning of a line, including a trailing space.
     Prefix,
     /// A command line; empty for "none".
     Command,
@@ -45,9 +45,9 @@ pub enum ValueType {
     Patterns,
     /// A whole number, from 0 to a million.
     Count,
-    /// Some of these words.
+    /// A list of words from this list.
     Words(&'static [&'static str]),
-    /// Names of directories and files, or paths of them.
+    /// Names or paths of directories and files.
     Paths,
 }
 
@@ -68,7 +68,7 @@ impl ValueType {
         )
     }
 
-    /// Describes the accepted values, as the end of a sentence such as "the key takes …".
+    /// Describes the accepted values, to complete a sentence such as "the key takes …".
     #[must_use]
     pub fn accepts(self) -> String {
         match self {
@@ -79,12 +79,14 @@ impl ValueType {
                 .join(", "),
             Self::Bool => "`true` or `false`".to_owned(),
             Self::Seconds => format!("a whole number of seconds from 1 to {MAX_SECONDS}"),
-            Self::Host => "a host, perhaps with a port, such as `git.example.org:8443`".to_owned(),
+            Self::Host => {
+                "a host, optionally with a port, such as `git.example.org:8443`".to_owned()
+            }
             Self::Url => {
                 "an `https://` URL without credentials (`http://` only to this machine)".to_owned()
             }
             Self::Address => {
-                "an IP address, perhaps with a port, such as `192.0.2.53` or `127.0.0.1:5353`"
+                "an IP address, optionally with a port, such as `192.0.2.53` or `127.0.0.1:5353`"
                     .to_owned()
             }
             Self::Nsid => "an NSID, such as `org.example.repo.merge`".to_owned(),
@@ -167,7 +169,7 @@ pub fn variable_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// Returns the elements of a list joined by single blanks, if all are valid.
+/// Returns the elements of a list, joined by single spaces, if all elements are valid.
 fn listed(text: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_list = (1..=MAX_LISTED).contains(&parts.len()) && parts.iter().all(|part| fits(part));
@@ -179,7 +181,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Returns true if tokens may be sent to this URL: https, or http that stays on this machine.
+/// Returns true if tokens may be sent to this URL: `https`, or `http` to this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -223,11 +225,11 @@ pub struct ConfigKey {
     pub default: Option<&'static str>,
     /// Files that may set the key.
     pub scope: KeyScope,
-    /// Variables that win over the files; the first one set counts.
+    /// Variables that override the files. The first variable that is set is used.
     pub env: &'static [Var],
-    /// Variables that count if no file sets the key.
+    /// Variables that are used if no file sets the key.
     pub fallback: &'static [Var],
-    /// The value that the key has if the variable is set, whatever its text.
+    /// The value of the key if one of its variables is set, whatever the variable's text.
     pub env_means: Option<&'static str>,
     /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
@@ -236,7 +238,8 @@ pub struct ConfigKey {
 }
 
 impl ConfigKey {
-    /// Returns the canonical form of `text`, if valid; keys that allow `${NAME}` keep that form.
+    /// Returns the canonical form of `text`, if valid. For a key that allows `${NAME}`, that form
+    /// is returned unchanged.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
@@ -244,7 +247,7 @@ impl ConfigKey {
     }
 
     /// Returns all names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>`
-    /// stays.
+    /// is not replaced.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));
@@ -270,6 +273,8 @@ const DEFAULTS: ConfigKey = ConfigKey {
     doc: "",
 };
 
+// Reasons why a repository must not set a key.
+
 const RUNS: KeyScope =
     KeyScope::User("a repository must not choose a command that runs on your machine");
 const SENDS: KeyScope = KeyScope::User("a repository must not choose where your tokens are sent");
@@ -285,10 +290,11 @@ const BUNDLES: KeyScope = KeyScope::User(
 const MOVES: KeyScope =
     KeyScope::User("a repository must not choose which issues your commands move, and where to");
 
-/// Dates of changes in tangled's index; a test compares them with the backend's.
+/// Release dates of tangled's index at which the ingested collections changed. A test compares them
+/// with the dates in the backend.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// Names of a bundle's sections; a test compares them with the model's sections.
+/// Names of a bundle's sections. A test compares them with the sections of the model.
 const SECTIONS: &[&str] = &[
     "comments",
     "reviews",
@@ -769,7 +775,7 @@ impl Name {
         Self::find(&text.split('.').collect::<Vec<_>>())
     }
 
-    /// Finds the key at this path of a file.
+    /// Finds the registered key for this path in a file.
     #[must_use]
     pub fn find(path: &[&str]) -> Option<Self> {
         let key = KEYS.iter().find(|key| {
@@ -798,7 +804,8 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// Returns the reason to refuse another kind for a built-in host; `None` for every other value.
+    /// Returns the reason to refuse `value` if the key sets a built-in host to another kind; else
+    /// `None`.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -814,7 +821,7 @@ impl Name {
     }
 }
 
-/// Suggests a key similar to `unknown` for a hint; a host in `unknown` is kept.
+/// Suggests a key similar to `unknown` for a hint, with the host of `unknown`.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
     let host = unknown
@@ -906,7 +913,7 @@ mod tests {
     }
 
     #[test]
-    fn host_with_dots_or_port_is_one_key_part() {
+    fn dotted_host_is_one_key_part() {
         for (text, host) in [
             ("hosts.git.example.org.kind", "git.example.org"),
             ("hosts.GIT.example.org:8443.kind", "git.example.org:8443"),

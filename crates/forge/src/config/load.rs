@@ -56,9 +56,9 @@ pub struct ConfigEntry {
     pub source: Source,
 }
 
-/// The effective configuration: environment over `.forge.toml` over `config.toml` over defaults.
+/// The effective configuration. Precedence: environment, `.forge.toml`, `config.toml`, defaults.
 ///
-/// (Command line flags win over all of them, in the caller.)
+/// Command line flags take precedence over all of these; the caller applies them.
 #[derive(Clone, Debug)]
 pub struct Config {
     env: Env,
@@ -70,7 +70,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Creates a configuration of defaults and environment, without any file.
+    /// Creates a configuration from defaults and environment, without any file.
     #[must_use]
     pub fn without_files(env: Env) -> Self {
         let mut config = Self {
@@ -88,9 +88,9 @@ impl Config {
     /// Returns the configuration for work in `cwd`.
     ///
     /// # Errors
-    /// `config` if the user's file cannot be read, and for the first error in that file or in a
-    /// variable. Errors in `.forge.toml` fail only commands that use that file; other problems are
-    /// warnings in [`Self::problems`].
+    /// `config` if the user's file cannot be read, and for the first error in the user's file or in
+    /// a variable. Errors in `.forge.toml` fail only commands that use this file. Other problems
+    /// are warnings in [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
         config.check(false)?;
@@ -102,7 +102,7 @@ impl Config {
         !self.repo.settings.is_empty() || self.check_repo_file().is_err()
     }
 
-    /// Checks that the values of `.forge.toml` may be used.
+    /// Checks that `.forge.toml` has no errors.
     ///
     /// # Errors
     /// `config` for the first error.
@@ -115,8 +115,8 @@ impl Config {
         path == Some(&self.repo.path)
     }
 
-    /// Fails with the first error of one part of the configuration: `.forge.toml` if `of_repo` is
-    /// true, else all other files and the variables.
+    /// Fails with the first error in one part of the configuration. If `of_repo` is true, this part
+    /// is `.forge.toml`, else the user's file and the variables.
     fn check(&self, of_repo: bool) -> Result<()> {
         let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
         let mut errors = self.problems.iter().filter(is_error);
@@ -136,7 +136,8 @@ impl Config {
         })
     }
 
-    /// Like [`Self::load`], but problems stay in [`Self::problems`] and their lines are skipped.
+    /// Like [`Self::load`], but does not fail for problems. They are listed in [`Self::problems`],
+    /// and their lines are ignored.
     ///
     /// # Errors
     /// `config` if the user's file cannot be read.
@@ -166,7 +167,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Hides the token variable that the user's file names from child processes.
+    /// Hides the variable of `jira.auth_token` from child processes, because it contains a token.
     fn hide_token_variable(&self) {
         let value = self.value("jira.auth_token").unwrap_or_default();
         if let Some(name) = keys::variable_name(&value) {
@@ -174,8 +175,8 @@ impl Config {
         }
     }
 
-    /// Returns the same configuration without `.forge.toml`, for work on repositories that the file
-    /// does not belong to.
+    /// Returns this configuration without `.forge.toml`, for work on a repository to which the file
+    /// does not belong.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -197,8 +198,8 @@ impl Config {
         &self.env
     }
 
-    /// Returns the configuration directory; `None` if there is no home directory, or for a
-    /// configuration without files.
+    /// Returns the configuration directory; `None` without a home directory, or for a configuration
+    /// without files.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
@@ -259,8 +260,8 @@ impl Config {
     }
 
     /// Returns the keys with a host or state that a file sets, each once. Keys that differ only in
-    /// case are the same key, because states ignore case. The key in the repository's file then
-    /// replaces that in the user's file. Two spellings in one file are both returned.
+    /// case count as the same key, because states ignore case. The spelling of the repository's
+    /// file replaces the spelling of the user's file. Two spellings in one file are both returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -277,7 +278,7 @@ impl Config {
         names
     }
 
-    /// Returns the built-in hosts, and those with a kind set by the user.
+    /// Returns the built-in hosts, and the hosts whose kind the user's file sets.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
         let hosts = self
@@ -358,8 +359,8 @@ impl Config {
         }
     }
 
-    /// Returns a value of the user's file. Replaces `${NAME}` by the variable if it is set and
-    /// valid.
+    /// Returns a value of the user's file. Replaces `${NAME}` by the variable's value; `None` if
+    /// this is unset or invalid.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
@@ -383,10 +384,10 @@ impl Config {
         })
     }
 
-    /// Returns the value that a variable gives to a key. The error is the invalid text of the
-    /// variable.
+    /// Returns the value of a key from a variable. The error is the invalid text of the variable.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
-        // `PAGER=` means no pager; other empty variables count as unset.
+        // An empty pager variable means no pager. For other keys, an empty variable counts as
+        // unset.
         let text = if name.key.name == "pager" {
             self.env.raw(var)?.into_string().ok()?
         } else {
@@ -443,15 +444,15 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join("forge"))
 }
 
-/// Returns the home directory. It is read from the system only if the environment is that of the
-/// process.
+/// Returns the home directory. Falls back to the system's information only for the environment of
+/// the process.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
     env.path(Var::Home)
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// Returns the nearest directory at or above `cwd` that contains `.git`. Running git instead would
-/// cost a process per command.
+/// Returns the nearest directory at or above `cwd` that contains `.git`. This avoids a git process
+/// for every command.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()

@@ -1,7 +1,7 @@
 //! Configuration: `config.toml` of the user and `.forge.toml` of a repository.
 //!
-//! [`keys::KEYS`] is the registry of keys and [`Var`] that of environment variables; [`docs()`] is
-//! generated from both.
+//! [`keys::KEYS`] is the registry of keys, and [`Var`] is the registry of environment variables.
+//! [`docs()`] generates the reference page from both.
 
 mod dialect;
 mod docs;

@@ -123,7 +123,7 @@ impl Config {
     pub fn chooses_workflow(&self) -> bool {
         let keys = ["definition", "preset", "store", "label_prefix", "board"];
         keys.iter().any(|key| {
-            // `workflow.preset` has a default, which chooses nothing.
+            // The default of `workflow.preset` is not a choice of the user.
             let entry = self.get(&format!("workflow.{key}"));
             entry.is_ok_and(|entry| entry.value.is_some() && entry.source != Source::Default)
         })
@@ -143,7 +143,7 @@ impl Config {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
     }
 
-    /// Returns the other keys of `context`.
+    /// Returns the keys of `context` that have no method here.
     #[must_use]
     pub fn context_settings(&self) -> ContextSettings {
         let words = |name: &str| -> Vec<String> {
@@ -186,13 +186,15 @@ impl Config {
         self.value(name)?.parse().ok()
     }
 
-    /// Patterns of ticket keys: `jira.enabled`, `jira.project_keys`, `jira.key_patterns`.
+    /// Returns the patterns of ticket keys: `jira.enabled`, `jira.project_keys`,
+    /// `jira.key_patterns`.
     pub(crate) fn ticket_keys(&self) -> TicketKeys {
         let list = |name| self.value(name).unwrap_or_default();
         let patterns = list("jira.key_patterns");
         let projects = list("jira.project_keys");
         let mut keys = TicketKeys::default();
-        // A list of projects that cannot be read must not allow every project.
+        // If the variable with the list of projects is missing, tickets are disabled: an empty list
+        // would allow every project.
         keys.enabled = self.flag("jira.enabled") && !self.lacks_variable("jira.project_keys");
         keys.projects = projects.split_whitespace().map(str::to_owned).collect();
         keys.patterns = patterns

@@ -8,13 +8,13 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Lock held while a file is read, changed and replaced; dropping it releases the lock.
+/// Lock on the files of a directory. Dropping the value releases the lock.
 pub(crate) struct ConfigLock {
     _file: File,
 }
 
-/// Waits until no other process changes the files of `dir`. A missing `dir` is created, accessible
-/// only to its owner.
+/// Waits until no other process changes the files of `dir`, and locks them. Creates a missing `dir`
+/// that only its owner can access.
 ///
 /// # Errors
 /// `config` if the directory cannot be written.
@@ -36,11 +36,11 @@ pub(crate) fn lock(dir: &Path) -> Result<ConfigLock> {
 
 /// Replaces `path` atomically.
 ///
-/// A new file, and any file with `private` set, is readable only by its owner; otherwise an
-/// existing file keeps its permissions. A symbolic link stays, and its target is replaced.
+/// With `private`, only the owner can read the file. Without it, this applies to a new file, and an
+/// existing file keeps its permissions. If `path` is a symbolic link, its target is replaced.
 ///
 /// # Errors
-/// `config` if the file cannot be written; the old content stays.
+/// `config` if the file cannot be written; the old content is kept.
 pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
     let put = || {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -77,6 +77,6 @@ fn cannot_write(path: &Path, e: io::Error) -> Error {
         ErrorKind::Config,
         format!("cannot write {}: {e}", path.display()),
     )
-    .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
+    .with_hint("make it writable, or set FORGE_CONFIG_DIR to a writable directory")
     .with_source(e)
 }

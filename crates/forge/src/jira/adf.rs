@@ -1,7 +1,7 @@
 //! Converts Atlassian Document Format to plain text.
 //!
-//! Source: developer.atlassian.com, "Atlassian Document Format". For an unknown node, the content
-//! is shown.
+//! Source: developer.atlassian.com, "Atlassian Document Format". For an unknown node, only its
+//! content is written.
 
 use serde_json::Value;
 
@@ -97,7 +97,7 @@ fn text(node: &Value, out: &mut String) {
 fn list(node: &Value, indent: &str, out: &mut String, mark: impl Fn(u64) -> String) {
     let below = format!("{indent}  ");
     for (item, n) in children(node).zip(0..) {
-        // In a list of tasks, a nested list is a sibling of the items, not part of one.
+        // In a list of tasks, a nested list is a sibling of the items, not part of an item.
         if member(item, "type")
             .as_str()
             .is_some_and(|kind| kind.ends_with("List"))
@@ -118,7 +118,7 @@ fn block(text: &str, indent: &str, out: &mut String) {
     out.push_str(text);
 }
 
-/// Starts a new line, except at the beginning.
+/// Starts a new line, except at the beginning of the text.
 fn start(indent: &str, out: &mut String) {
     if !out.is_empty() && !out.ends_with(&format!("\n{indent}")) {
         new_line(indent, out);
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// Returns the day of a date node, whose timestamp is milliseconds as text.
+/// Returns the day of a date node. Its timestamp is a text in milliseconds.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);

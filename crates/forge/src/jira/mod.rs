@@ -1,8 +1,8 @@
 //! JIRA: tickets of Cloud (REST v3) and of Data Center (REST v2).
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API", the resource `issue` and its comments. Cloud takes an e-mail address with an API token as
-//! Basic authentication, Data Center a personal access token as Bearer.
+//! API", the resource `issue` and its comments. Authentication: Cloud requires an e-mail address
+//! and an API token (Basic), Data Center requires a personal access token (Bearer).
 
 mod adf;
 
@@ -34,9 +34,9 @@ use crate::{
     config::Env,
 };
 
-/// Maximum number of comments; the newest are kept.
+/// Maximum number of comments per ticket: the newest ones.
 const MAX_COMMENTS: usize = 5;
-/// Maximum number of tickets that are read concurrently; each takes two requests.
+/// Maximum number of tickets that are read concurrently. Each ticket needs two requests.
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -45,10 +45,10 @@ const MAX_WEIGHT: usize = 4 * MAX_BODY;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket, unless `timeout_s` is smaller.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum wait when JIRA limits the rate.
+/// Maximum wait for a rate limit of JIRA.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Returns the configured JIRA; `None` without an address or a token.
+/// Returns the configured JIRA; `None` without a base URL or a token.
 pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     let jira = match forges.accounts().jira() {
         Ok(None) => return None,
@@ -58,18 +58,18 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             timeout: READ_TIMEOUT.min(forges.config().timeout()),
             http: OnceLock::new(),
         },
-        // The error is reported when a ticket is requested, because nothing else needs JIRA.
-        Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
+        // The error is reported only when a ticket is requested, because nothing else needs JIRA.
+        Err(_) => return Some(Arc::new(BrokenLogin(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
 }
 
-/// Stands for JIRA if its login cannot be read. Every read fails with the error.
+/// Placeholder for JIRA if its login cannot be read. Every read fails with the error of the login.
 #[derive(Debug)]
-struct Broken(Accounts);
+struct BrokenLogin(Accounts);
 
 #[async_trait]
-impl Tickets for Broken {
+impl Tickets for BrokenLogin {
     async fn read(&self, key: &str) -> Result<TicketDetails> {
         self.0.jira()?;
         Err(Error::new(
@@ -102,17 +102,17 @@ impl Tickets for Jira {
         };
         let (issue, page) = tokio::time::timeout(self.timeout, reads)
             .await
-            .unwrap_or_else(|_| Err(self.silent()))?;
-        // If a ticket was moved, JIRA also finds it by its old key. Its new project may be one that
-        // must not be read.
+            .unwrap_or_else(|_| Err(self.timeout_error()))?;
+        // JIRA also finds a moved ticket by its old key. Refuse such a ticket, because its new
+        // project may be excluded by the configuration.
         if !issue.key.eq_ignore_ascii_case(key) {
-            return Err(self.other_ticket(key));
+            return Err(self.other_ticket_error(key));
         }
         let fields = issue.fields;
         let is_done = match fields.status.category.key.as_str() {
             "done" => true,
             "new" | "indeterminate" | "undefined" => false,
-            _ => return Err(self.unknown_category(key)),
+            _ => return Err(self.unknown_category_error(key)),
         };
         let mut ticket = TicketDetails::new(fields.summary, fields.status.name);
         ticket.is_done = is_done;
@@ -165,7 +165,7 @@ impl Jira {
             None => (2, "Bearer", token.to_owned()),
         };
         let authorization = format!("{scheme} {credential}");
-        // The original error is dropped, because its text contains the token.
+        // The original error is dropped, because its text may contain the token.
         let unfit = |_| {
             Error::new(
                 ErrorKind::Config,
@@ -186,12 +186,12 @@ impl Jira {
         let (parts, body) = response.into_parts();
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
-            self.hold(&bytes)?;
+            self.charge_memory(&bytes)?;
             let read = serde_json::from_slice(&bytes).and_then(|mut answer| {
                 mask(&mut answer, &[token, &credential]);
                 serde_json::from_value(answer)
             });
-            // serde's own message is dropped, because it quotes the answer.
+            // serde's message is dropped, because it quotes the answer.
             return read.map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
@@ -200,47 +200,47 @@ impl Jira {
                 .with_hint("check whether jira.base_url is the address of JIRA itself")
             });
         }
-        Err(self.refusal(parts.status, &parts.headers, &bytes))
+        Err(self.status_error(parts.status, &parts.headers, &bytes))
     }
 
-    /// Charges an answer to the memory limits of one answer and of the command.
-    fn hold(&self, answer: &[u8]) -> Result<()> {
+    /// Counts the memory of an answer towards the limit of one answer and the limit of the command.
+    fn charge_memory(&self, answer: &[u8]) -> Result<()> {
         let weight = call::weight_of_json(answer);
         if weight <= MAX_WEIGHT {
             return call::hold(self.host(), weight);
         }
         let message = format!(
-            "JIRA at {} sends more values than are read at once",
+            "the answer of JIRA at {} has more values than are read at once",
             self.host()
         );
         Err(Error::new(ErrorKind::Protocol, message)
             .with_hint("check whether jira.base_url is the address of JIRA itself"))
     }
 
-    fn silent(&self) -> Error {
+    fn timeout_error(&self) -> Error {
         let after = self.timeout;
         let seconds = after.as_secs();
         let message = format!("JIRA at {} took longer than {seconds} s", self.host());
         Error::new(ErrorKind::Timeout { after }, message).with_hint("try again")
     }
 
-    fn other_ticket(&self, key: &str) -> Error {
+    fn other_ticket_error(&self, key: &str) -> Error {
         let message = format!(
             "JIRA at {} answers with another ticket for {key}",
             self.host()
         );
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("look at the ticket in JIRA: if it has moved, name it by its new key")
+            .with_hint("open the ticket in JIRA: if it was moved, use its new key")
     }
 
-    fn unknown_category(&self, key: &str) -> Error {
+    fn unknown_category_error(&self, key: &str) -> Error {
         let host = self.host();
         let message = format!("JIRA at {host} reports an unknown status category for {key}");
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("look at the ticket in JIRA, or check whether jira.base_url is right")
+            .with_hint("open the ticket in JIRA, or check whether jira.base_url is right")
     }
 
-    fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
+    fn status_error(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
         let is_jiras = || serde_json::from_slice::<JiraErrors>(body).is_ok();
         if status.is_redirection() {
@@ -289,7 +289,7 @@ impl Jira {
     }
 }
 
-/// JIRA's own error messages. A server that is not JIRA does not send them.
+/// JIRA's error messages. They show that an answer comes from JIRA.
 #[derive(Deserialize)]
 struct JiraErrors {
     #[serde(rename = "errorMessages")]
@@ -331,7 +331,8 @@ struct TicketCommentsPage {
 }
 
 impl TicketCommentsPage {
-    /// Returns the newest comments, oldest first; a server may send more than requested.
+    /// Returns the newest comments, sorted with the oldest first. A server may send more than
+    /// requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
         let mut all: Vec<Comment> = comments
@@ -362,7 +363,7 @@ struct Author {
 }
 
 impl TicketComment {
-    /// Converts the comment, unless its time is missing.
+    /// Converts the comment; `None` if its time is missing or malformed.
     fn into_comment(self, base_url: &str, key: &str) -> Option<Comment> {
         let created_at = time(&self.created)?;
         let updated_at = self.updated.as_deref().and_then(time);
@@ -393,7 +394,7 @@ fn mask(answer: &mut Value, secrets: &[&str]) {
     }
 }
 
-/// Converts a value to plain text: wiki markup (v2) is unchanged, a document (v3) is converted.
+/// Converts a value to plain text. Wiki markup (v2) is not changed; a document (v3) is converted.
 fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -432,7 +433,7 @@ mod tests {
     #[test]
     fn credentials_in_an_answer_are_masked() {
         let split = "the tok\u{200b}en";
-        // The base64 of "token" and of "other:token".
+        // The base64 forms of "token" and of "other:token".
         let encoded = "dG9rZW4 or b3RoZXI6dG9rZW4=, %74oken";
         let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": split }], "c": 7, "d": encoded });
         mask(&mut answer, &["token", "cGFpcg==", "a"]);

@@ -6,7 +6,7 @@ use forge_core::{
     model::{IssueReason, IssueState, SetIssueState},
 };
 
-use super::shared::{add_left_out_comment, related, select, with_title};
+use super::shared::{add_skipped_comment, related, select, with_title};
 use crate::{
     args::wait::WaitArgs,
     cmd::{Ctx, pr::shared::non_empty},
@@ -21,7 +21,7 @@ pub enum CloseReasonArg {
     /// The work is not planned.
     #[value(name = "not planned", alias = "not_planned")]
     NotPlanned,
-    /// Another issue says the same.
+    /// Another issue describes the same problem or request.
     Duplicate,
 }
 
@@ -55,7 +55,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     let other_reason = |reason: CloseReasonArg| reason != CloseReasonArg::Duplicate;
     if duplicate_of.is_some() && args.reason.is_some_and(other_reason) {
         let message = "`--duplicate-of` can only be used with `--reason duplicate`";
-        return Err(Error::invalid("reason", message).with_hint("leave one of them out"));
+        return Err(Error::invalid("reason", message).with_hint("omit one of them"));
     }
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Closed);
@@ -78,7 +78,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     req.comment = non_empty(args.comment.as_ref());
     let mut outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
-        add_left_out_comment(&selected.repo, &mut outcome).await?;
+        add_skipped_comment(&selected.repo, &mut outcome).await?;
         let name = with_title(&outcome.value);
         ctx.ui
             .report_unchanged(outcome, &format!("Issue {name} is already closed"))?;

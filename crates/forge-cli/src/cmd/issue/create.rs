@@ -152,13 +152,13 @@ impl IssueCreateArgs {
         if self.web && !self.attach.attach.is_empty() {
             return Err(attach::attach_conflict_error("--web"));
         }
-        // The page takes the numbers of projects, and this flag their titles.
+        // GitHub's form selects projects by number, but `--project` has titles.
         if self.web && !self.project.is_empty() {
             return Err(Error::invalid(
                 "projects",
                 "the `--project` flag is not supported with `--web`",
             )
-            .with_hint("leave one of them out"));
+            .with_hint("omit one of them"));
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl IssueCreateArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     args.check(ctx)?;
     let repo = ctx.repo(repo).await?;
-    // The page reads the templates of its own repository.
+    // With `--web`, the form in the browser reads the template itself.
     let template = args.template.as_deref().filter(|_| !args.web);
     if let Some(name) = template {
         templates::check_work_tree(ctx, &repo, name).await?;
@@ -197,7 +197,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     let files = Files::read(ctx, &attach, &repo, args.body.body_file.as_deref())?;
     if let Some(name) = template {
         let template = templates::selected(ctx, TemplateKind::Issue, name).await?;
-        // Recovered text wins.
+        // Recovered text takes precedence over the template.
         for (text, start) in [
             (&mut draft.title, template.title),
             (&mut draft.body, template.body),
@@ -213,7 +213,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     }
     new.blocked_by = all_related(ctx, &repo, &draft.blocked_by).await?;
     let sized = match draft.values.is_given() {
-        true => Some(sized(ctx, &repo, &draft.values).await?),
+        true => Some(values_edit(ctx, &repo, &draft.values).await?),
         false => None,
     };
     let blocking = all_related(ctx, &repo, &draft.blocking).await?;
@@ -250,13 +250,18 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     })?;
     let made = ctx.ui.outcome(made)?;
     ctx.ui.url(&made.url)?;
-    match block(&repo, &made.id, blocking).await {
+    match set_blocked_issues(&repo, &made.id, blocking).await {
         Ok(()) => Ok(attached.report(ctx)),
         Err(e) => {
             // The issue exists already; repeating the command would create a second issue.
-            let message = format!("{} is open; {}", made.id, e.message());
+            let why = e.message();
+            let message = format!(
+                "{} was created, but its blocked issues were not set: {why}",
+                made.id
+            );
             let key = &made.id.key;
-            let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");
+            let edit = format!("forge issue edit {key} --add-blocking <issue>");
+            let hint = format!("set the blocked issues: {edit}");
             Err(Error::new(e.kind().clone(), message).with_hint(hint))
         }
     }
@@ -274,15 +279,15 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
     new
 }
 
-/// Estimate and priority, as an edit of the new issue.
-async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
+/// Returns an edit that sets estimate and priority of the new issue.
+async fn values_edit(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
     let workflow = ctx.forges()?.workflow(repo).await?;
     let mut edit = EditIssue::default();
     values.put(&workflow, None, &mut edit)?;
     Ok(edit)
 }
 
-/// Asks for title and text, except for those that a flag gives, and then whether to submit them.
+/// Asks for title and text without a flag, then whether to submit the issue.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -326,7 +331,7 @@ async fn make(
     Ok((repo.create_issue(&new).await?, attached))
 }
 
-async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
+async fn set_blocked_issues(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
     let mut edit = EditIssue::default();
     edit.blocked_by = SetChange {
         add: vec![new.clone()],

@@ -101,7 +101,7 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if the user gave a flag for a change. An empty list counts, although it changes
+    /// Returns true if the user passed a flag for a change, even with an empty list, which changes
     /// nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
@@ -136,7 +136,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if the edit also changes the issues on the other side of a relation.
+    /// Returns true if the edit also changes the issues at the other end of a relation.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -174,20 +174,20 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \
                     `forge issue edit --help`";
-        return Err(Error::invalid("title", "no change was named").with_hint(hint));
+        return Err(Error::invalid("title", "no change was given").with_hint(hint));
     }
     let (repo, ids) = select_all(ctx, repo, &args.selector).await?;
     if ids.len() > 1 && args.expected_version.is_some() {
         return Err(Error::invalid(
             "expected_version",
-            "--expected-version is the version of one issue, and several are named",
+            "--expected-version works with one issue, and several are named",
         )
         .with_hint("edit them one by one"));
     }
     if ids.len() > 1 && !names(&args.add_sub_issue).is_empty() {
         return Err(Error::invalid(
             "add_sub_issue",
-            "an issue has one parent, and several are named",
+            "cannot add a sub-issue to several issues: an issue has only one parent",
         )
         .with_hint("add the sub-issues to one issue"));
     }
@@ -239,7 +239,7 @@ async fn attach(
             (issue.body, Some(issue.version))
         }
         _ => {
-            let message = "--attach adds to the text of one issue, and several are named";
+            let message = "--attach works with one issue, and several are named";
             return Err(Error::invalid("attach", message)
                 .with_hint("edit them one by one, or pass the whole text with --body"));
         }
@@ -290,8 +290,8 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     Ok(edit)
 }
 
-/// Adds estimate and priority. Without a board, reads an issue first: an old label may have to be
-/// removed, or a field may be spelled differently.
+/// Adds estimate and priority to the edits. Without a board, reads each issue first, because an old
+/// label may have to be removed, or a field may have another spelling.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -312,7 +312,7 @@ async fn put_values(
     Ok(())
 }
 
-/// Adds the changes that a relation makes to the issues on its other side.
+/// Adds edits of the issues at the other end of a relation: sub-issues and blocked issues.
 async fn add_others(
     ctx: &Ctx,
     repo: &Repo,

@@ -6,7 +6,7 @@ use forge_core::{
     model::{IssueState, SetIssueState},
 };
 
-use super::shared::{add_left_out_comment, select, with_title};
+use super::shared::{add_skipped_comment, select, with_title};
 use crate::{
     args::wait::WaitArgs,
     cmd::{Ctx, pr::shared::non_empty},
@@ -38,7 +38,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
     req.comment = non_empty(args.comment.as_ref());
     let mut outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
-        add_left_out_comment(&selected.repo, &mut outcome).await?;
+        add_skipped_comment(&selected.repo, &mut outcome).await?;
         let name = with_title(&outcome.value);
         ctx.ui
             .report_unchanged(outcome, &format!("Issue {name} is already open"))?;

@@ -40,7 +40,7 @@ impl ValueArgs {
         self.estimate.is_some() || self.priority.is_some()
     }
 
-    /// Adds a recovery to a failed write: how to create the missing field or label.
+    /// Adds the recovery to a failed write of a value: how to create the missing field or label.
     pub(super) fn with_setup(&self, e: Error) -> Error {
         match self.is_given() {
             true => with_setup(e),
@@ -48,8 +48,8 @@ impl ValueArgs {
         }
     }
 
-    /// Adds the values to `edit`, in the store of the workflow. `issue` is the edited issue, if it
-    /// exists.
+    /// Adds the values to `edit`, as the workflow stores them. `issue` is the edited issue, if it
+    /// already exists.
     ///
     /// # Errors
     /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -95,7 +95,7 @@ pub(crate) struct SelectedIssue {
     pub id: IssueId,
 }
 
-/// Resolves a selector: a number, or a locator with a repository of its own.
+/// Resolves a selector: a number, or a locator that contains a repository.
 ///
 /// # Errors
 ///
@@ -210,7 +210,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
         Some("reopen") => (Op::PrReopen, "reopen the pull request"),
         Some("comment") => (Op::Comment, "comment on the pull request"),
         Some("history") => (Op::PrHistory, "see its history"),
-        _ => (Op::PrView, "look at the pull request"),
+        _ => (Op::PrView, "view the pull request"),
     };
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }
@@ -227,7 +227,7 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     Ok(fields)
 }
 
-/// The sections for the selected fields.
+/// Returns the sections that the selected JSON fields need.
 ///
 /// # Errors
 /// The errors of [`board`].
@@ -237,14 +237,15 @@ pub(super) fn selected_sections(
     selection: &Selection<ShownIssue, IssueFields>,
 ) -> Result<IssueFields> {
     let mut fields = selection.issue_sections(board(ctx, repo)?);
-    // Only the details of a forge with types have a summary; elsewhere the relations are counted.
+    // A forge with issue types returns a summary of the sub-issues. On other forges, the relations
+    // are counted.
     let has_summary = has(repo, Capability::IssueTypes);
     fields.relations |= !has_summary && selection.shows(&["subIssuesSummary"]);
     Ok(fields)
 }
 
-/// Adds to issues what the output shows and the forge does not keep in the issue: estimate,
-/// priority, and the pull requests that close the issue.
+/// Adds the selected values that the forge does not store in the issue: estimate, priority, and the
+/// pull requests that close the issue.
 ///
 /// # Errors
 ///
@@ -277,8 +278,8 @@ pub(super) async fn with_values(
     Ok(shown.collect())
 }
 
-/// Adds the pull requests that close the issues, from the issues' links where the forge does not
-/// name them. Links that could not be read become warnings.
+/// Adds the pull requests that close the issues. If the forge does not list them in the issue,
+/// reads the issue's links. Links that could not be read become warnings.
 async fn with_closing_pulls(ctx: &Ctx, repo: &Repo, issues: Vec<Issue>) -> Vec<Issue> {
     let at_once = repo.concurrency().get();
     let read = issues.into_iter().map(|mut issue| async move {
@@ -334,7 +335,8 @@ pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
     format!("{name} {}{closed}", text::one_line(&to.title))
 }
 
-/// Names an issue: `owner/name#7`, or with its whole locator, which every command takes.
+/// Returns an issue's name: `owner/name#7`, or the full locator where issues and pull requests have
+/// separate numbers.
 pub(super) fn name(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(number) if !id.repo.numbers_issues_apart() => {
@@ -344,10 +346,10 @@ pub(super) fn name(id: &IssueId) -> String {
     }
 }
 
-/// Makes the comment that the forge left out because the issue already had the requested state.
-pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issue>) -> Result<()> {
+/// Adds the comment that the forge skipped because the issue already had the requested state.
+pub(super) async fn add_skipped_comment(repo: &Repo, outcome: &mut Outcome<Issue>) -> Result<()> {
     let mut warnings = outcome.warnings.iter().enumerate();
-    let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, left_out_comment(w)?))) else {
+    let Some((at, body)) = warnings.find_map(|(at, w)| Some((at, skipped_comment(w)?))) else {
         return Ok(());
     };
     let made = repo.create_issue_comment(&outcome.value.id, &body).await?;
@@ -358,8 +360,8 @@ pub(super) async fn add_left_out_comment(repo: &Repo, outcome: &mut Outcome<Issu
     Ok(())
 }
 
-/// Returns the comment that the recovery of `warning` would make.
-fn left_out_comment(warning: &Warning) -> Option<String> {
+/// Returns the text of the comment that the hint of `warning` suggests.
+fn skipped_comment(warning: &Warning) -> Option<String> {
     let action = warning.hint.as_ref()?.action()?;
     let mut args = action.args().iter();
     let (_, body) = args.find(|(param, _)| *param == Param::Body)?;
@@ -369,7 +371,7 @@ fn left_out_comment(warning: &Warning) -> Option<String> {
     }
 }
 
-/// Names an issue with its title: `owner/name#7 (its title)`.
+/// Returns an issue's name with its title: `owner/name#7 (its title)`.
 pub(super) fn with_title(issue: &Issue) -> String {
     format!("{} ({})", name(&issue.id), text::one_line(&issue.title))
 }

@@ -43,7 +43,7 @@ fn milestone(issue: &Issue) -> &str {
     milestone.map_or("", |milestone| &milestone.title)
 }
 
-/// Returns the relations of the issue, under gh's names.
+/// Returns the relations of the issue with gh's names for them.
 fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     let Some(of) = &issue.relations else {
         return Vec::new();

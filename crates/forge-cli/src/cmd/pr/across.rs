@@ -35,7 +35,7 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
     })
 }
 
-/// Runs `forge pr list`.
+/// Runs `forge pr list` for several repositories.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
-    // The heading of a table says that the list is cut; other output has no heading.
+    // A table reports in its heading that the list is cut. Other output needs a warning.
     if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
         let why = "there are more pull requests than are shown";
         let hint = "raise the limit, or name fewer repositories";
@@ -83,7 +83,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     Ok(exit(ctx, &found.failed))
 }
 
-/// Runs `forge pr status`.
+/// Runs `forge pr status` for several repositories.
 ///
 /// # Errors
 /// The errors of [`list`].
@@ -122,7 +122,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
     Ok(exit(ctx, &failed))
 }
 
-/// Prints each place that could not be read, with its error.
+/// Prints each repository or owner that could not be read, with the error. Returns the exit code.
 fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
     for (name, error) in failed {
         let warning = Warning::new(format!("{name} is not shown: {}", error.message()));
@@ -138,7 +138,7 @@ fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
 }
 
 fn single_repository_flag(field: &'static str, flag: &str) -> Error {
-    Error::invalid(field, format!("{flag} is for one repository"))
+    Error::invalid(field, format!("{flag} works with one repository only"))
         .with_hint("name one repository with -R, without --owner")
 }
 
@@ -152,7 +152,7 @@ fn names(places: &Places) -> String {
     all.join(", ")
 }
 
-/// Parses the selected fields. Every item has a `repository`, also if it is not selected.
+/// Parses the selected fields. Removes `repository`, because every item has this member anyway.
 fn fields(json: &JsonArgs) -> Result<Option<Selection<PullRequest, PrFields>>> {
     let mut json = json.clone();
     if let Some(names) = &mut json.json {
@@ -226,7 +226,7 @@ fn print_list(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -
     ctx.ui.page(&format!("\n{heading}\n\n{table}"))
 }
 
-/// Returns the names that repositories of several hosts have.
+/// Returns the repository names that occur on several hosts.
 fn ambiguous_names(pulls: &[PullRequest]) -> BTreeSet<String> {
     let mut known: BTreeMap<String, &RepoId> = BTreeMap::new();
     let mut ambiguous = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! `--attach`: images and videos shown in a description or comment.
 //!
 //! If the text refers to a file, as in `![alt](./login.png)`, the reference becomes the URL of the
-//! upload; a file without a reference is appended to the text. Both are as in gh (2.103.3).
+//! upload; a file without a reference is appended to the text. gh (2.103.3) does the same.
 
 use std::{
     fs, io,
@@ -25,8 +25,8 @@ use crate::{ctx::Ctx, exit::Exit};
 pub struct AttachArgs {
     /// Attach an image or a video: a file, or file#alternative-text; may be repeated
     ///
-    /// Where the text names the file, as in "![alt](./login.png)", the name becomes the address of
-    /// the upload; else the file is added at the end of the text.
+    /// If the text refers to the file, as in "![alt](./login.png)", the reference becomes the URL
+    /// of the upload; otherwise the file is appended to the text.
     #[arg(long, value_name = "file")]
     pub attach: Vec<String>,
 }
@@ -52,7 +52,7 @@ struct AttachedFile {
     /// The path as typed.
     given: String,
     path: PathBuf,
-    /// The text that is shown if the image cannot be shown.
+    /// The alternative text of the image.
     alt: String,
     upload: NewAttachment,
 }
@@ -82,7 +82,7 @@ pub(crate) struct AttachedText {
 }
 
 impl AttachedText {
-    /// Warns about files that the written text does not contain.
+    /// Reports files that could not be uploaded, and are therefore missing in the written text.
     pub(crate) fn report(self, ctx: &Ctx) -> Exit {
         let failed = !self.failed.is_empty();
         for (name, e) in self.failed {
@@ -151,7 +151,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// Fails if no file can be uploaded. The caller must not write the text then.
+    /// Fails if no file can be uploaded. The caller must then not write the text.
     pub(crate) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
             return Ok(AttachedText {
@@ -185,7 +185,7 @@ impl Files {
 
 pub(crate) fn attach_conflict_error(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
-        .with_hint("leave one of them out")
+        .with_hint("omit one of them")
 }
 
 fn refused(message: String) -> Error {
@@ -206,12 +206,12 @@ fn not_uploaded(name: &str, e: &Error, of_issue: bool) -> Error {
     let message = format!("could not upload {name}: {}", e.message());
     let error = Error::new(e.kind().clone(), text::one_line(&message).into_owned());
     let once_more =
-        Hint::new("attach it to a comment once more").with_action(attach_to_comment(of_issue));
+        Hint::new("try again: attach it to a comment").with_action(attach_to_comment(of_issue));
     error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 
-/// Parses `file` or `file#alternative text`. If a file of the whole name exists, `#` is part of the
-/// name.
+/// Parses `file` or `file#alternative text`. If a file has the whole argument as its name, `#` is
+/// part of the name.
 fn read(cwd: &Path, argument: &str) -> Result<AttachedFile> {
     let (given, alt) = match argument.split_once('#') {
         Some((path, alt)) if !cwd.join(argument).is_file() => (path, Some(alt)),
@@ -273,7 +273,7 @@ fn replace_references(
             return;
         };
         changes.push((at, attachment.url.clone()));
-        // GitHub shows a linked video as a player. In an image, it does not show a video.
+        // GitHub shows a player for a linked video, but does not show a video in an image.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }
@@ -320,7 +320,7 @@ fn replace_references(
     out
 }
 
-/// Returns true if a link destination in the text is the file.
+/// Returns true if `dest`, the destination of a link in the text, is the file.
 fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
     if dest.is_empty() || dest.contains("://") {
         return false;

@@ -19,8 +19,8 @@ pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
     read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
 }
 
-/// Asks whether to change the description `text` in the editor. If the editor fails, `text` keeps
-/// its value.
+/// Asks whether to edit the description `text` in the editor. If the editor fails, `text` does not
+/// change.
 pub(crate) fn ask(program: Option<&str>, text: &mut String) -> Result<()> {
     let keep = match text.is_empty() {
         true => "Skip",
@@ -84,7 +84,8 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Reads little more than the maximum length in bytes, so that an endless input also ends.
+/// Reads at most a little more than `max` characters can take, so that reading an endless input
+/// ends.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)

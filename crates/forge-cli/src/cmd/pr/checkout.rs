@@ -79,9 +79,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
         (Some(_), _) if round.is_some() => {
             return Err(Error::invalid(
                 "round",
-                format!("{} follows its branch and has no rounds", pull.id),
+                format!("{} has no rounds: its head is its branch", pull.id),
             )
-            .with_hint("check out without a round, which gives the head"));
+            .with_hint("omit the round to check out the head"));
         }
         (Some(_), None) => in_this_repository(ctx, &pull).await?,
         (Some(head_ref), Some(remote)) => {
@@ -139,7 +139,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
     if lines.is_empty() {
         return Err(Error::not_found(
             Noun::PullRequest,
-            format!("no pull request of {} is open", repo.id()),
+            format!("{} has no open pull request", repo.id()),
         )
         .with_hint("name a closed pull request by its number"));
     }
@@ -249,7 +249,7 @@ async fn fetched(
         }
     }
     git.fetch_objects(remote, &[head_ref]).await?;
-    // A forge may report any text as its head: only a full commit id is accepted.
+    // The forge may report any text as the head commit: only a full commit id is accepted.
     if commit(git, &head).await?.as_ref() != Some(&head) {
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -262,7 +262,7 @@ async fn fetched(
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
         // The fork's owner allows maintainers to push, so pulls and pushes use the fork's branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
-        // As in gh, a push goes to the base repository, under the branch's name.
+        // As in gh, the branch is pushed to the base repository under its own name.
         None => {
             let remote = remote.to_owned();
             (remote.clone(), head_ref.to_owned(), Some(remote))
@@ -290,7 +290,7 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Makes commits from a round's patch, on the base branch. The author of each commit is also its
+/// Creates commits from a round's patch, on the base branch. The author of each commit is also its
 /// committer, so that a round has the same commit ids in every clone.
 async fn from_patch(
     ctx: &Ctx,
@@ -383,10 +383,10 @@ fn head_gone_error(pull: &PullRequest) -> Error {
     Error::not_found(
         Noun::Branch,
         format!(
-            "the head of {} is gone: neither '{}' nor its commit is there",
+            "the head of {} was not found: neither the branch '{}' nor its commit exists",
             pull.id,
             one_line(&pull.head_branch)
         ),
     )
-    .with_hint("see what there is with `forge pr view` and `forge pr diff`")
+    .with_hint("inspect the pull request with `forge pr view` and `forge pr diff`")
 }

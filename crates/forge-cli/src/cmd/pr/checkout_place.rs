@@ -8,7 +8,7 @@ use forge_git::{Git, current_branch, quoted};
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
-/// The head of a pull request. The clone has its commits.
+/// The head of a pull request, whose commits are in the clone.
 pub(super) struct CheckoutHead {
     /// The id of the head commit, in hex.
     pub tip: String,
@@ -24,9 +24,9 @@ pub(super) struct CheckoutTarget<'a> {
     pub branch: Option<&'a str>,
     /// True if the user chose the local branch's name, false if the pull request's author did.
     pub is_named: bool,
-    /// A new work tree instead of the current one.
+    /// The path of a new work tree; `None` for the current work tree.
     pub worktree: Option<&'a Path>,
-    /// True if an existing branch may lose commits.
+    /// True if commits of an existing branch may be lost.
     pub force: bool,
     /// True if submodules are also updated.
     pub submodules: bool,
@@ -111,7 +111,7 @@ pub(super) async fn place(
     Ok(())
 }
 
-/// Adds the recovery to an error of git about work trees.
+/// Adds the recovery to an error of git that names a work tree or an existing path.
 fn with_recovery(e: Error) -> Error {
     let message = e.message();
     // Before 2.42, git says `is already checked out at`.
@@ -136,7 +136,7 @@ enum BranchRelation {
     Behind,
     /// The branch has all commits of the head.
     HasHead,
-    /// Branch and head each have their own commits; contains the tip of the branch.
+    /// Branch and head each have commits that the other lacks. Contains the tip of the branch.
     Diverged(String),
 }
 
@@ -155,7 +155,7 @@ impl BranchRelation {
     }
 }
 
-/// Sets the upstream of a branch to that of the head, unless the branch has an upstream.
+/// Sets the upstream of a branch without an upstream to the upstream of the head.
 async fn follow(
     ctx: &Ctx,
     git: &Git,
@@ -181,7 +181,7 @@ async fn follow(
     Ok(())
 }
 
-/// Returns the upstream of a local branch if it is not an upstream of the head.
+/// Returns the upstream of a local branch, if this is not one of the head's upstreams.
 async fn find_other_upstream(
     ctx: &Ctx,
     branch: &str,

@@ -105,7 +105,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
         if ctx.ui.is_tty() {
             show(ctx, &checks)?;
             ctx.ui.note(&format!(
-                "Looking again every {} s. Press Ctrl+C to leave.",
+                "Refreshing every {} s. Press Ctrl+C to quit.",
                 args.interval
             ));
         }
@@ -158,9 +158,7 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
             format!("the checks of commit {commit} could not be read in full"),
         )
         .with_retry(Retry::Transient)
-        .with_hint(
-            "try again; if checks are still missing, look at the page of the pull request",
-        ));
+        .with_hint("try again; if checks are still missing, open the page of the pull request"));
     }
     if checks.is_empty() {
         let what = if args.required {

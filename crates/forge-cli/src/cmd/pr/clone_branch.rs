@@ -10,22 +10,22 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// How to treat the local base branch after the switch to it.
+/// State of the base branch, which decides if the local branch is fast-forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
-    /// The base has moved: the pull request was just merged.
+    /// The base branch has moved, because the pull request was just merged.
     Moved,
-    /// The base has not changed.
+    /// The base branch has not moved.
     Same,
 }
 
 /// Returns true if the pull request is stored in the current repository, and its head branch is
-/// checked out there. In this case the forge does not delete the branch.
+/// checked out in it. In this case the forge does not delete the branch.
 ///
 /// # Errors
 ///
 /// Fails if the pull request cannot be read.
-pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
+pub async fn is_on_head_branch(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
     }
@@ -34,8 +34,8 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }
 
-/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`; with this
-/// flag the clone is not used.
+/// Returns true if the current clone has a local branch for the head branch of `pull`. `flag` is
+/// `-R`; with this flag the clone is not used.
 ///
 /// # Errors
 ///
@@ -54,13 +54,14 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns if the current branch has commits that `pull` lacks. `pull` was found by this branch.
+/// Warns if the current branch has commits that `pull` lacks. The caller found `pull` by the
+/// current branch.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // No warning for a patch: its commit id is only a claim of its author. No warning in the
-    // forge's own repository: there, the local branch is the head.
+    // No warning for a patch, because its author may claim any commit id. No warning if the current
+    // repository stores the pull request, because its local branch is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -85,8 +86,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         .warning(&warning.with_hint("push them first: git push"));
 }
 
-/// Switches from the head branch of `pull` to the base branch, in the repository that has both
-/// branches.
+/// Switches from the head branch of `pull` to the base branch. The current repository must have
+/// both branches.
 ///
 /// # Errors
 ///
@@ -97,7 +98,9 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
         return Ok(false);
     }
     if let Err(why) = switch(ctx.git(), base, None).await? {
-        let message = format!("the branch '{branch}' stays, because it is checked out: {why}");
+        let message = format!(
+            "the local branch '{branch}' was not deleted, because it is checked out: {why}"
+        );
         let hint = format!(
             "commit or stash your changes, switch to another branch, then run git branch -D {}",
             quoted(branch)
@@ -109,8 +112,8 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 }
 
 /// Deletes the local branch of a finished pull request, after switching to the base branch if
-/// needed. A branch with additional commits stays. Failures are warnings: the pull request itself
-/// is done.
+/// needed. Keeps a branch with commits that the pull request lacks. Failures are only warnings,
+/// because the pull request is already merged or closed.
 ///
 /// `flag` is `-R`; with this flag the clone is not used.
 ///
@@ -124,7 +127,7 @@ pub async fn delete_local_branch(
     pull: &PullRequest,
     base: BaseUpdate,
 ) -> Result<()> {
-    // In the forge's own repository, the forge deletes the branch itself.
+    // If the current repository stores the pull request, the forge deletes the branch itself.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
@@ -145,7 +148,7 @@ pub async fn delete_local_branch(
     let head = pull.head_oid.as_deref().unwrap_or_default();
     if !contains(git, head, &tip).await? {
         let warning = Warning::new(format!(
-            "the branch '{branch}' of this clone stays: its commit {tip} is not in the pull \
+            "the local branch '{branch}' was not deleted: its commit {tip} is not in the pull \
              request, whose head is {head}"
         ));
         let hint = format!(
@@ -163,7 +166,7 @@ pub async fn delete_local_branch(
             return Ok(());
         }
         if let (BaseUpdate::Moved, Some(remote)) = (base, remote) {
-            forward(ctx, &remote, base_branch).await?;
+            fast_forward_base(ctx, &remote, base_branch).await?;
         }
         switched = base_branch;
     }
@@ -181,7 +184,9 @@ pub async fn delete_local_branch(
 }
 
 fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
-    let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
+    let warning = Warning::new(format!(
+        "the local branch '{branch}' was not deleted: {why}"
+    ));
     // The hint does not suggest the command that just failed.
     let hint = format!(
         "fix the cause, switch to another branch (such as '{base}'), then run git branch -D {}",
@@ -202,7 +207,7 @@ async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<()
     }
 }
 
-async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
+async fn fast_forward_base(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
     let fetch = ["fetch", "--quiet", "--", remote, &from];
     // `git pull` is not used, because its merge would expose tokens to hooks and filters.
@@ -212,9 +217,7 @@ async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
         failed => failed,
     };
     if let Err(why) = forwarded {
-        let warning = Warning::new(format!(
-            "the branch '{base}' of this clone was not brought up to date: {why}"
-        ));
+        let warning = Warning::new(format!("the local branch '{base}' was not updated: {why}"));
         let hint = format!("git pull {} {}", quoted(remote), quoted(base));
         ctx.ui.warning(&warning.with_hint(hint));
     }

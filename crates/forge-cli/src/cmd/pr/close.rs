@@ -51,7 +51,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     let mut req = CloseReq::default();
     req.comment = non_empty(args.comment.as_ref());
     req.delete_branch = args.delete_branch;
-    if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
+    if req.delete_branch && clone_branch::is_on_head_branch(ctx, &selected).await? {
         let pull = selected.repo.pull(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;
         // A hook may commit during the switch, so the branch is deleted only if it is still at the
@@ -69,7 +69,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         ctx.ui.success(&format!("Closed pull request {name}"));
         closed
     };
-    // If the forge keeps the branch, the local branch also stays.
+    // If the forge keeps the branch, the local branch is also kept.
     if req.delete_branch && complete {
         clone_branch::delete_local_branch(ctx, repo, &selected.repo, &closed, BaseUpdate::Same)
             .await?;

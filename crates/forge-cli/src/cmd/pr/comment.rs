@@ -86,7 +86,7 @@ impl CommentArgs {
         self.delete.is_some() || self.delete_last
     }
 
-    /// Returns true if a text is given, so that the user does not have to enter one.
+    /// Returns true if a flag sets the text, so that the user does not have to enter it.
     fn has_text(&self) -> bool {
         self.body.body.is_some() || self.body.body_file.is_some()
     }
@@ -171,7 +171,7 @@ fn asks(args: &CommentArgs) -> bool {
     !given && !args.editor && args.attach.attach.is_empty()
 }
 
-/// Opens the editor with the text `before`; unless `at_once`, only after a key press.
+/// Opens the editor with the text `before`. Unless `at_once` is true, waits for a key press first.
 pub(crate) fn write_text(ctx: &Ctx, before: &str, at_once: bool) -> Result<String> {
     if !at_once {
         prompt::press_enter("- Press Enter to draft your comment in the editor...")?;

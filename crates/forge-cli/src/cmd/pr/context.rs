@@ -116,7 +116,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     }
     match (selection, &args.html) {
         (Some(selection), _) => {
-            name_commands(&mut found, |hint| ctx.ui.advice(hint));
+            append_commands(&mut found, |hint| ctx.ui.advice(hint));
             selection.print(&ctx.ui, &selection.object(&found))?;
         }
         (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
@@ -129,7 +129,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// Returns the pull request that the user named, and completes `req` with what depends on its
+/// Returns the pull request that the user named, and sets the parts of `req` that depend on its
 /// repository.
 async fn selected_pull(
     ctx: &Ctx,
@@ -150,7 +150,7 @@ async fn selected_pull(
     Ok(selected)
 }
 
-/// Returns the commit that `--since` names in git, if the repository is available.
+/// Resolves the git revision of `--since` to a commit, if a clone of the repository is available.
 async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option<String>> {
     let is_name = |text: &&str| *text != LATEST_REVIEW && !DiffReq::is_commit(text);
     let Some(name) = req.since.as_deref().filter(is_name) else {
@@ -162,8 +162,8 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
     }
 }
 
-/// Appends to each hint the command that does what the hint says.
-fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
+/// Appends to each hint the command that carries it out.
+fn append_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
     let warnings = found.warnings.iter_mut().map(|w| &mut w.hint);
@@ -173,8 +173,8 @@ fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     }
 }
 
-/// Prints the events of a pull request that could not be selected. They have the user's words,
-/// because neither a number nor a repository is known.
+/// Prints the events for a pull request that could not be found. They contain the selector as
+/// typed, because neither a number nor a repository is known.
 fn print_failed_selection(repo: Option<&str>, args: &ContextArgs, req: &ContextReq, e: &Error) {
     print_event(&ContextEvent::Start {
         pr_identifier: args.selector.as_deref().unwrap_or("current").to_owned(),
@@ -193,21 +193,21 @@ fn print_event(event: &ContextEvent) {
     let _ = writeln!(io::stderr().lock(), "{}", safe(json));
 }
 
-/// Refuses a URL of a repository other than `-R`: either the URL or the flag is a mistake.
+/// Refuses a URL of a repository other than `-R`, because either the URL or the flag is a mistake.
 pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());
     };
     match (named_repo(ctx, flag)?, named_repo(ctx, selector)?) {
         (Some(of_flag), Some(named)) if of_flag.comparison_key() != named.comparison_key() => {
-            Err(contradiction(&of_flag, &named))
+            Err(repo_mismatch_error(&of_flag, &named))
         }
         _ => Ok(()),
     }
 }
 
-/// Refuses an at-uri of a repository other than `-R`. An at-uri does not name the repository, so
-/// the check needs the repository in which the pull request was `found`.
+/// Refuses an at-uri of a repository other than `-R`. An at-uri does not contain the repository, so
+/// the check runs after the pull request was `found`.
 pub(super) async fn check_record(
     ctx: &Ctx,
     repo: Option<&str>,
@@ -225,18 +225,19 @@ pub(super) async fn check_record(
     if of_flag.comparison_key() == found.comparison_key() {
         return Ok(());
     }
-    // On tangled a repository has several names.
+    // A repository on tangled has several names, so both are resolved before the comparison.
     let of_flag = match of_flag.kind == found.kind {
         true => forges.open(&of_flag, ctx.policy()?).await?.info().await?.id,
         false => of_flag,
     };
     match of_flag.comparison_key() == found.comparison_key() {
         true => Ok(()),
-        false => Err(contradiction(&of_flag, found)),
+        false => Err(repo_mismatch_error(&of_flag, found)),
     }
 }
 
-/// Returns the repository that a locator names; `None` if only the forge knows the repository.
+/// Returns the repository that a locator contains; `None` if the forge must be asked for the
+/// repository.
 fn named_repo(ctx: &Ctx, text: &str) -> Result<Option<RepoId>> {
     let forges = ctx.forges()?;
     let named = match locator::parse(text, forges.hosts()).map(|parsed| parsed.locator) {
@@ -247,7 +248,7 @@ fn named_repo(ctx: &Ctx, text: &str) -> Result<Option<RepoId>> {
     Ok(Some(forges.absolute(&named)))
 }
 
-fn contradiction(of_flag: &RepoId, named: &RepoId) -> Error {
+fn repo_mismatch_error(of_flag: &RepoId, named: &RepoId) -> Error {
     Error::invalid(
         "repo",
         format!("-R is {of_flag}, but the pull request is in {named}"),

@@ -14,12 +14,12 @@ use forge_core::{
 
 use crate::ui::{color::Palette, json::model_name};
 
-/// Maximum length of a foreign text, in characters.
+/// Maximum length of a description or comment, in characters.
 const MAX_BODY: usize = 2_000;
 
 /// Renders the bundle as text: the verdict first, then its sections.
 ///
-/// `advice` renders a hint with the command that does what it says.
+/// `advice` renders a hint with its command.
 pub(super) fn render_context(
     found: &PullContext,
     palette: Palette,
@@ -77,7 +77,7 @@ fn quoted(text: &str) -> String {
     text::quote(text, Quote::Inline)
 }
 
-/// Formats a foreign name within a line: a single word as it is, other text in quotes.
+/// Formats a foreign name within a line: a single word unchanged, other text in quotes.
 fn word(text: &str) -> String {
     let bare = text.strip_suffix("[bot]").unwrap_or(text);
     // A reference such as `octo/tools#7` is one word.
@@ -86,7 +86,7 @@ fn word(text: &str) -> String {
     });
     let bare = numbered.map_or(bare, |(repo, _)| repo);
     let schemes = ["https://", "http://", "file://", "at://", "did:"];
-    // Only addresses may contain a colon, because `checks:` would look like a heading.
+    // Only URLs may contain a colon, because `checks:` would look like a heading.
     let more = match schemes.iter().any(|scheme| bare.starts_with(scheme)) {
         true => "-_./+@=:?&%#~",
         false => "-_./+@=",
@@ -111,8 +111,7 @@ fn short_oid(oid: &str) -> String {
     word(oid.get(..12).unwrap_or(oid))
 }
 
-/// Formats the evidence of a requirement. The counted names are foreign, and other evidence may
-/// contain foreign names.
+/// Formats the evidence of a requirement. Quotes all names in it, because they are foreign text.
 fn evidence(r: &Requirement) -> String {
     let names = r.counted.as_ref().and_then(|(what, _)| {
         let rest = r.evidence.strip_prefix(what.as_str())?;
@@ -476,7 +475,8 @@ impl ContextPage {
         }
     }
 
-    /// Reports that the changes were not read: a missing section must not look like "no changes".
+    /// Reports that the changes could not be read, because a missing section would look like "no
+    /// changes".
     fn unread_since(&mut self, found: &PullContext) {
         if let Some(error) = found.errors.iter().find(|e| e.section == "since") {
             self.heading(&format!("Changes since then: {}", one(&error.message)));
@@ -523,7 +523,7 @@ impl ContextPage {
         let head = format!("{path} {counts} {}", file.class.name());
         self.line(&self.palette.cyan(&head));
         for hunk in &file.hunks {
-            // A malformed patch has lines without a sign, which would look like a heading.
+            // Lines of a malformed patch may lack a sign, and would look like headings.
             self.quote(&hunk.text);
         }
         self.omitted(&file.omitted);

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Flags that cannot be combined with `--edit` and `--delete`.
-const EDITS_ALONE: [&str; 6] = [
+const CONFLICTS_WITH_EDITS: [&str; 6] = [
     "patch",
     "depends_on",
     "fill",
@@ -64,7 +64,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub closes: Vec<String>,
     /// Delete a file of the repository, without a clone; may be repeated
-    #[arg(long, value_name = "path", conflicts_with_all = EDITS_ALONE)]
+    #[arg(long, value_name = "path", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub delete: Vec<String>,
     /// Build on another pull request, which has to be merged first: its number, URL, at-uri or
     /// branch
@@ -78,7 +78,7 @@ pub struct CreateArgs {
     pub dry_run: bool,
     /// Write the content of a local file ("-" for standard input) to a path in the repository,
     /// without a clone; may be repeated. --head names the new branch
-    #[arg(long, value_name = "path>=<file", conflicts_with_all = EDITS_ALONE)]
+    #[arg(long, value_name = "path>=<file", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub edit: Vec<String>,
     /// Write title and description in an editor: the first line is the title
     #[arg(short, long)]
@@ -161,7 +161,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The base is the branch of the pull request below, even if a default is configured.
+        // The base is the head branch of the pull request below, even if a default base is
+        // configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
@@ -221,8 +222,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     req.patch = patch;
     req.edits = edits;
     req.depends_on = depends_on;
-    // If title and description are given, the push target is the only question, and answering it
-    // would publish the changes. The user therefore has to confirm.
+    // If title and description are given, the push target is the only question, and its answer
+    // would publish the changes. Therefore ask for confirmation.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -249,8 +250,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     Ok(attached.report(ctx))
 }
 
-/// Pushes the branch and creates the pull request; `None` if the browser takes over, or after a dry
-/// run.
+/// Pushes the branch and creates the pull request. Returns `None` after a dry run, or if the user
+/// continues in the browser.
 async fn make(
     ctx: &Ctx,
     repo: &Repo,
@@ -303,8 +304,8 @@ async fn publish(
     Ok((created, attached))
 }
 
-/// Runs `attempt`. If the user typed the text, asks again for names that the forge does not know,
-/// and repeats the attempt.
+/// Runs `attempt`. If the forge refuses a name, and the user typed the text, asks for the names
+/// again and repeats the attempt.
 async fn try_or_correct<T>(
     ctx: &Ctx,
     req: &mut CreatePull,
@@ -361,7 +362,7 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
     let issues = issue::shared::all_related(ctx, repo, named).await?;
     for id in &issues {
         if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
-            let what = format!("the merge may not close {id}");
+            let what = format!("merging the pull request might leave {id} open");
             ctx.ui.warning(&merged_issues::warning_of(&e, &what));
         }
     }
@@ -392,7 +393,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     from_patch.head = HeadRef::branch("");
     from_patch.patch = Some(made.patch);
     match repo.create_pull(&from_patch).await {
-        // Even on a forge that accepts patches, some repositories refuse them.
+        // A repository may refuse patches even if its forge accepts them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }
@@ -401,14 +402,15 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
             let (branch, name) = (&req.head.branch, repo_name(repo.id()));
             let commits = &made.commits;
             ctx.ui.note(&text::one_line(&format!(
-                "'{branch}' is not in {name}: the patch was made from this clone ({commits})"
+                "'{branch}' is not pushed to {name}: the pull request was opened with a patch from \
+                 this clone ({commits})"
             )));
             Ok(opened)
         }
     }
 }
 
-/// Returns the error for a head branch that is in this clone but was not pushed.
+/// Returns the error for a head branch that exists only in this clone.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if ctx.is_here(repo).await {
         return e;
@@ -463,8 +465,8 @@ async fn head(
     })
 }
 
-/// Returns the base branch: `--base`, else the branch's git configuration, else the configuration.
-/// `None` leaves the choice to the repository.
+/// Returns the base branch: `--base`, else git's setting for the head branch, else forge's
+/// configuration. `None` selects the repository's default branch.
 async fn named_base(
     ctx: &Ctx,
     repo: &Repo,
@@ -488,7 +490,10 @@ pub(super) async fn default_base(repo: &Repo) -> Result<String> {
             "base",
             format!("{} has no default branch", repo_name(repo.id())),
         )
-        .with_hint("name the base branch with --base, or commit something where there is none yet")
+        .with_hint(
+            "name the base branch with --base; if the repository has no branch yet, push a first \
+             commit",
+        )
     })
 }
 

@@ -19,14 +19,14 @@ const KINDS: [(Capability, &str); 5] = [
 ];
 
 /// Returns the kinds that the forge supports.
-pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
+pub(super) fn supported_kinds(repo: &Repo) -> Vec<(Capability, &'static str)> {
     let kinds = KINDS.into_iter();
     kinds.filter(|(kind, _)| has(repo, *kind)).collect()
 }
 
 /// Asks which kinds of metadata to add, then for the names of each kind.
 pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<()> {
-    let kinds = offered(repo);
+    let kinds = supported_kinds(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
     let chosen = prompt::choose_many("What would you like to add?", &titles)?;
     for (kind, title) in chosen.into_iter().filter_map(|at| kinds.get(at)) {
@@ -50,8 +50,8 @@ pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<(
     Ok(())
 }
 
-/// Returns the metadata field whose names the forge refused, if it refused them before it created
-/// anything.
+/// Returns the metadata field whose names the forge refused. Such an error means that nothing was
+/// created.
 pub(super) fn refused(e: &Error) -> Option<&'static str> {
     const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
     match e.kind() {

@@ -22,9 +22,9 @@ pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
     branch: String,
-    /// The branch's name at the remote.
+    /// The branch's name on the remote.
     name: String,
-    /// True if one key press of the user chose the target.
+    /// True if the user chose the target by a single key press.
     pub(super) asked: bool,
 }
 
@@ -38,15 +38,15 @@ pub(super) async fn plan(
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
-    // In the forge's own repository, the branch needs no push.
+    // If the current repository stores its pull requests, the branch needs no push.
     if !by_branch || args.dry_run || ctx.is_here(repo).await {
         return Ok(None);
     }
     if args.push {
         return push_of_flag(ctx, repo, named, head).await.map(Some);
     }
-    // As in gh, `--head` names a branch that is already pushed. A forge that accepts patches gets
-    // an unpushed branch as a patch.
+    // As in gh, a branch of `--head` is not pushed. If the forge accepts patches, an unpushed
+    // branch is sent as a patch.
     let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
         return Ok(None);
@@ -76,14 +76,14 @@ async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRe
             "push",
             format!("this clone has no branch '{shown}' to push"),
         )
-        .with_hint("name a branch of this clone with --head, or leave --push out"));
+        .with_hint("name a branch of this clone with --head, or omit --push"));
     }
     let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
         let owner = head.owner.as_deref();
         let place = owner.map_or_else(|| repo_name(repo.id()), |o| format!("a repository of {o}"));
         let message = format!("'{shown}' cannot be pushed: no remote of this clone is {place}");
         return Err(Error::invalid("push", message)
-            .with_hint("add one with `git remote add`, or push the branch and leave --push out"));
+            .with_hint("add one with `git remote add`, or push the branch and omit --push"));
     };
     Ok(Push {
         remote: Some(remote),
@@ -123,20 +123,20 @@ async fn ask_push_target(
     branch: String,
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
-    let targets = targets(ctx, repo, head).await?;
-    let forker = forker(repo, &targets).await;
+    let targets = push_targets(ctx, repo, head).await?;
+    let fork_owner = fork_owner(repo, &targets).await;
     let mut names: Vec<String> = Vec::new();
     for target in &targets {
         names.push(push_label(ctx, target).await?);
     }
     let fork = format!("Create a fork of {}", repo_name(repo.id()));
     let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
-    items.extend(forker.is_some().then_some(fork.as_str()));
+    items.extend(fork_owner.is_some().then_some(fork.as_str()));
     items.extend(["Skip pushing the branch", "Cancel"]);
     let shown = text::one_line(&branch).into_owned();
     let question = format!("Where should we push the '{shown}' branch?");
     let chosen = prompt::choose(&question, &items)?;
-    let remote = match (targets.into_iter().nth(chosen), forker) {
+    let remote = match (targets.into_iter().nth(chosen), fork_owner) {
         (Some(target), _) => {
             *head = head_at(repo.id(), &target.repo, &head.branch);
             Some(target.remote)
@@ -157,8 +157,8 @@ async fn ask_push_target(
     }))
 }
 
-/// Returns the name of a target. If a `pushurl` or `pushInsteadOf` leads elsewhere, adds where git
-/// pushes to. Shows no URL, because a URL can contain a password.
+/// Returns the name of a push target. If `pushurl` or `pushInsteadOf` redirects the push, adds the
+/// repository that git pushes to. Shows no URL, because a URL can contain a password.
 async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     let args = ["remote", "get-url", "--push", "--all", "--", &target.remote];
     let printed = ctx.git().run_ok(args).await?;
@@ -185,8 +185,8 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// Returns the viewer's login if the viewer can fork and no push target is theirs.
-async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
+/// Returns the viewer's login if the viewer can fork the repository and owns no push target.
+async fn fork_owner(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
     }
@@ -199,8 +199,9 @@ async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     (!has_one).then_some(login)
 }
 
-/// Returns the remotes on the same host, with the branch's own remote first.
-async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
+/// Returns the remotes on the repository's host. The remote that git has configured for the branch
+/// comes first.
+async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
     let forges = ctx.forges()?;
     let mut found: Vec<PushTarget> = Vec::new();
     for remote in &ctx.git_config().await?.remotes {
@@ -231,7 +232,7 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let base_owner = base.owner_and_name().map(|(owner, _)| owner);
     if let Some((owner, name)) = place.owner_and_name() {
         head.owner = Some(owner.to_owned());
-        // The owner may have both repositories, so the name is needed.
+        // If the owner has both repositories, only the repository's name distinguishes them.
         head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
     }
     head
@@ -275,7 +276,10 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let base = base.and_then(|name| config.remote(&name));
     let name = repo_name(&fork);
     let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
-        let message = format!("{name} was created, but no remote has its address");
+        let message = format!(
+            "{name} was created, but no remote was added: its URL cannot be derived from the \
+             remotes of this clone"
+        );
         return Err(Error::invalid("push", message)
             .with_hint("add the fork with `git remote add`, push to the fork, and try again"));
     };
@@ -304,7 +308,8 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     Some(format!("{before}{new}{after}"))
 }
 
-/// Pauses in seconds before the push to a new fork is retried. The fork may not exist yet.
+/// Pauses in seconds before the push to a new fork is retried, because the forge may create the
+/// fork with a delay.
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {
@@ -319,7 +324,7 @@ impl Push {
 
     /// Returns the error `e` of a step after the push, with a message that names the push.
     pub(super) fn failed_after(&self, e: &Error) -> Error {
-        // The forge wrote nothing, but the branch was pushed before the request.
+        // The error's "nothing was changed" is no longer true, because the branch was pushed.
         let why = e.message();
         let why = why.strip_suffix("; nothing was changed").unwrap_or(why);
         let message = format!(
@@ -374,8 +379,8 @@ impl Push {
     }
 }
 
-/// Returns the recovery of a failed push. git does not know the token of `forge` for `host`, so a
-/// refused login names a credential helper that prints the token.
+/// Returns the recovery of a failed push. git does not know forge's token for `host`, so the
+/// recovery of a refused login contains a credential helper that prints the token.
 fn recovery(why: &str, host: Option<&str>, remote: &str, branch: &str) -> String {
     let push = format!("push -u {} {}", quoted(remote), quoted(branch));
     let why = why.to_ascii_lowercase();
@@ -389,7 +394,7 @@ fn recovery(why: &str, host: Option<&str>, remote: &str, branch: &str) -> String
          }}; f"
     );
     format!(
-        "log git in with an SSH remote or `gh auth setup-git`, or push with the token of forge: \
+        "give git a login (an SSH remote, or `gh auth setup-git`), or push with forge's token: \
          git -c credential.helper={} {push}",
         quoted(&helper)
     )
@@ -464,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn head_in_fork_is_named_with_owner_or_repository() {
+    fn fork_head_includes_owner_or_repository() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

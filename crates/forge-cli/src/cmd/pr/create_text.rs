@@ -104,12 +104,13 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // A terminal shows the known values and asks for those without a flag.
+    // On a terminal, the questions show the known values, and ask for values without a flag.
     let mut start = None;
     if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
     }
-    // In the browser, the page reads the template itself. Recovered text wins.
+    // With `--web`, the form in the browser reads the template itself. Recovered text takes
+    // precedence over a template.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web)
         && start.as_ref().is_none_or(String::is_empty)
     {
@@ -131,7 +132,7 @@ pub(super) async fn write(
     let (offered_title, offered_body) = match title.is_some() && (text.is_some() || recovers) {
         true => <(String, String)>::default(),
         // The default texts are optional, so failures to find them are ignored.
-        false => offered(ctx, repo, onto, head).await,
+        false => default_text(ctx, repo, onto, head).await,
     };
     draft.title = match title {
         Some(title) => title,
@@ -201,13 +202,18 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
 }
 
 /// Composes title and description as `--fill` does, as initial values of a form.
-async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
+async fn default_text(
+    ctx: &Ctx,
+    repo: &Repo,
+    onto: CommitBase<'_>,
+    head: &HeadRef,
+) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     fill::fill(&commits, FillSource::All, &head.branch)
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
-/// The initial description, used if no flag gives one.
+/// The initial description, used if no flag sets the description.
 struct DescriptionStart {
     /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
@@ -237,7 +243,8 @@ enum NextStep {
     Cancel,
 }
 
-/// Asks for values without a flag, then for the next step. `start` is the initial description.
+/// Asks for a title or description without a flag, then for the next step. `start` is the initial
+/// description.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -281,7 +288,7 @@ async fn ask_text(
 
 async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> Result<NextStep> {
     let can_draft = has(repo, Capability::PrCreateDraft);
-    let can_add = !metadata::offered(repo).is_empty();
+    let can_add = !metadata::supported_kinds(repo).is_empty();
     let mut form = CreatePull::new("", "");
     form.base = Some(String::new());
     let page = WebPage::NewPull {
@@ -383,7 +390,8 @@ impl RangeStart {
                 return Ok(commit);
             }
         }
-        // A fork's branch may have the name of an unrelated branch here.
+        // A branch of a fork is not used, because this clone may have an unrelated branch of the
+        // same name.
         if pull.head_repo.is_none()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {

@@ -113,8 +113,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Number of rows per request. A forge with smaller pages needs several requests.
 const ROWS_PER_PAGE: usize = 10_000;
 
-/// Returns the maximum memory of a file in `--stat`, in bytes. It is larger than the names, because
-/// they are also quoted and printed.
+/// Returns the maximum memory of a file in `--stat`, in bytes: its names, their quoted forms and
+/// the printed line.
 fn weight(file: &FileChange) -> usize {
     let previous = file.previous_path.as_ref().map_or(0, String::len);
     file.path.len().saturating_add(previous) * 4 + 128
@@ -152,7 +152,7 @@ async fn for_each_file(
     Ok(())
 }
 
-/// Formats a path on one line as git does, without cursor movements and hidden characters.
+/// Formats a path on one line as git does. Control characters and hidden characters become visible.
 fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
@@ -175,7 +175,8 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     if addressed.is_some() && (args.name_only || args.stat || args.web) {
         return Err(Error::invalid(
             "round",
-            "the address names a round, and `--name-only`, `--stat` and `--web` show the newest one",
+            "`--name-only`, `--stat` and `--web` work only with the newest round, and the address \
+             names a round",
         )
         .with_hint("name the pull request without its round"));
     }

@@ -35,7 +35,7 @@ impl PullDraft {
         self.milestone.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// Saves the input and prints where; returns the file's path.
+    /// Saves the input and prints how to restore it; returns the file's path.
     pub(super) fn keep(&self, ui: &Ui) -> Option<String> {
         keep(ui, self, "pr create")
     }
@@ -49,7 +49,9 @@ impl PullDraft {
 pub(crate) fn keep<T: Serialize>(ui: &Ui, input: &T, command: &str) -> Option<String> {
     let path = save(input).ok()?;
     let again = format!("`forge {command} --recover {path}`");
-    ui.note(&format!("What you wrote is kept: {again}"));
+    ui.note(&format!(
+        "Your text was saved. To continue with it: {again}"
+    ));
     Some(path)
 }
 

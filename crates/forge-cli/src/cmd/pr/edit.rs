@@ -159,7 +159,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
                 "title",
                 "a flag that names what to edit is required when not running interactively",
             )
-            .with_hint("name what is to be changed: --title, --body, --base, --add-label, …"));
+            .with_hint("pass a flag for each change: --title, --body, --base, --add-label, …"));
         }
         let fields = edit_prompt::fields(&selected.repo);
         let pull = selected.view(fields).await?;

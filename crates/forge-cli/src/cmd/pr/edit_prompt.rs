@@ -186,7 +186,7 @@ async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
     Ok(change(before, after))
 }
 
-/// Asks for labels of the repository; those of `before` are preselected.
+/// Asks for labels of the repository. The labels of `before` are preselected.
 pub(super) async fn choose_labels(repo: &Repo, before: &[String]) -> Result<Vec<String>> {
     let mut all = before.to_vec();
     for label in pages::all(repo, async |page| repo.labels(page).await).await? {

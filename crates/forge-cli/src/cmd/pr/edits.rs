@@ -9,7 +9,7 @@ use forge_core::{Error, Result, model::FileEdit};
 
 use crate::cmd::pr::create::CreateArgs;
 
-/// Maximum size, above every forge's limit.
+/// Maximum size of all files together; larger than the limit of every forge.
 const MAX_EDITS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads the edits with their file contents.
@@ -27,7 +27,7 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
         let from_pipe = file == "-";
         if from_pipe && piped {
             return Err(refused(format!(
-                "standard input cannot be used for '{path}' and for something else too"
+                "standard input cannot be read twice, for '{path}' and for another flag"
             )));
         }
         piped |= from_pipe;

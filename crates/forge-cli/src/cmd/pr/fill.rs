@@ -23,7 +23,7 @@ pub(super) struct CommitMessage {
     body: String,
 }
 
-/// Messages of the commits in `head` but not in `base`, oldest first, without merges.
+/// Returns the messages of the commits in `head` but not in `base`, oldest first, without merges.
 ///
 /// # Errors
 ///
@@ -79,7 +79,8 @@ pub(super) async fn has(git: &Git, name: &str) -> bool {
     git.run(args).await.is_ok_and(|found| found.status == 0)
 }
 
-/// Returns the first ref in this clone that stands for `branch` of the base repository.
+/// Returns this clone's ref for `branch` of the base repository: a remote-tracking branch, else the
+/// local branch.
 pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
     let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
     for name in tracked.chain([format!("refs/heads/{branch}")]) {

@@ -26,7 +26,7 @@ use crate::{
 /// `--state`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum StateArg {
-    /// Open, drafts among them.
+    /// Open, including drafts.
     #[default]
     Open,
     /// Closed, merged or not.
@@ -115,8 +115,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A page with too few rows means that the scan ended at its limit. The scan cannot be
-            // continued.
+            // A page with fewer rows than requested means that the scan reached its limit, so no
+            // further page is read.
             page.next = None;
         }
         Ok(page)

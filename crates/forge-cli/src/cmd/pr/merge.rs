@@ -104,20 +104,25 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     let config = ctx.config_for(&selected.repo).await?;
     let configured = config.merge_method();
-    // A setting in the repository's own file must not answer for the user on a terminal.
+    // On a terminal the user is asked, because a setting in the repository's file must not answer
+    // for the user.
     let asks = named.is_none() && ctx.ui.can_prompt();
     let method = match named.or(configured) {
-        None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
+        None if !asks => {
+            return Err(missing_method_error(
+                &selected.repo.info().await?.merge_methods,
+            ));
+        }
         method => method,
     };
     let mut seen = None;
-    // The pull request without its requirements, if these could not be read.
+    // The pull request without its requirements, if the requirements could not be read.
     let mut unjudged = None;
     if ctx.ui.is_tty() {
         match selected.repo.pull(&selected.id, VERDICT_FIELDS).await {
             Ok(pull) => seen = Some(pull),
             Err(error) if asks => return Err(error),
-            // The merge does not read the requirements, so only this warning reports the failure.
+            // The merge does not read the requirements, so the failure is reported here.
             Err(error) => {
                 // The merge reports a missing pull request itself.
                 if !error.is_not_found() {
@@ -160,13 +165,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             let can_wait = has(&selected.repo, Capability::MergeAuto);
             merge_prompt::check(pull, &req, can_wait)?;
             merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The merge is bound to the head, the base and the record that the user saw.
+            // The merge fails unless head, base and record are still those that the user saw.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
             let record = pull.head_patch.as_ref();
             req.expected_version = record.map(|_| pull.version.clone());
         }
-        // If the head is a patch, only the patch that was judged is merged.
+        // If the head is a patch, the merge fails unless it is still the patch whose requirements
+        // were shown.
         Some(pull) if pull.state == PrState::Open => {
             req.expected_head = req.expected_head.or(pull.head_patch.clone());
         }
@@ -175,12 +181,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if let Some(pull) = unjudged.as_ref().filter(open) {
         req.expected_head = req.expected_head.or(pull.head_patch.clone());
     }
-    // Links that are added to a text or to references after this read do not count.
+    // Links that are added to the description or to references after this read do not close issues.
     let linking = match seen.as_ref().or(unjudged.as_ref()) {
         Some(pull) => Some(pull.clone()),
         None if merged_issues::links_by_text(&selected.repo) => match selected.found() {
             Some(pull) => Some(pull.clone()),
-            // The merge will report a failed read.
+            // A failed read is ignored here, because the merge reports it.
             None => selected.repo.pull(&selected.id, PrFields::NONE).await.ok(),
         },
         None => None,
@@ -191,7 +197,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         ctx.ui.note(&format!("linked issues: {names}"));
     }
     let deletes = req.delete_branch;
-    let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
+    let on_head = deletes && clone_branch::is_on_head_branch(ctx, &selected).await?;
     req.delete_branch = deletes && !on_head;
     let workflow = merged_issues::workflow(ctx, &selected.repo).await;
     let outcome = selected.repo.merge(&selected.id, &req).await?;
@@ -200,9 +206,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             "Pull request {} was already merged",
             pull_name(&selected.id)
         );
-        // A branch that the forge keeps may have commits that were not merged.
+        // If the forge keeps the branch, it may have commits that were not merged.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
-        // The first warning of an unchanged outcome repeats the message.
+        // The first warning of an unchanged outcome has the same meaning as `already`.
         let merge = if outcome.unchanged {
             ctx.ui.report_unchanged(outcome, &already)?
         } else {
@@ -228,7 +234,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    // The merge is incomplete if it is neither done nor queued; a warning reports this.
+    // If the merge is neither done nor queued, a warning reports this.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
@@ -240,7 +246,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return delete_left_head(ctx, &selected, &merge).await;
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    // If the forge keeps the branch, the local branch also stays.
+    // If the forge keeps the branch, the local branch is also kept.
     if req.delete_branch && over && complete {
         clone_branch::delete_local_branch(
             ctx,
@@ -269,7 +275,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         ctx.ui.caution(&match open.source {
             RequirementSource::Own => {
                 format!(
-                    "{rule} {status}: {evidence} (a rule of forge itself, which does not stop a merge)"
+                    "{rule} {status}: {evidence} (a rule of this program, which does not stop a merge)"
                 )
             }
             source => format!("{rule} ({}) {status}: {evidence}", source.name()),
@@ -310,9 +316,9 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-/// Returns the error if no method is given and the user cannot be asked: gh's message, with the
-/// available methods.
-fn unnamed(methods: &[MergeMethod]) -> Error {
+/// Returns the error for a merge without a method if the user cannot be asked: gh's message, with
+/// the methods of the repository.
+fn missing_method_error(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);
     let known: Vec<&str> = all

@@ -19,8 +19,8 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Prints the summary: number, title, branches, checks and open threads. Where only texts and
-/// references link issues, also those issues.
+/// Prints the summary: number, title, branches, checks and open threads. If only the description
+/// and references link issues, prints these issues too.
 pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let ui = &ctx.ui;
     ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
@@ -41,14 +41,14 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
 }
 
 /// Returns the issues that the merge of `pull` closes, on one line; `None` if there are none. The
-/// references of a record are not in the text that the user has read.
+/// list is shown because references of a record are not in the description that the user reads.
 pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option<String> {
     let issues = linked_issues(pull, repo, ctx.forges().ok()?.hosts());
     let more = issues.len().saturating_sub(MAX_LINKED_ISSUES);
     let named = issues.iter().take(MAX_LINKED_ISSUES);
     let mut names: Vec<String> = named.map(|issue| issue.id.to_string()).collect();
     if more > 0 {
-        names.push(format!("and {more} more, which stay as they are"));
+        names.push(format!("and {more} more, which are not changed"));
     }
     let names = names.join(", ");
     (!names.is_empty()).then(|| text::one_line(&names).into_owned())
@@ -80,13 +80,13 @@ fn counted(count: usize, unit: &str) -> String {
     plural(i64::try_from(count).unwrap_or(i64::MAX), unit)
 }
 
-/// Refuses a merge that would fail, before the user answers questions. `can_wait` says whether the
+/// Refuses a merge that would fail, before the user answers questions. `can_wait` is true if the
 /// forge can merge automatically later.
 ///
 /// # Errors
 ///
-/// `precondition_failed` for a closed pull request. Unless the merge waits for its requirements,
-/// also for a draft, conflicts or unmet rules.
+/// `precondition_failed` for a closed pull request; also for a draft, conflicts or unmet rules,
+/// unless the merge waits for its requirements.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
@@ -111,10 +111,11 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
         return Ok(());
     };
     if found.state == MergeState::Conflicting {
-        return Err(conflicts(pull, found));
+        return Err(conflicts_error(pull, found));
     }
     let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
-    // With a merge queue, GitHub reports BLOCKED even if the queue would accept.
+    // With a merge queue, GitHub reports BLOCKED even for a pull request that the queue would
+    // accept.
     if req.admin || rules.any(|rule| rule.wants == BaseRuleKind::MergeQueue) {
         return Ok(());
     }
@@ -123,14 +124,15 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
             return pull
                 .depends_on
                 .as_ref()
-                .map_or(Ok(()), |below| Err(stacked(pull, below)));
+                .map_or(Ok(()), |below| Err(stacked_error(pull, below)));
         }
         "BLOCKED" => (
             "its requirements are not met",
             Hint::new("pass --auto to merge once they are met, or --admin to merge anyway"),
         ),
         "BEHIND" => (
-            "its head is behind the base branch, which must be merged into it first",
+            "the head branch is behind the base branch, and the rules require its newest commits \
+             in the head",
             Hint::new("update the branch").with_action(Action::op(Op::PrUpdateBranch).on(key)),
         ),
         _ => return Ok(()),
@@ -140,21 +142,18 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
 }
 
 /// Returns the error for a merge while the pull request `below` is still open.
-fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
+fn stacked_error(pull: &PullRequest, below: &PrKey) -> Error {
     let first = PrId {
         repo: pull.id.repo.clone(),
         key: below.clone(),
     };
-    let message = format!(
-        "{} builds on {first}, which has to be merged first",
-        pull.id
-    );
+    let message = format!("{} builds on {first}, which must be merged first", pull.id);
     let merge = Action::op(Op::PrMerge).on(below);
     Error::precondition(Precondition::Stacked, message)
         .with_hint(Hint::from(format!("merge {first} first")).with_action(merge))
 }
 
-fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
+fn conflicts_error(pull: &PullRequest, found: &Mergeability) -> Error {
     let files = match found.conflicts.as_slice() {
         [] => String::new(),
         files => {
@@ -167,8 +166,8 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
-/// Asks for method, branch deletion and next step, and fills in `req`. `configured` is the default
-/// method.
+/// Asks for method, branch deletion and next step, and sets the answers in `req`. `configured` is
+/// the default method.
 ///
 /// # Errors
 ///
@@ -229,7 +228,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
         (MergeMethod::Squash, "Squash and merge"),
     ]
     .into_iter()
-    // A token without access to the settings gets an empty list.
+    // For a token without access to the settings, the list is empty.
     .filter(|(method, _)| allowed.is_empty() || allowed.contains(method))
     .collect();
     let titles: Vec<&str> = methods.iter().map(|(_, title)| *title).collect();
@@ -259,7 +258,8 @@ async fn deletion(
     )
 }
 
-/// Returns the initial subject in the editor: the forge's own, as far as known.
+/// Returns the initial subject in the editor: the subject that the forge would use, as far as
+/// known.
 fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     match (method, pull.number) {
         (MergeMethod::Merge, Some(number)) => {
@@ -270,7 +270,7 @@ fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     }
 }
 
-/// Returns the initial message below the subject.
+/// Returns the initial body in the editor.
 fn body(pull: &PullRequest, method: MergeMethod) -> String {
     match method {
         MergeMethod::Squash => pull.description.clone(),

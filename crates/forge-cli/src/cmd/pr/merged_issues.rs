@@ -10,12 +10,13 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// The message about issues if something fails after the merge.
-const UNMOVED: &str = "the merge is done, and no issue was moved";
+/// The message about issues if a step after the merge fails.
+const NO_ISSUE_MOVED: &str = "the merge is done, and no issue was moved";
 
-/// Moves or closes the issues of a completed merge, and reports it on stderr. A pending merge does
-/// not move issues. Failures are warnings: the merge is done. Where texts and references link
-/// issues, those of `linking` count: the pull request as it was read and shown before the merge.
+/// Moves or closes the issues of a completed merge, and reports this on stderr. A pending merge
+/// does not move issues. Failures are only warnings, because the merge is done. `linking` is the
+/// pull request as it was read and shown before the merge: if the description and references link
+/// issues, those of `linking` are used.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
@@ -25,7 +26,7 @@ pub(super) async fn apply(
 ) {
     let workflow = match workflow {
         Ok(workflow) => workflow,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
     };
     let Some(pull) = with_issues(ctx, repo, merge, linking).await else {
         return;
@@ -50,20 +51,21 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // A merge also closes issues that somebody had reopened earlier.
+    // The plan is made for an open pull request, so that a new merge also closes issues that a
+    // person reopened before.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
     }
     let mut report = match effects.plan(&judged).await {
         Ok(plan) => effects.apply(&pull, plan).await,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
     };
     add_recovery(ctx, &mut report);
     for line in lines(&report) {
         ctx.ui.note(&line);
     }
-    note_left(ctx, &report);
+    print_unchanged_issues(ctx, &report);
 }
 
 /// Reads the workflow before the merge, because a head must not define the effects of its own
@@ -77,8 +79,8 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
 }
 
 /// Returns the merged pull request with the issues that it closes. Sends no request if the merge's
-/// answer has them. Returns `None` if only lines of the description and references can link issues,
-/// and there are none.
+/// answer contains them. Returns `None` if only the description and references can link issues, and
+/// they link none.
 async fn with_issues(
     ctx: &Ctx,
     repo: &Repo,
@@ -89,7 +91,7 @@ async fn with_issues(
     if links_by_text(repo) {
         let Some(linking) = linking else {
             ctx.ui.note(&format!(
-                "{UNMOVED}: the linked issues were not read before the merge"
+                "{NO_ISSUE_MOVED}: the linked issues were not read before the merge"
             ));
             return None;
         };
@@ -104,20 +106,22 @@ async fn with_issues(
             return None;
         }
     }
-    // The merge's answer already contains the description, so links in it need no request.
+    // Links in the description need no request, because the merge's answer contains the
+    // description.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         if pull.linked_issues.is_none() {
             match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
                 Ok(viewed) => {
                     pull = viewed;
-                    // The merge itself may have closed them.
+                    // The issues are treated as open, because the merge itself may just have closed
+                    // them.
                     let closed = closes_itself(repo) && !merge.already_merged;
                     for issue in pull.linked_issues.iter_mut().flatten().filter(|_| closed) {
                         issue.open = true;
                     }
                 }
                 Err(e) => {
-                    ctx.ui.warning(&warning_of(&e, UNMOVED));
+                    ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED));
                     return None;
                 }
             }
@@ -165,8 +169,8 @@ pub(crate) fn add_recovery(ctx: &Ctx, report: &mut MergeReport) {
     }
 }
 
-/// Prints the issues that stayed unchanged, with the reasons. Failures are warnings.
-pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
+/// Prints the issues that were not changed, with the reasons. Failures are printed as warnings.
+pub(crate) fn print_unchanged_issues(ctx: &Ctx, report: &MergeReport) {
     let did = if report.moves { "moved" } else { "closed" };
     for left in &report.skipped {
         let line = format!("not {did}: {} ({})", left.issue, left.reason);
@@ -182,8 +186,8 @@ fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }
 
-/// Returns true if only texts and references link issues, so that the merge's own answer may have
-/// links that nobody has seen.
+/// Returns true if only the description and references link issues. In this case the merge's answer
+/// may contain links that the user has not seen.
 pub(super) fn links_by_text(repo: &Repo) -> bool {
     matches!(closing(repo), Support::ClientSide { .. })
 }

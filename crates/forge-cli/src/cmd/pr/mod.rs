@@ -60,8 +60,8 @@ use crate::{
 pub struct PrArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     ///
-    /// "list" and "status" take several. "@mine" is the repositories of your accounts on every host
-    /// that you are logged in to; for "status", everything there that concerns you.
+    /// "list" and "status" accept several. "@mine" means the repositories of your accounts on every
+    /// host with a login; for "status", all pull requests on these hosts that concern you.
     #[arg(short = 'R', long, global = true, value_name = "repository")]
     pub repo: Vec<String>,
     /// The command.
@@ -69,7 +69,7 @@ pub struct PrArgs {
     pub command: PrCommand,
 }
 
-/// `forge co`, which gh has from the start as an alias of `pr checkout`.
+/// `forge co`, which gh predefines as an alias of `pr checkout`.
 #[derive(Args, Debug)]
 pub struct CoArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH

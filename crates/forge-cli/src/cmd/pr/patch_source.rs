@@ -1,4 +1,4 @@
-//! Changes as a patch: from a file, or made from a local branch.
+//! Changes as a patch, from a file or from a local branch.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use forge_git::quoted;
 use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
 
-/// Maximum size, above every forge's limit.
+/// Maximum size of a patch; larger than the limit of every forge.
 const MAX_PATCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads `--patch`: a file, or standard input for `-`.
@@ -52,20 +52,20 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A patch of a branch that is only in the clone.
+/// A patch with the commits of an unpushed branch.
 pub(super) struct UnpushedPatch {
     pub(super) patch: Vec<u8>,
-    /// The commits: `main..feature, 2 commits`.
+    /// The description of the commits, such as `main..feature, 2 commits`.
     pub(super) commits: String,
 }
 
-/// Returns true for a pull request from a branch of the repository itself.
+/// Returns true for a pull request from a branch of the base repository.
 fn is_by_branch(req: &CreatePull) -> bool {
     req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none()
 }
 
-/// Returns the patch of a head branch that is in a clone but not in the repository. Returns `None`
-/// if the forge accepts no patches as rounds, or there is no such clone.
+/// Returns the patch of a head branch that is only in the user's clone. Returns `None` if the forge
+/// accepts no patches as rounds, or no clone has the branch.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ pub(super) async fn of_unpushed(
     req: &CreatePull,
 ) -> Result<Option<UnpushedPatch>> {
     let branch = &req.head.branch;
-    // On a forge whose pull requests follow branches, the branch has to be pushed.
+    // If the forge does not accept patches as rounds, the branch has to be pushed.
     let takes = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if !is_by_branch(req) || !takes {
         return Ok(None);
@@ -108,7 +108,7 @@ pub(super) async fn of_unpushed(
             let key = &below.id.key;
             return Err(Error::invalid(
                 "head",
-                format!("this clone does not have the commits of {key}, which it builds on"),
+                format!("'{branch}' builds on {key}, and this clone lacks the commits of {key}"),
             )
             .with_hint(format!("fetch them, or push '{branch}' first")));
         }
@@ -127,8 +127,8 @@ pub(super) async fn of_unpushed(
     Ok(Some(UnpushedPatch { patch, commits }))
 }
 
-/// Returns a warning if the local branch of a new pull request has unpushed commits. They are not
-/// part of the pull request and need another round.
+/// Returns a warning if the local branch of a new pull request has unpushed commits. The pull
+/// request lacks these commits until another round is submitted.
 pub(super) async fn unpushed_warning(
     ctx: &Ctx,
     repo: &Repo,
@@ -146,7 +146,7 @@ pub(super) async fn unpushed_warning(
     }
     let ahead = format!("{pushed}..{here}");
     let args = ["rev-list", "--count", "--end-of-options", &ahead];
-    // If the pull request has commits that the clone lacks, nothing is reported.
+    // If the clone lacks the head commit of the pull request, git fails, and nothing is reported.
     let count = ctx.git().run_ok(args).await.ok()?;
     let count: u64 = String::from_utf8(count).ok()?.trim().parse().ok()?;
     let (commits, are) = match count {
@@ -162,12 +162,13 @@ pub(super) async fn unpushed_warning(
     Some(Warning::new(message).with_hint(hint))
 }
 
-/// Makes the patch of a local branch: its commits without those of the base branch and of `below`.
+/// Creates the patch of a local branch: its commits without those of the base branch and of the
+/// pull request `below`.
 ///
 /// # Errors
 ///
 /// `invalid_input` if the clone lacks the branch or the base, if the branch has no new commits, or
-/// if it has a merge commit with changes of its own.
+/// if it has a merge commit with additional changes.
 pub(super) async fn of_branch(
     ctx: &Ctx,
     repo: &Repo,
@@ -207,7 +208,8 @@ pub(super) async fn of_branch(
     Ok(patch)
 }
 
-/// Returns true if this repository's rounds are patches. On Tangled 1.0 a round is two commits.
+/// Returns true if the rounds of this repository are patches. On Tangled 1.0, a round is a pair of
+/// commits.
 async fn takes_patches(repo: &Repo) -> Result<bool> {
     let here = repo.capabilities().await?;
     Ok(here

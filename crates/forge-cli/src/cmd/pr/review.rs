@@ -149,7 +149,7 @@ impl From<LineComment> for NewThread {
 impl FromStr for LineComment {
     type Err = String;
 
-    /// Ends the path at the first `:LINES=`, so that other `:` and `=` need no quotes.
+    /// The path ends at the first `:LINES=`, so that other `:` and `=` need no quotes.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.match_indices(':').find_map(|(colon, _)| {
             let (path, rest) = (text.get(..colon)?, text.get(colon + 1..)?);
@@ -301,7 +301,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     let text = text.unwrap_or_default();
     let blank = text.trim().is_empty();
     match verdict {
-        // The pending review may have texts.
+        // The verdict may lack a text, because the pending review may contain texts.
         _ if args.with_pending => {}
         Verdict::RequestChanges if blank => {
             return Err(blank_body("request-changes"));
@@ -384,7 +384,8 @@ fn comments(count: u64) -> String {
     time::plural(i64::try_from(count).unwrap_or(i64::MAX), "comment")
 }
 
-/// Names the flags if the user has to decide what happens to the pending review.
+/// Replaces the hint of an error about a pending review by the flags that submit or delete the
+/// review.
 fn name_pending_flags(error: Error) -> Error {
     let is_choice = |hint: &Hint| {
         let args = hint.action().map(Action::args).unwrap_or_default();
@@ -392,7 +393,7 @@ fn name_pending_flags(error: Error) -> Error {
     };
     match error.hint().is_some_and(is_choice) {
         true => error.with_hint(
-            "look at your pending review on the page of the pull request; then add \
+            "check your pending review on the page of the pull request, then add \
              --with-pending to submit it together with this one, or delete it with \
              --discard-pending",
         ),
@@ -426,7 +427,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// Returns the verdict; a review with only line comments has no verdict.
+/// Returns the verdict of the flags; a comment if there are only comments on lines.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)
@@ -455,7 +456,7 @@ struct FileComment {
     subject_type: SubjectType,
 }
 
-/// Subject of a comment. Only a comment with an explicit `file` may have no line.
+/// Subject of a comment. A comment without a line must have `"subject_type": "file"`.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum SubjectType {
@@ -484,7 +485,7 @@ impl From<FileComment> for NewThread {
     }
 }
 
-/// Maximum size of the file: so many comments of maximum length.
+/// Maximum size of the file, in comments of maximum length.
 const MAX_COMMENTS: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
@@ -493,7 +494,7 @@ fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
     parse_comments(&text).map_err(|e| {
         Error::invalid("comments", format!("comments file '{path}': {e}"))
             .with_hint(
-                r#"write it as [{"path": "src/lib.rs", "line": 12, "body": "Why?"}], with "start_line" and "side" where wanted"#,
+                r#"write it as [{"path": "src/lib.rs", "line": 12, "body": "Why?"}], and optionally "start_line" and "side""#,
             )
             .with_source(e)
     })

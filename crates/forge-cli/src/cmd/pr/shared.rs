@@ -6,7 +6,7 @@ use forge_core::{
 
 use crate::ui::json::is_cross_repository;
 
-/// Names a repository: `owner/name`, or the whole locator if it has no owner.
+/// Returns a repository's name: `owner/name`, or the full locator if it has no owner.
 pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
         Some((owner, name)) => format!("{owner}/{name}"),
@@ -14,12 +14,12 @@ pub(crate) fn repo_name(id: &RepoId) -> String {
     }
 }
 
-/// Names a pull request: `owner/name#7`.
+/// Returns a pull request's name: `owner/name#7`.
 pub(super) fn pull_name(id: &PrId) -> String {
     format!("{}#{}", repo_name(&id.repo), id.key)
 }
 
-/// Names a pull request with its title: `owner/name#7 (its title)`.
+/// Returns a pull request's name with its title: `owner/name#7 (its title)`.
 pub(super) fn pull_with_title(p: &PullRequest) -> String {
     format!("{} ({})", pull_name(&p.id), text::one_line(&p.title))
 }
@@ -64,7 +64,7 @@ pub(crate) fn names(pieces: &[String]) -> Vec<String> {
             None => names.push(text),
         }
     }
-    // A quote that is never closed is part of the name.
+    // A quote without a closing quote is part of the name.
     names.extend(open);
     names.retain(|name| !name.is_empty());
     names
@@ -75,7 +75,8 @@ pub(super) fn reviewers(pieces: &[String]) -> Vec<Reviewer> {
     names(pieces).iter().map(|r| Reviewer::parse(r)).collect()
 }
 
-/// Returns true if a quoted text ends with the closing quote; a doubled quote is a literal quote.
+/// Returns true if `rest`, a text after an opening quote, ends with the closing quote. A doubled
+/// quote is a literal quote.
 fn closes(rest: &str) -> bool {
     rest.bytes().rev().take_while(|b| *b == b'"').count() % 2 == 1
 }

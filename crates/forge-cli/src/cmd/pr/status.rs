@@ -114,7 +114,7 @@ pub(super) struct RowOptions {
     pub conflicts: bool,
     /// True if rows show the repository.
     pub repos: bool,
-    /// The width that rows fit, in columns. gh's rows have none.
+    /// The maximum width of a row, in columns; `None` for gh's rows, which are not truncated.
     pub width: Option<usize>,
 }
 
@@ -189,13 +189,13 @@ fn line(c: Palette, p: &PullRequest, rows: RowOptions) -> String {
     let head = c.cyan(&head);
     let mut out = format!("  {number}  {title} {head}");
     if p.state == PrState::Open {
-        // A row that fits a width has a line for each note.
+        // With a maximum width, each note gets its own line.
         let between = if room.is_some() { "\n  " } else { " " };
         let notes = notes(c, p);
         if !notes.is_empty() {
             let _ = write!(out, "\n  {}", notes.join(between));
         }
-        // As in gh, the merge note moves to the first line if that line has nothing else.
+        // As in gh, the merge note is on the first line if there are no other notes.
         if let Some(merge) = merge_note(c, p).filter(|_| rows.conflicts) {
             let _ = write!(out, "{between}{merge}");
         }
@@ -230,8 +230,7 @@ fn merge_note(c: Palette, p: &PullRequest) -> Option<String> {
     match p.mergeability.as_ref()?.state {
         MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
         MergeState::Conflicting => Some(c.red("× Merge conflicts")),
-        // The forge starts to compute the mergeability when it is first read, so it may be unknown
-        // here.
+        // The state may be unknown, because the forge computes it only after the first read.
         MergeState::Unknown => Some(c.yellow("! Merge conflict status unknown")),
     }
 }

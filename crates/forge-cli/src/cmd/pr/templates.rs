@@ -1,8 +1,8 @@
 //! Templates for descriptions of pull requests and issues, from the work tree.
 //!
-//! The repository chooses the file, and its text becomes public. Only files within the work tree
-//! are therefore read, and symbolic links only to tracked files: a link to `.env` would publish
-//! that file.
+//! The repository chooses the file, and the text of the file becomes public. Therefore only files
+//! within the work tree are read. A symbolic link must lead to a tracked file, because a link to
+//! `.env` would publish that file.
 
 use std::{
     fs,
@@ -122,17 +122,17 @@ async fn root(ctx: &Ctx) -> Option<PathBuf> {
     Some(Path::new(text.trim_end_matches('\n')).to_owned())
 }
 
-/// Returns true if the work tree belongs to `repo`: the templates of any other work tree are those
-/// of another repository.
+/// Returns true if the current work tree belongs to `repo`. Templates of another repository are not
+/// used.
 pub(crate) async fn has_work_tree(ctx: &Ctx, repo: &Repo) -> bool {
     ctx.is_here(repo).await || ctx.clone_of(repo).await.is_some()
 }
 
-/// Refuses the template `name` of the work tree of another repository than `repo`.
+/// Refuses the template `name` if the current work tree does not belong to `repo`.
 ///
 /// # Errors
 ///
-/// `invalid_input` without [`has_work_tree`].
+/// `invalid_input` if [`has_work_tree`] is false.
 pub(crate) async fn check_work_tree(ctx: &Ctx, repo: &Repo, name: &str) -> Result<()> {
     if has_work_tree(ctx, repo).await {
         return Ok(());
@@ -145,7 +145,7 @@ pub(crate) async fn check_work_tree(ctx: &Ctx, repo: &Repo, name: &str) -> Resul
         .with_hint("run the command in a clone, or pass the text with --body-file"))
 }
 
-/// The template of `-T`.
+/// Reads the template of `-T`.
 ///
 /// # Errors
 ///
@@ -170,8 +170,8 @@ pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     found.map(|template| template.body).unwrap_or_default()
 }
 
-/// Asks for one of several templates. If there are not several, returns the default template.
-/// `blank` is the answer for no template.
+/// Asks for one of several templates, and returns its text. If there are not several, returns the
+/// default template. `blank` is the menu item for no template.
 ///
 /// # Errors
 ///

@@ -54,7 +54,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
     req.leave_checkout = args.leave_checkout;
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
     let done = if outcome.unchanged {
-        // The line printed below repeats the warning.
+        // The warning is dropped, because the line printed below has the same meaning.
         outcome.warnings.clear();
         "PR branch already up-to-date"
     } else {

@@ -53,7 +53,7 @@ pub struct ViewArgs {
 /// Fails if the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
-    // Only the sections that are shown are read, because each costs at least one request.
+    // Reads only the shown sections, because each costs at least one request.
     let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE | PrFields::DEPENDS_ON;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
@@ -71,8 +71,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens can read boards. Like gh, `view` warns about boards only if they were
-        // requested.
+        // Few tokens can read boards. As in gh, warnings about boards are printed only if `--json`
+        // requests them.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
             ctx.ui.warning(warning);
@@ -88,7 +88,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
             .page(&render_pull(ctx, &pull, closes.as_deref(), args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
-        // Standard output is as in gh, so the additional line is on stderr.
+        // The line is on stderr, because standard output has exactly gh's lines.
         if let Some(line) = open_threads(&ctx.ui, &pull) {
             ctx.ui.note(&line);
         }
@@ -108,7 +108,7 @@ fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
         fields |= PrFields::COMMITS;
     }
     if !comments {
-        // Only the newest comment is shown, and one request returns it.
+        // Only the newest comment is shown, so `NEWEST` saves the requests for older ones.
         fields |= PrFields::COMMENTS | PrFields::REVIEWS | PrFields::NEWEST;
     }
     fields

@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. `closes`
-/// has the issues that a merge closes. Terminal escapes are neutralised, because the pipe may end in
-/// a terminal.
+/// has the issues that a merge closes. Terminal escapes are neutralised, because the output of a
+/// pipe may be shown on a terminal.
 pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -44,7 +44,7 @@ pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     key("additions", &p.additions.unwrap_or(0).to_string());
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     match &p.auto_merge {
-        // Tabs separate the three parts.
+        // The line has three parts, separated by tabs.
         Some(auto) => {
             let (by, how) = (field(&auto.enabled_by.login), auto.method.as_str());
             let _ = writeln!(out, "auto-merge:\tenabled\t{by}\t{how}");
@@ -64,7 +64,7 @@ pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// Writes one key of [`piped`] on one line and in two columns.
+/// Writes a key and its value on one line, separated by a tab.
 pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "{name}:\t{}", field(value));
 }
@@ -113,8 +113,8 @@ impl Remark<'_> {
 /// The root comment of a conversation, as a sort key: round, time and id.
 type ConversationRoot = (Option<usize>, Timestamp, String);
 
-/// Finds the root of each comment by following replies. Each comment is visited once, however long
-/// the reply chains are.
+/// Finds the root of each comment by following replies. Each comment is visited once, so that long
+/// reply chains stay cheap.
 fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
     let known: HashMap<&str, &Remark<'_>> = all.iter().map(|s| (s.id(), s)).collect();
     let mut roots: HashMap<String, ConversationRoot> = HashMap::new();
@@ -128,8 +128,7 @@ fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
             let is_new = path.insert(at.id());
             match at.reply_to().and_then(|id| known.get(id).copied()) {
                 Some(above) if is_new => at = above,
-                // At the root, or at a comment that was reached before because the replies form a
-                // cycle.
+                // `at` is the root, or was visited before because the replies form a cycle.
                 _ => break (at.round(), at.at(), at.id().to_owned()),
             }
         };
@@ -140,7 +139,7 @@ fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
     roots
 }
 
-/// Sorts by round. Each reply follows its root, even if a newer round existed when it was written.
+/// Sorts by round. A reply follows its root, even if it was written in a newer round.
 fn by_round(all: Vec<Remark<'_>>) -> Vec<Remark<'_>> {
     let roots = roots(&all);
     let key = |said: &Remark<'_>| (roots.get(said.id()).cloned(), said.at());
@@ -240,8 +239,8 @@ pub(crate) fn with_name(a: &Actor) -> String {
     login_with_name(&a.login, a.name.as_deref())
 }
 
-/// Formats a person. Parentheses and commas in the name become spaces, because they could fake
-/// another person or a verdict of [`reviewers`].
+/// Formats a person. Parentheses and commas in the name become spaces, because they could fake a
+/// second person, or a verdict in the list of [`reviewers`].
 fn login_with_name(login: &str, name: Option<&str>) -> String {
     match name {
         Some(name) if !name.is_empty() => {
@@ -386,8 +385,8 @@ pub(super) fn render_pull(
     out
 }
 
-/// Returns the line `2 open threads: forge pr thread list 7`, with the viewer's pending threads;
-/// `None` without such threads, or if threads were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`, which also counts the viewer's
+/// pending threads. Returns `None` without open or pending threads, or if threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let threads = || p.threads.iter().flatten();
     let open = threads().filter(|t| t.is_open()).count();
@@ -402,7 +401,7 @@ pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     (!counts.is_empty()).then(|| ui.advice(&hint))
 }
 
-/// Comments and reviews; without `all` only the newest one, as in gh.
+/// Formats comments and reviews. Without `all`, shows only the newest, as in gh.
 fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
     let c = ui.palette();
     let said = collect_remarks(p);
@@ -415,7 +414,7 @@ fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
         let shown = said.iter().map(|s| comment(ui, s, is_newest(s)));
         return shown.collect();
     }
-    // Only the newest part of a long conversation was read.
+    // A long conversation was not read in full, so the rest is counted as hidden.
     let read = p.comments.as_ref().map_or(0, Vec::len) as u64;
     let unread = p.comments_count.saturating_sub(read);
     let shown: Vec<String> = said
@@ -480,7 +479,7 @@ fn commits(p: &PullRequest) -> String {
     }
 }
 
-/// Maximum number of commits that a forge reads for [`forge_core::model::PrFields::NEWEST`].
+/// Maximum number of commits that a forge reads with [`forge_core::model::PrFields::NEWEST`].
 const MAX_COMMITS: usize = 100;
 
 fn summary(ui: &Ui, p: &PullRequest) -> String {
@@ -685,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn display_name_fakes_no_verdict() {
+    fn display_name_cannot_fake_verdict() {
         let mut said = review(ReviewState::Commented, "x", "2026-11-20T12:00:00Z");
         let name = "x) (Approved), maintainer (Approved), z (Maint";
         said.author.name = Some(name.into());

@@ -67,7 +67,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     let pace = Pace::new(args.interval, MAX_PAUSE).with_timeout(args.timeout);
     let req = WatchReq::new(until, pace, settings.clone());
     let mut watch = Watch::new(&selected.repo, &selected.id, req)?;
-    // With `--json`, standard output gets only the verdict.
+    // With `--json`, standard output has only the verdict.
     let printer = LinePrinter {
         ctx,
         is_json: selection.is_some(),
@@ -97,7 +97,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     })
 }
 
-/// Prints events until the end.
+/// Prints the events of the watch until it ends.
 async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<WatchEnd> {
     while let Some(event) = watch.next().await? {
         match event {
@@ -116,7 +116,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
             WatchEvent::Waits { error, again } => {
                 let when = again.map_or_else(
                     || "the deadline is before the next request".to_owned(),
-                    |again| format!("looking again at {again}"),
+                    |again| format!("next request at {again}"),
                 );
                 printer
                     .ctx
@@ -157,15 +157,15 @@ async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Re
     Ok(readiness(&selected.repo, &pull, settings).await)
 }
 
-/// Prints each change immediately, as one line.
+/// Prints each event immediately, as one line.
 struct LinePrinter<'a> {
     ctx: &'a Ctx,
     is_json: bool,
 }
 
 impl LinePrinter<'_> {
-    /// Prints event, name, old value and new value: as columns on a pipe, as a sentence on a
-    /// terminal.
+    /// Prints an event with name, old value and new value: as columns on a pipe, as a readable line
+    /// on a terminal.
     fn print(&self, columns: [&str; 4]) -> Result<()> {
         let ui = &self.ctx.ui;
         let [what, name, from, to] = columns.map(text::one_line);
@@ -196,7 +196,7 @@ impl LinePrinter<'_> {
     }
 }
 
-/// Completes once standard output is closed by its reader.
+/// Completes when the reader of standard output closes it.
 async fn output_closed() {
     let output = io::stdout();
     loop {

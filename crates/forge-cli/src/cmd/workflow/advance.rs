@@ -60,7 +60,7 @@ fields! {
         "targetState", |r| Json::text(&r.target_state);
 }
 
-/// Moves the issues. On a terminal, moving several needs a confirmation.
+/// Moves the issues. On a terminal, asks for confirmation before moving several.
 ///
 /// # Errors
 ///

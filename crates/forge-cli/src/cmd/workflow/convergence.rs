@@ -67,7 +67,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) 
                 let behind = match blocker.distance_to_target {
                     Some(1) => "1 state behind".to_owned(),
                     Some(n) => format!("{n} states behind"),
-                    None if blocker.current_state.is_none() => "to be given one".to_owned(),
+                    None if blocker.current_state.is_none() => "without a state".to_owned(),
                     None => "not in the order of work".to_owned(),
                 };
                 let state = state_word(&blocker.current_state);

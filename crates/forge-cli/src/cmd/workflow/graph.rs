@@ -10,7 +10,7 @@ use crate::{ctx::Ctx, exit::Exit};
 /// `forge workflow graph`
 #[derive(Args, Debug)]
 pub struct WorkflowGraphArgs {
-    /// Which definition.
+    /// The definition to draw.
     #[command(flatten)]
     pub definition: DefinitionArgs,
 }

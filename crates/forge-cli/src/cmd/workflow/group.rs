@@ -49,8 +49,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGroupArgs) -> Res
             .iter()
             .map(|other| issue_name(other, &id.repo))
             .collect();
-        ctx.ui
-            .caution(&format!("these wait for each other: {}", names.join(", ")));
+        ctx.ui.caution(&format!(
+            "these issues wait for each other: {}",
+            names.join(", ")
+        ));
     }
     if group.group.truncated {
         ctx.ui.caution("the group has more issues than are shown");

@@ -41,12 +41,12 @@ fields! {
         "since", |c| Json::text(c.since.to_string());
 }
 
-/// Renews the lease. A renewal without effect is a failure: the line of the claim would read as a
-/// success, so only JSON has the claim then.
+/// Renews the lease. A renewal without effect is a failure. In that case the claim is printed only
+/// as JSON, because the text line would look like a success.
 ///
 /// # Errors
 ///
-/// Fails if the claim has ended. The holder has to stop then.
+/// Fails if the claim has ended. The holder must then stop working on the issue.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -10,7 +10,7 @@ use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 /// `forge workflow init`
 #[derive(Args, Debug)]
 pub struct WorkflowInitArgs {
-    /// Print what would be made, and make nothing
+    /// Print what would be created, and create nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Flags for JSON output.
@@ -54,7 +54,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
         None => {
-            let would = if args.dry_run { "would make" } else { "made" };
+            let would = if args.dry_run {
+                "would create"
+            } else {
+                "created"
+            };
             for setup in &report.made {
                 ctx.ui.line(&text::one_line(&format!(
                     "{would} {}",
@@ -68,7 +72,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
     }
     for (setup, why) in &report.failed {
         ctx.ui
-            .caution(&format!("could not make {}: {why}", describe_item(setup)));
+            .caution(&format!("could not create {}: {why}", describe_item(setup)));
     }
     if !forges.config().chooses_workflow() {
         let mut states = workflow.definition().states().iter();

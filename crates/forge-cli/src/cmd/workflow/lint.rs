@@ -15,7 +15,7 @@ use crate::{
 /// `forge workflow lint`
 #[derive(Args, Debug)]
 pub struct WorkflowLintArgs {
-    /// Which definition.
+    /// The definition to check.
     #[command(flatten)]
     pub definition: DefinitionArgs,
     /// Flags for JSON output.

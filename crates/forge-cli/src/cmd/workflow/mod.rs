@@ -81,7 +81,7 @@ pub enum WorkflowCommand {
     Advance(advance::WorkflowAdvanceArgs),
     /// Move or close the issues that a merged pull request closes, if that has not happened yet
     Reconcile(reconcile::WorkflowReconcileArgs),
-    /// Make the fields, options and labels that the workflow needs
+    /// Create the fields, options and labels that the workflow needs
     Init(init::WorkflowInitArgs),
     /// Write a definition to start from
     New(new::WorkflowNewArgs),
@@ -112,7 +112,7 @@ impl WorkflowCommand {
     }
 }
 
-/// Which definition.
+/// The definition to use.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DefinitionArgs {
     /// Read the definition from a file, TOML or JSON; - is standard input
@@ -168,8 +168,8 @@ impl DefinitionArgs {
     }
 }
 
-/// Returns the configured definition. Opens the repository if the definition is in it or is a file,
-/// which must not be in a work tree of the repository.
+/// Returns the configured definition. Opens the repository if it contains the definition. Also
+/// opens it for a definition file, which must not be in one of the repository's work trees.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
     let forges = ctx.forges()?;
     let repo = match forges.config().workflow_definition() {
@@ -177,7 +177,8 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         Some(named) if repo.is_some() || named.starts_with(forge::DEFINITION_IN_REPO) => {
             Some(ctx.repo(repo).await?)
         }
-        // Outside of a repository, no head of it can be under review.
+        // A failure to open is ignored: outside of a repository, the file cannot belong to a head
+        // under review.
         Some(_) => ctx.repo(None).await.ok(),
     };
     forges.definition_text(repo.as_ref()).await

@@ -112,7 +112,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Resu
     if picked.truncated && picked.pick.issue.is_none() {
         let scanned = picked.scanned;
         ctx.ui
-            .caution(&format!("only the first {scanned} issues were looked at"));
+            .caution(&format!("only the first {scanned} issues were examined"));
     }
     Ok(exit)
 }

@@ -80,7 +80,8 @@ const MEMBERS: &[Column] = &[
     },
 ];
 
-/// Returns the members of a group of an issue of `own` as a table.
+/// Formats the members of a group as a table. `own` is the repository whose issues are named by
+/// their number only.
 pub(super) fn member_table(ctx: &Ctx, members: &[Member], own: &RepoId) -> String {
     let cell = |text: &str| Cell::plain(text::one_line(text));
     let rows = members.iter().map(|member| {
@@ -111,7 +112,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         return Ok(Exit::Ok);
     }
     let (position, group) = &found;
-    // A definition in the repository is foreign text, and must not add a line.
+    // Phase and reason come from a definition that may be foreign text, so they must not add a
+    // line.
     let (phase, reason) = (&position.phase, &position.reason);
     let mut page = format!("{}: {}\n", text::one_line(phase), text::one_line(reason));
     let mut line = |what: &str, items: Vec<String>| {

@@ -80,14 +80,14 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
             }
         }
     }
-    merged_issues::note_left(ctx, &report);
+    merged_issues::print_unchanged_issues(ctx, &report);
     Ok(match report.failed.is_empty() {
         true => Exit::Ok,
         false => Exit::Failure,
     })
 }
 
-/// Returns a plan as a report without failures.
+/// Converts the plan of a dry run to a report.
 fn as_report(plan: MergePlan) -> MergeReport {
     let mut report = MergeReport::default();
     report.transitioned = plan.steps;

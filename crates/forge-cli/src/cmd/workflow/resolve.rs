@@ -24,7 +24,7 @@ pub struct WorkflowResolveArgs {
     /// Check the transition from this state, if the workflow's transitions are strict
     #[arg(long, value_name = "state")]
     pub from: Option<String>,
-    /// Which definition.
+    /// The definition with the command.
     #[command(flatten)]
     pub definition: DefinitionArgs,
     /// Flags for JSON output.

@@ -29,7 +29,7 @@ pub struct WorkflowSetStateArgs {
     /// Move the issue although another holder has claimed it; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Holder of the claim, if issues in the new state are being worked on.
+    /// Holder of the claim, if the move makes a claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line

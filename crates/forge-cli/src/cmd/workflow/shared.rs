@@ -27,7 +27,7 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// The issue that a command is about.
+/// The issue argument of a command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IssueArg {
     /// Number or URL
@@ -88,7 +88,8 @@ pub(super) fn command_named<'n>(
     })
 }
 
-/// Names an issue: `#7`, `owner/name#7` if it is not of `own`, or its at-uri.
+/// Returns an issue's name: `#7` in the repository `own`, `owner/name#7` in another one, or its
+/// at-uri.
 pub(super) fn issue_name(id: &IssueId, own: &RepoId) -> String {
     text::one_line(&name_in(id, own)).into_owned()
 }
@@ -214,7 +215,7 @@ fn step_json(step: &MergeStep) -> Json {
     )
 }
 
-/// Returns the `--json` selection for a single object of a table that gh does not have.
+/// Returns the `--json` selection of a command that gh does not have: without a value, all fields.
 pub(super) fn selection<T>(
     json: &crate::args::output::JsonArgs,
     table: &'static [Field<T>],
@@ -222,7 +223,7 @@ pub(super) fn selection<T>(
     Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
 }
 
-/// Describes a move: `#3: In Review -> Done (closed)`, with the claim.
+/// Formats a move with the claim, such as `#3: In Review -> Done (closed), claim …`.
 pub(super) fn change_line(change: &StateChange) -> String {
     let id = issue_name(&change.id, &change.id.repo);
     let mut line = format!("{id}: {}", change.previous_state);
@@ -261,7 +262,7 @@ pub(super) fn show_change(
     })
 }
 
-/// Text for a group that was not read completely.
+/// Warning for a group that was not read in full.
 pub(super) const NOT_ALL_READ: &str = "not all issues of the group could be read";
 
 pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {

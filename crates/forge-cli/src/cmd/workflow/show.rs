@@ -18,7 +18,7 @@ use crate::{
 /// `forge workflow show`
 #[derive(Args, Debug)]
 pub struct WorkflowShowArgs {
-    /// Which definition.
+    /// The definition to show.
     #[command(flatten)]
     pub definition: DefinitionArgs,
     /// Flags for JSON output.

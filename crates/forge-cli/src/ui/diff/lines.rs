@@ -1,6 +1,6 @@
 use forge_core::Result;
 
-/// Maximum length of a line; a longer one is passed on in parts.
+/// Maximum length of a line in bytes; a longer line is passed on in parts.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Splits a stream into lines.
@@ -48,8 +48,8 @@ impl Lines {
     }
 }
 
-/// Returns the start of an incomplete last character, or of a carriage return that may belong to a
-/// newline.
+/// Returns the position at which `bytes` can be cut: before an incomplete last character, and
+/// before a carriage return that may belong to a newline.
 fn boundary(bytes: &[u8]) -> usize {
     let tail = bytes.iter().rev().take(4).position(|b| *b & 0xC0 != 0x80);
     match tail {

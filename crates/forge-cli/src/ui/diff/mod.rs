@@ -49,10 +49,10 @@ pub struct Printer {
     /// `None` if bytes pass unchanged.
     lines: Option<Lines>,
     sections: SectionFilter,
-    /// Tells which of the shown lines are headers, hunks and content.
+    /// Classifies the shown lines as headers, hunks and content.
     reader: LineReader,
     look: LineContext,
-    /// The last byte of a chunk, held back because an escape may begin with it.
+    /// The last byte of a chunk, held back because it may begin an escape sequence.
     held: Option<u8>,
 }
 
@@ -93,7 +93,7 @@ impl Printer {
     ///
     /// # Errors
     ///
-    /// Fails at a refused terminal escape; `out` has everything before the escape.
+    /// Fails at a refused terminal escape; `out` then has everything before the escape.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Some(mut lines) = self.lines.take() else {
             let mut bytes: Vec<u8> = self.held.take().into_iter().collect();
@@ -108,7 +108,7 @@ impl Printer {
         result
     }
 
-    /// Appends the rest to `out`.
+    /// Appends the output that is still held back to `out`.
     ///
     /// # Errors
     /// The errors of [`Self::feed`].
@@ -137,7 +137,7 @@ impl Printer {
         }
     }
 
-    /// Processes the header lines that were held until the file was known.
+    /// Processes header lines that were held back until the file name was known.
     fn header(&mut self, header: &[u8], out: &mut Vec<u8>) -> Result<()> {
         header
             .split_inclusive(|b| *b == b'\n')
@@ -181,7 +181,7 @@ impl Printer {
                         pair.is_some_and(text::has_terminal_escapes)
                     })
                     .unwrap_or(0);
-                // The escape may have two bytes; `at` is the position of the second.
+                // If the escape has two bytes, `at` is the position of the second.
                 let clean = if bytes.get(at) == Some(&0x1B) {
                     at
                 } else {

@@ -4,7 +4,8 @@ use forge_core::{
     glob,
 };
 
-/// Drops the files of a diff that match a glob, or that are not among the selected paths.
+/// Drops the files of a diff that match an excluding glob, or that are not among the selected
+/// paths.
 #[derive(Debug)]
 pub(super) struct SectionFilter {
     exclude: Vec<String>,
@@ -20,7 +21,8 @@ enum FilterState {
     Keep,
     /// In a file that is left out.
     Drop,
-    /// In the header of a file whose name is still uncertain.
+    /// In the header of a file, with its held lines. The file's name is known only after the
+    /// header.
     Header(Vec<u8>),
     /// In a mail message, which is not part of a diff.
     Message,

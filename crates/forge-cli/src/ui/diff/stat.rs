@@ -4,15 +4,15 @@ use forge_core::{diff::quote_path, model::FileChange, text};
 
 use crate::ui::color::Palette;
 
-/// Columns on a pipe, as in git.
+/// Width of the output on a pipe, in columns, as in git.
 const PIPE_WIDTH: usize = 80;
 /// Minimum number of columns for the `+` and `-` signs.
 const MIN_GRAPH: usize = 10;
-/// Maximum number of columns that a name is padded to on a pipe.
+/// Maximum width to which names are padded on a pipe, in columns.
 const MAX_PAD: usize = 200;
 
-/// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are
-/// never cut.
+/// Renders the changed lines per file as `git diff --stat` does, without cutting names. `width` is
+/// the width of the terminal; `None` on a pipe.
 #[must_use]
 pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -> String {
     let names: Vec<String> = files.iter().map(name).collect();
@@ -29,7 +29,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     let most = most.max().unwrap_or(0);
     let has_binary = files.iter().any(|file| lines(file).is_none());
     let digits = most.to_string().len().max(if has_binary { 3 } else { 0 });
-    // The layout needs five columns between the parts, and one empty column at the end.
+    // The layout needs five columns between name, count and bars, and leaves the last column empty.
     let around = name_width + digits + 6;
     let graph = width.unwrap_or(PIPE_WIDTH).saturating_sub(around);
     let graph = u64::try_from(graph.max(MIN_GRAPH)).unwrap_or(u64::MAX);

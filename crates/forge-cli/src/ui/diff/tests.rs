@@ -35,7 +35,7 @@ fn options(exclude: &[&str], escapes: Escapes, on: bool) -> DiffOptions {
     }
 }
 
-/// Prints with several chunk sizes, which must not change the result.
+/// Prints `diff` in chunks of several sizes, which must not change the result.
 fn print(diff: &[u8], options: &DiffOptions) -> (String, bool) {
     let mut results = [1, 3, 7, diff.len().max(1)].map(|size| {
         let mut printer = Printer::new(options.clone());

@@ -1,4 +1,5 @@
-//! Markdown as HTML. Embedded HTML becomes text, links lead to web or mail, images become links.
+//! Renders Markdown as HTML. Embedded HTML becomes text, only web and mail links stay links, and
+//! images become links.
 
 use forge_core::{
     markdown::{beginning, html_comments},
@@ -9,7 +10,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use super::{Attr, HtmlWriter};
 use crate::ui::markdown::cut;
 
-/// Writes `source` in an element of its own, cut at the same length as on a terminal.
+/// Writes `source` in a `div` element, truncated to the same length as on a terminal.
 pub(super) fn render(source: &str, html: &mut HtmlWriter) {
     let (read, rest) = beginning(source);
     let safe = text::neutralise(read);
@@ -33,7 +34,7 @@ pub(super) fn render(source: &str, html: &mut HtmlWriter) {
 
 struct HtmlRenderer<'a> {
     html: &'a mut HtmlWriter,
-    /// The open links: the target of each, and whether it is written as a link.
+    /// The open links. Each has its target, and true if it was written as a link.
     links: Vec<(String, bool)>,
     /// The current block of HTML.
     raw: Option<String>,
@@ -143,15 +144,16 @@ impl HtmlRenderer<'_> {
         }
     }
 
-    /// Opens a link. A link inside another one, such as a linked image, becomes text, because HTML
-    /// has no nested links.
+    /// Opens a link. A link inside another link, such as a linked image, becomes text, because HTML
+    /// forbids nested links.
     fn open_link(&mut self, url: &str) {
         let is_nested = self.links.iter().any(|(_, is_open)| *is_open);
         let is_open = !is_nested && self.html.open_link(url);
         self.links.push((url.to_owned(), is_open));
     }
 
-    /// Writes a block of HTML as text without its comments, which templates address to the author.
+    /// Writes a block of HTML as text, without HTML comments: in templates, they are notes to the
+    /// author.
     fn raw_block(&mut self) {
         let raw = self.raw.take().unwrap_or_default();
         let mut shown = String::new();
@@ -167,7 +169,7 @@ impl HtmlRenderer<'_> {
     }
 }
 
-/// Returns the tag of a heading, which is below the three levels of the page itself.
+/// Returns the tag of a heading. The page itself uses `h1` to `h3`.
 const fn heading(level: HeadingLevel) -> &'static str {
     match level {
         HeadingLevel::H1 => "h4",

@@ -1,4 +1,4 @@
-//! HTML that is safe by its types: markup is `&'static str`, and all other text goes through
+//! HTML that is safe by its types: markup is `&'static str`, and all other text is escaped by
 //! [`text::quote`].
 
 mod markdown;
@@ -36,7 +36,7 @@ pub enum Attr<'a> {
     ColSpan(usize),
     /// `start` of a list.
     Start(u64),
-    /// `open` of a foldable part.
+    /// `open` of a `details` element.
     Open,
     /// `tabindex="0"`: makes scrolling areas reachable by keyboard.
     Focusable,
@@ -61,7 +61,7 @@ pub enum Attr<'a> {
 pub struct Anchor {
     /// The kind of target.
     pub name: &'static str,
-    /// The number, for repeated targets.
+    /// The number of a repeated target.
     pub number: Option<usize>,
 }
 
@@ -89,7 +89,8 @@ impl HtmlWriter {
         self.out
     }
 
-    /// Starts a page whose head allows this style sheet and no other resource or script.
+    /// Starts a page whose security policy allows only this style sheet, and no other resource or
+    /// script.
     #[must_use]
     pub fn page(title: &str, style: &'static str) -> Self {
         let mut page = Self::default();
@@ -272,7 +273,7 @@ fn is_safe_url(url: &str) -> bool {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // A URL never contains angle brackets, but the markers in a cleaned text do.
+    // A valid URL has no angle brackets, but the markers of removed characters have.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url

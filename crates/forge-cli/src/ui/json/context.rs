@@ -22,7 +22,8 @@ use super::{
     pull::{number, reactions, time},
 };
 
-/// The fields of a bundle, named like the sections, each with its section.
+/// The fields of a pull request's context, named like the sections. Each has the section that it
+/// needs.
 pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     Field {
         name: "ciLogs",
@@ -126,7 +127,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     },
 ];
 
-/// The fields of a watch: named as in `forge pr context`.
+/// The fields of `forge pr watch`, with the names of `forge pr context`.
 pub const WATCH_FIELDS: &[Field<Readiness>] = &[Field {
     name: "verdict",
     needs: (),
@@ -194,7 +195,8 @@ fn pr(p: &PullRequest) -> Json {
     ])
 }
 
-/// Returns the comments of the pull request, then those of its threads, with the thread's id.
+/// Returns the comments of the pull request, followed by the comments of its threads with their
+/// thread ids.
 fn comments(c: &PullContext) -> Json {
     let Some(own) = &c.comments else {
         return Json::Null;
@@ -273,7 +275,8 @@ fn ci_status(report: &ChecksReport) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    // R-002-7 has four values; the conclusion distinguishes a cancelled check.
+    // R-002-7 defines four values. A cancelled check has the status of a failed one; `conclusion`
+    // distinguishes them.
     let status = match c.status {
         CheckStatus::Cancelled => CheckStatus::Failure,
         other => other,

@@ -22,7 +22,7 @@ const DETAILS: IssueFields = IssueFields::DETAILS;
 const CLOSING_PULLS: IssueFields = IssueFields::CLOSING_PULLS;
 const PROJECTS: IssueFields = IssueFields::PROJECTS;
 
-/// An issue with estimate and priority.
+/// An issue with the values that the workflow stores: estimate and priority.
 pub struct ShownIssue {
     /// The issue.
     pub issue: Issue,
@@ -62,8 +62,8 @@ fn relation(to: &RelatedIssue) -> Json {
     ])
 }
 
-/// The numbers of all and of closed sub-issues, in gh's form. Without details, the sub-issues in the
-/// relations are counted.
+/// Returns the counts of all and of completed sub-issues, in gh's form. Without the issue's
+/// details, counts the sub-issues of its relations.
 fn sub_issues_summary(issue: &Issue) -> Json {
     if let Some(details) = &issue.details {
         let summary = details.sub_issues;
@@ -120,7 +120,7 @@ fn state(state: IssueState) -> &'static str {
 
 macro_rules! fields {
     ($($name:literal $needs:expr, $get:expr;)*) => {
-        /// The fields of gh's `issue list` and `issue view` that the model has, and additional
+        /// The fields of gh's `issue list` and `issue view` that the model supports, and additional
         /// fields, sorted by name.
         pub const ISSUE_FIELDS: &[Field<ShownIssue, IssueFields>] =
             &[$(Field { name: $name, needs: $needs, get: $get },)*];
@@ -180,7 +180,7 @@ fields! {
     "version" PLAIN, |i| Json::text(&i.version);
 }
 
-/// The fields of an event of a history.
+/// The fields of an event in an issue's history.
 pub const EVENT_FIELDS: &[Field<StatusEvent>] = &[
     Field {
         name: "actor",

@@ -46,7 +46,8 @@ pub struct Selection<T: 'static, N: 'static = ()> {
     template: Option<template::Template>,
 }
 
-/// Sections that are read by default, but not for `--json` unless one of their fields is selected.
+/// Fields of sections that are read by default, each with the flag that skips the section. Used if
+/// `--json` does not select the field.
 const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
@@ -57,7 +58,8 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// Returns the sections that the selected fields need, without unselected default sections.
+    /// Returns the sections that the selected fields need. A default section without a selected
+    /// field is skipped.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -68,8 +70,8 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// Returns the sections to read for a list. There are fewer than in [`Self::sections`] if rows
-    /// already have all selected fields.
+    /// Returns the sections to read for a list. If rows already have all selected fields, these are
+    /// fewer than [`Self::sections`].
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -80,7 +82,7 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, Option<ContextSection>> {
-    /// Returns the sections of the fields.
+    /// Returns the sections of the selected fields.
     #[must_use]
     pub fn context_sections(&self) -> BTreeSet<ContextSection> {
         self.fields.iter().filter_map(|f| f.needs).collect()
@@ -94,13 +96,14 @@ impl<T> Selection<T, IssueFields> {
         self.fields.iter().any(|f| names.contains(&f.name))
     }
 
-    /// Returns true if a row of an index may lack one of the selected fields.
+    /// Returns true if the rows of an index may lack one of the selected fields.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
         self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// Returns the sections of the fields, with the values of `board`.
+    /// Returns the sections of the selected fields, including the values of `board` if a selected
+    /// field needs them.
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
@@ -116,8 +119,8 @@ impl<T> Selection<T, IssueFields> {
 }
 
 impl<T, N> Selection<T, N> {
-    /// Returns the selection of the flags; `None` without `--json`. Expressions are compiled here,
-    /// so that mistakes are found before any request.
+    /// Returns the selection of the flags; `None` without `--json`. Compiles the expressions of
+    /// `--jq` and `--template`, so that mistakes are reported before any request.
     ///
     /// # Errors
     ///

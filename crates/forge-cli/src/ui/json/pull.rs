@@ -73,8 +73,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// The fields that every source has with [`PrFields::ROW`]. The head and the closing time are left
-/// out, because an index may lack them.
+/// The fields that every source provides with [`PrFields::ROW`]. The head commit and the closing
+/// time are not among them, because an index may lack these.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",
@@ -207,7 +207,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// Formats a board item as gh does: an item without a column on the board has an empty column.
+/// Returns a board item in gh's form: if it is in no column of the board, the column is empty.
 pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -280,7 +280,7 @@ fn reviewer(r: &Reviewer) -> Json {
     }
 }
 
-/// Reactions in GitHub's order.
+/// Returns the reactions in GitHub's order.
 pub(super) fn reactions(given: &BTreeMap<String, u64>) -> Json {
     const ORDER: [&str; 8] = [
         "THUMBS_UP",
@@ -330,7 +330,7 @@ pub(super) fn comment(c: &Comment) -> Json {
     )
 }
 
-/// Adds the round of the comment to gh's object, which has none.
+/// Adds the round of a comment to the fields of gh's object.
 fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
     let round = round.and_then(|n| u64::try_from(n).ok());
     fields.extend(round.map(|n| ("round", Json::Number(n))));
@@ -347,7 +347,7 @@ fn review_state(state: ReviewState) -> &'static str {
     }
 }
 
-/// Returns the latest review of each reviewer, including the author as in gh.
+/// Returns the latest review of each reviewer. As in gh, the author counts as a reviewer.
 fn latest_reviews(p: &PullRequest) -> Json {
     let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
     all.sort_by_key(|r| r.submitted_at);
@@ -402,7 +402,7 @@ fn linked_issue(i: &LinkedIssue) -> Json {
     linked(&i.id, number, &i.repo, i.repo_node.as_ref(), &i.url)
 }
 
-/// Returns a linked issue or pull request with its repository.
+/// Returns the object of a linked issue or pull request, with its repository.
 pub(super) fn linked(
     id: &str,
     number: Json,

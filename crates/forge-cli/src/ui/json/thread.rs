@@ -54,7 +54,7 @@ pub const THREAD_FIELDS: &[Field<Thread>] = &[
     },
 ];
 
-/// Returns a thread with all fields, as part of a pull request.
+/// Returns the object of a thread with all fields, as part of a pull request.
 pub(super) fn thread(thread: &Thread) -> Json {
     let fields = THREAD_FIELDS.iter();
     Json::Object(fields.map(|f| (f.name, (f.get)(thread))).collect())

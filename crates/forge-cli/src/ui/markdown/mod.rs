@@ -17,8 +17,8 @@ use super::{
 };
 
 /// Renders `source` for a terminal of `width` columns. The result ends with a newline, unless it is
-/// empty. Terminal escapes in the source are made visible. A text beyond [`markdown::MAX_TEXT`] is
-/// cut, and the last line reports the cut.
+/// empty. Terminal escapes in the source are made visible. A text longer than
+/// [`markdown::MAX_TEXT`] is truncated, and the last line reports this.
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let (read, rest) = markdown::beginning(source);
@@ -38,8 +38,8 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     shown
 }
 
-/// Parses a Markdown text that is already neutralised. The text of each event is neutralised again,
-/// because the parser converts entities such as `&#27;` to characters.
+/// Parses a neutralised Markdown text. The text of each event is neutralised again, because the
+/// parser converts entities such as `&#27;` to characters.
 fn events(safe: &str) -> impl Iterator<Item = Event<'_>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
@@ -87,12 +87,12 @@ fn neutralised(text: CowStr<'_>) -> CowStr<'_> {
     changed.map_or(text, CowStr::from)
 }
 
-/// Returns the line that replaces the rest of a cut text.
+/// Returns the line that replaces the rest of a truncated text.
 pub(super) fn cut(bytes: usize) -> String {
     format!("[{bytes} more bytes are not shown]")
 }
 
-/// Maximum number of nested quotes and items that are indented, because every line repeats all
+/// Maximum depth of indented quotes and items. The depth is limited because every line repeats all
 /// indents.
 const MAX_DEPTH: usize = 20;
 
@@ -101,14 +101,14 @@ struct TerminalRenderer {
     width: usize,
     palette: Palette,
     out: String,
-    /// The current paragraph, heading or item.
+    /// The words of the current paragraph, heading or item.
     spans: Vec<Span>,
     bold: usize,
     italic: usize,
     strike: usize,
     heading: bool,
     code_block: bool,
-    /// The prefix of each line: quote marks and indents, of at most `MAX_DEPTH` blocks.
+    /// The prefix of each line: quote marks and indents of at most `MAX_DEPTH` blocks.
     prefix: Vec<String>,
     /// Number of open quotes and items beyond `MAX_DEPTH`, which are not indented.
     deeper: usize,
@@ -119,7 +119,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// True if a quote has just begun, because its first block needs no empty line.
+    /// True if a quote has just begun. Its first block needs no empty line above it.
     fresh: bool,
 }
 
@@ -221,7 +221,7 @@ impl TerminalRenderer {
             TagEnd::BlockQuote(_) => self.outdent(),
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::HtmlBlock => {
-                // HTML comments are left out: in templates, they address the author.
+                // HTML comments are left out: in templates, they are notes to the author.
                 let html = std::mem::take(&mut self.html);
                 if !html.trim_start().starts_with("<!--") {
                     self.gap();
@@ -285,7 +285,7 @@ impl TerminalRenderer {
         }
     }
 
-    /// Returns true if the text of the current paragraph ends with `end`, which is not empty.
+    /// Returns true if the text of the current paragraph ends with the non-empty text `end`.
     fn ends_with(&self, end: &str) -> bool {
         let mut left = end;
         for span in self.spans.iter().rev() {
@@ -444,14 +444,14 @@ mod tests {
     }
 
     #[test]
-    fn link_url_is_omitted_if_text_ends_with_url() {
+    fn link_url_repeated_in_text_is_omitted() {
         assert_eq!(
             plain("**a**b [x](b) [*c* d](d) [e*f*](ef) [f](ef)"),
             "ab x (b) c d ef f (ef)\n"
         );
     }
 
-    /// The work for one link or line must not grow with the paragraph or the depth around it.
+    /// The cost of a link must not grow with its paragraph, nor the cost of a line with its depth.
     #[test]
     fn many_links_and_deep_blocks_are_rendered() {
         let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));

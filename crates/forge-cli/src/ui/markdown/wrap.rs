@@ -10,8 +10,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Splits a text into words and spaces. Each is painted separately, so that a line can end
-    /// between any two.
+    /// Splits a text into words and spaces. Each word is painted separately, so that a line can end
+    /// after any word.
     pub(super) fn split_words(text: &str, paint: impl Fn(&str) -> String) -> Vec<Self> {
         let mut spans: Vec<Self> = Vec::new();
         for piece in text.split_inclusive(char::is_whitespace) {
@@ -47,7 +47,7 @@ impl Span {
     }
 }
 
-/// Fills lines of `room` columns. Spans without a space between them stay together, and an overlong
+/// Fills lines of `room` columns. A line never ends between spans without a space, and an overlong
 /// word gets its own line.
 pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the width of a text without the colour sequences that we added.
+/// Returns the width of a text without its colour sequences.
 pub(super) fn visible_width(text: &str) -> usize {
     strip_ansi(text).width()
 }

@@ -1,7 +1,7 @@
 //! The comparison functions: `eq`, `lt` and so on.
 //!
-//! In Go, numbers of JSON are floats, so templates for gh say `{{if gt .additions 100.0}}`. Here
-//! these numbers are integers; templates may use both notations.
+//! In Go, JSON numbers are floats, so templates for gh contain `{{if gt .additions 100.0}}`. In
+//! forge, these numbers are integers; templates may use both notations.
 
 use std::cmp::Ordering;
 

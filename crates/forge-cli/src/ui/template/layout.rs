@@ -24,13 +24,14 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The elements of a layout. An element comes before its own prefixes.
+/// The elements of a layout. A longer element precedes its prefixes, such as `January` before
+/// `Jan`.
 const ELEMENTS: &[&str] = &[
     "January", "Jan", "Monday", "Mon", "MST", "2006", "-07:00", "-0700", "Z07:00", "01", "02",
     "03", "04", "05", "06", "15", "PM", "pm", "_2", "1", "2", "3", "4", "5",
 ];
 
-/// Formats `rfc3339` (as `Timestamp` prints it) with `layout`.
+/// Formats a time with `layout`. `rfc3339` is the time as `Timestamp` prints it.
 pub(super) fn format(layout: &str, rfc3339: &str) -> String {
     let number = |from: usize, to: usize| {
         rfc3339

@@ -12,8 +12,8 @@ use gotmpl::Value;
 use self::functions::Table;
 use super::{Ui, value::Json};
 
-/// A template that was parsed once as a check. It is parsed again at execution, with the terminal's
-/// functions.
+/// The source of a valid template. The source is parsed again at execution, with functions for the
+/// actual output.
 pub struct Template(String);
 
 impl Template {
@@ -57,7 +57,7 @@ fn render(source: &str, look: functions::OutputStyle, data: &Value) -> Result<St
     let mut out = parse(source, look, &table)?
         .execute_to_string(data)
         .map_err(|e| failed(&e))?;
-    // Rows that no `tablerender` has printed come at the end.
+    // As in gh, rows without a `tablerender` are printed at the end.
     out.push_str(
         &table
             .lock()
@@ -71,8 +71,8 @@ fn failed(e: &gotmpl::TemplateError) -> Error {
     Error::invalid("template", format!("the template failed: {e}"))
 }
 
-/// Converts the data for the template. On a terminal, escapes in the data are neutralised here;
-/// escapes of the template itself stay.
+/// Converts the data for the template. For a terminal, neutralises escapes in the data, because
+/// escapes of the template itself must be kept in the output.
 fn data(value: &Json, tty: bool) -> Value {
     match value {
         Json::Null => Value::Nil,
@@ -174,7 +174,7 @@ mod tests {
         );
     }
 
-    /// As in gh, both functions follow the colour setting.
+    /// In gh, `color` and `autocolor` both follow the colour setting.
     #[test]
     fn color_functions_follow_colour_setting() {
         let look = OutputStyle {

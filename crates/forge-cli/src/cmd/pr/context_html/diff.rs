@@ -118,7 +118,7 @@ impl<'a> ThreadAnchors<'a> {
     }
 }
 
-/// Returns the lines of a thread: `src/a.rs:3–7`.
+/// Formats the lines of a thread, such as `src/a.rs:3–7`.
 fn place(thread: &Thread) -> String {
     let side = match thread.side {
         Side::Left => " before the change",
@@ -133,7 +133,7 @@ fn place(thread: &Thread) -> String {
     }
 }
 
-/// Writes the diff within its size budget, and names what is left out. `is_shown` gets the threads
+/// Writes the diff within its size budget, and lists the omissions. Sets `is_shown` for each thread
 /// that the diff shows.
 pub(super) fn packed(
     html: &mut HtmlWriter,
@@ -251,12 +251,13 @@ fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     }
 }
 
-/// Writes what is left out of a file, and how to read what the whole diff lacks too.
+/// Writes what is left out of a file, with the recovery for parts that even the whole diff lacks.
 fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // A derived file is not read at the head, however small it is.
+            // At the head such a file is never read, so the limit of changed lines in `meaning`
+            // does not apply.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };

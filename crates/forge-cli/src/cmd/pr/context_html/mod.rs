@@ -43,7 +43,7 @@ pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renders the page. `advice` renders a hint and the command for the hint.
+/// Renders the page. `advice` renders a hint with its command.
 fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     let pull = &found.pull;
     let name = name(&pull.id.key);
@@ -86,7 +86,7 @@ struct HtmlSections<'a> {
     whole_diff: String,
 }
 
-/// Names a pull request: `#7`, or its at-uri.
+/// Returns the name of a pull request: `#7`, or its at-uri.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
@@ -140,7 +140,8 @@ fn section(
     });
 }
 
-/// Writes a table whose rows become blocks on narrow pages; ARIA roles are kept.
+/// Writes a table whose rows become blocks on narrow pages. ARIA roles are set, because CSS blocks
+/// lose the table's own roles.
 fn grid(
     html: &mut HtmlWriter,
     label: &str,
@@ -176,7 +177,7 @@ fn cell(html: &mut HtmlWriter, column: &'static str, fill: impl FnOnce(&mut Html
     html.within("td", &[Attr::Role("cell"), Attr::Column(column)], fill);
 }
 
-/// Writes a cell that needs no label. A narrow page shows it next to the row's header.
+/// Writes a cell without a column label. A narrow page shows it next to the row's header.
 fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
@@ -246,7 +247,7 @@ impl HtmlSections<'_> {
         let (class, heading) = match r.ready_to_merge {
             Some(true) => ("verdict good", "✓ Ready to merge"),
             Some(false) => ("verdict bad", "✗ Not ready to merge"),
-            None => ("verdict unsure", "? Not known whether it is ready to merge"),
+            None => ("verdict unsure", "? Unknown whether ready to merge"),
         };
         let title = Anchor::new("verdict");
         html.within("section", &[Attr::LabelledBy(title)], |html| {
@@ -334,7 +335,7 @@ impl HtmlSections<'_> {
         });
     }
 
-    /// Writes unreadable parts and warnings.
+    /// Writes the parts that could not be read, and the warnings.
     fn unread(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.errors.is_empty() && c.warnings.is_empty() {
@@ -395,7 +396,10 @@ impl HtmlSections<'_> {
                 false => "",
             };
             let said = match report.checks.is_empty() {
-                true => "None has reported. That is not the same as green.".to_owned(),
+                true => {
+                    "No check has reported a result. This does not mean that the checks passed."
+                        .to_owned()
+                }
                 false => format!(
                     "{} passed, {} failed, {} pending{cut}.",
                     counts.success, counts.failure, counts.pending
@@ -473,7 +477,11 @@ impl HtmlSections<'_> {
         let shows_lines = c.threads.is_none();
         section(html, "talk", "Conversation", |html| {
             if all.is_empty() {
-                html.leaf("p", &[Attr::Class("soft")], "Nobody has said anything yet.");
+                html.leaf(
+                    "p",
+                    &[Attr::Class("soft")],
+                    "There are no comments or reviews.",
+                );
             }
             for talk in &all {
                 html.within("article", &[Attr::Class("talk")], |html| match talk {
@@ -768,7 +776,8 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
     });
 }
 
-/// Writes the author of a comment or review as a heading, and time and additions below it.
+/// Writes the author of a comment or review as a heading. `when` writes the line below, with time
+/// and state.
 fn write_remark(
     html: &mut HtmlWriter,
     who: impl FnOnce(&mut HtmlWriter),

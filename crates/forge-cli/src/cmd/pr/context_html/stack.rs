@@ -7,10 +7,11 @@ use unicode_width::UnicodeWidthChar as _;
 use super::{name, section, state_word};
 use crate::ui::html::{Anchor, Attr, HtmlWriter};
 
-/// The width of the drawing; about one pixel per unit on a narrow screen.
+/// The width of the drawing. On a narrow screen, one unit is about one pixel.
 const WIDTH: usize = 360;
-/// The height of a box, which is also the distance between boxes.
+/// The height of a box.
 const BOX: usize = 48;
+/// The distance between the tops of two boxes.
 const STEP: usize = 62;
 /// Maximum number of columns of a title in a box.
 const MAX_COLUMNS: usize = 40;
@@ -144,7 +145,7 @@ fn label(html: &mut HtmlWriter, class: &'static str, y: usize, text: &str) {
     html.leaf("text", &at, text);
 }
 
-/// Returns the beginning of a text that fits into a box.
+/// Truncates a text to the width of a box.
 fn fit(of: &str) -> String {
     let mut columns = 0;
     let mut out = String::new();
