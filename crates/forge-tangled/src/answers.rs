@@ -86,7 +86,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Answers, Dialects, dialect::SpindleAnswers};
 
-    /// Each begins with an `x`.
+    /// Names of answer fields that all differ from the defaults: each begins with an `x`.
     pub fn other_names() -> Answers {
         let mut names = Dialects::default();
         for (key, _) in Dialects::default().names() {

@@ -28,7 +28,7 @@ pub(crate) enum Seen<'a> {
     Pull,
     /// The issue itself, in this version.
     Issue,
-    /// A record about either.
+    /// A record about a pull request or an issue.
     About(Kind, &'a str),
     /// The definition of a label, in this account.
     Definition(&'a str),
@@ -108,8 +108,8 @@ impl Tangled {
         }
     }
 
-    /// The collection of which this index never shows a record, and what to do instead. The
-    /// collection is that of the record, or of the record's subject.
+    /// Returns a collection that this index does not ingest, and what to do instead. The collection
+    /// is that of the record or of the record's subject.
     pub(crate) fn not_taken_in(
         &self,
         seen: Option<&Seen<'_>>,
@@ -125,7 +125,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion`]; without a repository, no record is written once more.
+    /// As [`Self::ingestion`]. Without a repository, the record is not written once more.
     async fn word_of(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
@@ -186,8 +186,8 @@ impl Tangled {
 
     /// Polls the index until it no longer shows a deleted record, or the wait is over.
     ///
-    /// An index that does not ingest such records does not see deletions either, and continues to
-    /// show a record that it already has.
+    /// An index that does not ingest a collection does not see its deletions either, and continues
+    /// to show a record that it already has.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
             let instead = "look on its web page whether it is shown there".to_owned();
@@ -247,7 +247,7 @@ impl Tangled {
         Ok(record.cid().to_owned())
     }
 
-    /// Looks until the record is shown or the time is over; what the last look showed.
+    /// Polls the index until it shows the record or `wait` is over. Returns the last result.
     async fn watch(&self, wait: Duration, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
         let begun = Instant::now();
         let mut pause = self.settings.poll;
@@ -268,7 +268,7 @@ impl Tangled {
         }
     }
 
-    /// Looks at the index once.
+    /// Queries the index once.
     pub(crate) async fn probe(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
         let methods = &self.settings.dialects.methods.index;
         let of = &self.settings.dialects.inputs.index;
@@ -284,7 +284,7 @@ impl Tangled {
         }
     }
 
-    /// Asks for the record itself.
+    /// Requests the record itself from the index.
     async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> Look {
         let index = self.index().for_record();
         match index.query::<Record>(query, &[(name, uri)]).await {
@@ -343,7 +343,7 @@ fn version(found: Option<&str>, wanted: &str) -> Look {
     }
 }
 
-/// An empty list of mentions means the same as none.
+/// Changes an empty list of mentions, which means the same as no list.
 fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.mentions, &*fields.references] {
         match value.get(name).and_then(Value::as_array) {
@@ -355,7 +355,7 @@ fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     }
 }
 
-/// A millisecond later is the same time to every reader.
+/// Moves the time by a millisecond, which changes nothing for a reader.
 fn change_time(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.created_at, &*fields.op_at] {
         let Some(text) = value.get(name).and_then(Value::as_str) else {

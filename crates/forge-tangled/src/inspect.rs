@@ -17,10 +17,11 @@ use crate::{
     records::{self, Record},
 };
 
-/// An index that lacks a record for longer is not just slow.
+/// Age after which a slow index does not explain that a record is missing.
 const SLOW: Duration = Duration::from_secs(60);
 /// Why records of Tangled 1.0 need no ingestion.
-const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are stored";
+const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read from the account that stores \
+                                 them, so no index has to ingest them";
 
 /// Report on a record and on the services that show the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,7 +79,7 @@ pub enum IndexShows {
     NotAsked,
 }
 
-/// The index's treatment of a record, as a report states it.
+/// The index's treatment of a record, for the report.
 struct IndexVerdict {
     index: IndexShows,
     ingestion: Ingestion,
@@ -87,9 +88,9 @@ struct IndexVerdict {
 }
 
 impl Tangled {
-    /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
-    /// labels, the definition of a label, a repository, which names its labels.
-    ///
+    /// Reports whether the account and the index have a record. The record is a pull request, an
+    /// issue, a status of either, a comment, a label operation, a label definition or a repository
+    /// (whose record lists its labels).
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
     /// kind.
@@ -243,9 +244,8 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that was declared since: no record of the older protocol
-    /// is written to it, not even the same one again. The definition of a label is about no
-    /// repository.
+    /// Refuses a record about a repository that uses Tangled 1.0 by now: forge neither writes nor
+    /// repeats a record of the older protocol for it. A label definition belongs to no repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
@@ -283,7 +283,7 @@ impl Tangled {
         ))
     }
 
-    /// Every reader reads a record of Tangled 1.0 from the knot that stores it.
+    /// Reports on a record of Tangled 1.0. Every reader reads it from the knot that stores it.
     async fn check_ticket(&self, uri: &AtUri) -> Result<IngestionReport> {
         let account = self.identities.of_did(&uri.authority).await?;
         let origin = match account.document.knot(self.settings.reach) {
@@ -307,7 +307,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion_of_pull`], of Tangled 1.0.
+    /// As [`Self::ingestion_of_pull`], for a pull request of Tangled 1.0.
     pub(crate) fn ingestion_of_ticket(pull: &Pull) -> RecordIngestion {
         let (record, immediate) = (&pull.record, Ingestion::Immediate);
         RecordIngestion::new(&record.uri, record.cid(), immediate, READ_WHERE_STORED)
@@ -318,7 +318,7 @@ impl Tangled {
         let collection = uri.collection.as_str();
         if collection == names.old_comment || collection == names.old_issue_comment {
             return Ok(Known::No(
-                "comment again: what this client writes is of the newer kind",
+                "comment again: forge writes the newer type of comment record",
             ));
         }
         let all = [
@@ -399,7 +399,7 @@ impl Tangled {
 
 enum Known {
     Yes,
-    /// Known, and taken in by no index of today.
+    /// A collection that no current index ingests, with the recovery.
     No(&'static str),
 }
 

@@ -1,9 +1,9 @@
 //! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
 //!
 //! The knot's own merge method is only partly known (not its styles, its answer, or who sets the
-//! state), so it is not used: a push needs no guess. A push is never repeated: the branch decides.
-//! If a command fails after its push, the same command finds the change on the branch and only
-//! writes the state.
+//! state), so it is not used. A push needs no guess. It is never repeated, because the branch shows
+//! whether it succeeded. If a command fails after its push, a repeated command finds the change on
+//! the branch and only writes the state.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ impl Tangled {
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
         let now = self.reread_pull(located).await?.pull;
         let (was, is) = (&located.pull, &now);
-        // The CID of a stamped record is its server's word.
+        // Nothing verifies the CID of a stamped record.
         if was.record == is.record && was.source_sha == is.source_sha {
             return Ok(());
         }
@@ -326,8 +326,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The service that sets the state is unknown: the knot gets time to set it, then this call
-    /// sets it. Guesses about the word that is sent are added to `told`.
+    /// Ensures that the state is set. Which service sets it is unknown, so the knot gets time to do
+    /// so, and then this call does. Adds warnings about guessed words to `told`.
     async fn ticket_is_merged(
         &self,
         located: &Located,
@@ -405,7 +405,7 @@ async fn fetch(
         get(&base_ref).await?;
     }
     if !git.has_commit(head).await && get(head).await.is_err() && !is_fork {
-        // A server that gives branches alone.
+        // Some servers send only branches.
         let _ = get(&format!("refs/heads/{}", pull.head)).await;
     }
     for (oid, what) in [
@@ -431,8 +431,8 @@ async fn fetch(
     Ok(())
 }
 
-/// Refuses a round whose base hides commits: a merge takes every commit of `head` that the target
-/// branch lacks, and a diff of the round shows those above its base.
+/// Refuses a round whose base hides commits. A merge takes every commit of `head` that the target
+/// branch lacks, but a diff of the round shows only those above its base.
 async fn shows_every_commit(
     git: &Git,
     clone: &LocalClone,
@@ -471,7 +471,7 @@ async fn shows_every_commit(
     )
 }
 
-/// How many commits `git rev-list` finds.
+/// Counts the commits that `git rev-list` finds.
 async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     let options = ["rev-list", "--count", "--end-of-options"];
     let args = [&options[..], revisions].concat();
@@ -509,9 +509,9 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// The newest merge commit of a round that a rebase cannot reproduce: a merge commit can change
-/// files by itself. `made` has the other commits of the round on top of `base`, and its content
-/// differs from a merge of the round.
+/// Finds the newest merge commit of a round that a rebase cannot reproduce, because a merge commit
+/// can change files by itself. `made` is a commit with the other commits of the round on top of
+/// `base`; its content differs from that of a merge of the round.
 async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // The branch may have changed the round's lines since: a merge of both proves nothing.
@@ -593,8 +593,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
         .with_retry(Retry::Ambiguous)
         .with_hint(
             Hint::from(format!(
-                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again: a \
-                 pushed merge is recorded, and not pushed once more",
+                "look at the branch with `git ls-remote {} refs/heads/{base}` in {}, then merge \
+                 again: a pushed merge is recorded, and not pushed once more",
                 clone.remote,
                 clone.dir.display()
             ))

@@ -1,4 +1,4 @@
-//! Changing and deleting comments on an issue, and the issue itself.
+//! Changes and deletes comments on an issue, and deletes an issue.
 
 use forge_core::{
     Action, AtUri, Capability, Error, Noun, Op, Outcome, Result, Warning, check_version,

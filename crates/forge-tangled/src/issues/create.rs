@@ -25,8 +25,8 @@ use crate::{
 impl Tangled {
     /// See [`forge_core::Issues::create_issue`].
     ///
-    /// The issue and its labels are one write, all or none. Without a state an issue is open, so
-    /// that none is written with it.
+    /// The issue and its labels are one write, all or none. An issue without a state is open, so no
+    /// state is written.
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
         let title = LIMITS.check_title(&new.title)?;
         LIMITS.check_text("body", &new.body)?;
@@ -99,7 +99,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Opens one in the account of a repository of 1.0.
+    /// Opens an issue in the account of a repository of 1.0.
     async fn open_ticket(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -137,7 +137,7 @@ impl Tangled {
         Ok(done(self.view_written_issue(repository, &uri).await?))
     }
 
-    /// An issue as it is after a write to the account of its repository.
+    /// Reads an issue after a write to the account of its repository.
     pub(super) async fn view_written_issue(
         &self,
         repository: std::sync::Arc<Repository>,

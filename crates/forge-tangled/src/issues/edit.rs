@@ -1,4 +1,4 @@
-//! Changing an issue: its text in its author's record, everything else in records of the viewer's,
+//! Edits an issue. Its text is in its author's record. All other changes are records of the viewer,
 //! which are one write.
 
 use forge_core::{
@@ -159,7 +159,7 @@ impl Tangled {
         Ok(plan)
     }
 
-    /// Puts title and body into the record.
+    /// Writes title and body into the record.
     async fn edit_text(
         &self,
         located: &Located,
@@ -185,9 +185,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// If the changes are already in effect, a comment is not repeated that the viewer has written
-    /// with the same text since the last state change: an earlier command wrote the comment and was
-    /// interrupted.
+    /// If the changes are already in effect, an earlier command may have written the comment and
+    /// then been interrupted. A comment that the viewer wrote with the same text since the last
+    /// state change is therefore not repeated.
     async fn write_beside(
         &self,
         located: &Located,
@@ -373,7 +373,7 @@ impl Tangled {
         }
     }
 
-    /// Sets the state of a ticket and comments on it, or comments alone.
+    /// Sets the state of a ticket and comments on it, or only comments.
     async fn set_ticket_beside(
         &self,
         located: &Located,
@@ -438,7 +438,7 @@ impl Tangled {
     }
 }
 
-/// A record that an edit writes beside the text.
+/// A record that an edit writes in addition to the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IssueEditPart {
     Comment,

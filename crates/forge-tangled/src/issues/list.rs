@@ -61,7 +61,7 @@ struct People {
 struct FoundIssues {
     rows: Vec<IssueRow>,
     next: Option<Position>,
-    /// How many match in all, where that is known.
+    /// Number of all matches, if known.
     total: Option<u64>,
     scanned: u64,
     /// Name of the service that answered.
@@ -93,7 +93,10 @@ impl Tangled {
         if let Some(cursor) = &req.cursor
             && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
         {
-            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            let down = Error::new(
+                ErrorKind::Network,
+                "earlier pages of this list were read without the index",
+            );
             let behind = (&down, Some(place));
             return self
                 .rest_of_issues(&repository, query, &people, behind, req.limit)
@@ -142,7 +145,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads a page after a position without the index, which does not answer.
+    /// Reads a page after a position without the index, which is down.
     async fn rest_of_issues(
         &self,
         repository: &Arc<Repository>,
@@ -178,7 +181,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// The rows with the sections of `fields`.
+    /// Builds the issues of the rows, with the sections of `fields`.
     async fn issue_rows(
         &self,
         repository: &Arc<Repository>,
@@ -215,7 +218,7 @@ impl Tangled {
         issues
     }
 
-    /// Rows from the index until `limit` match, or there are no more.
+    /// Reads rows from the index until `limit` rows match or the list ends.
     async fn issues_of_index(
         &self,
         repository: &Repository,
@@ -323,7 +326,8 @@ impl Tangled {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The row, if the query wants it. Labels and assignees are looked up where a filter names them.
+    /// Returns the row if it matches the query. Labels and assignees are read only if a filter
+    /// needs them.
     async fn wanted(
         &self,
         repository: &Repository,
@@ -361,7 +365,7 @@ impl Tangled {
         Ok((labelled && assigned).then_some(row))
     }
 
-    /// All that match, in the order of the query, without the index.
+    /// Reads all matching issues in the order of the query, without the index.
     async fn issues_without_index(
         &self,
         repository: &Repository,
@@ -458,8 +462,8 @@ impl Tangled {
         })
     }
 
-    /// The issues among the tickets of a repository of 1.0, what could not be read, and whether there
-    /// are more.
+    /// Reads the issues among the tickets of a repository of 1.0. Returns warnings, and whether
+    /// there are more issues.
     pub(super) async fn issue_tickets(
         &self,
         repository: &Repository,
@@ -479,8 +483,8 @@ impl Tangled {
     }
 }
 
-/// The warning of a row whose labels were not looked up, because that would take a request for each
-/// row.
+/// Returns the warning for a row whose labels are not looked up, because each row would need a
+/// request.
 fn unlabelled() -> Warning {
     Warning::new("labels and assignees are not looked up for a list; a view has them")
         .of_section("labels")
@@ -493,7 +497,7 @@ fn sort(rows: &mut [IssueRow], query: &IssueQuery) {
     }
 }
 
-/// The page of a list that is in memory.
+/// Returns the page of a list that is in memory.
 fn page_of(all: FoundIssues, skip: usize, limit: usize) -> FoundIssues {
     let end = skip.saturating_add(limit);
     let more = all.rows.len() > end;

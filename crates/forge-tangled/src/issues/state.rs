@@ -98,7 +98,7 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// The record that sets the state of the issue `uri`, later than the one that decides now.
+    /// Builds the record that sets the state of the issue `uri`, with a time later than `before`.
     pub(super) fn issue_state_record(
         &self,
         uri: &str,
@@ -149,8 +149,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Closes or reopens a ticket, then says why. How this repository spells a closed issue is
-    /// learned from its tickets.
+    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
+    /// state is spelled.
     pub(super) async fn set_ticket_issue(
         &self,
         located: &Located,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::dialect::STAMP;
 
-/// Beginning of the problem of a required field that a record lacks.
+/// Beginning of the message about a required field that a record lacks.
 const MISSING: &str = "is missing";
 
 /// Maximum number of reported problems; a hostile record could have any number.
@@ -58,7 +58,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
         }
         _ => walk.add(
             "$",
-            format!("no lexicon of ours describes {}", excerpt(collection)),
+            format!("forge has no lexicon for {}", excerpt(collection)),
         ),
     }
     walk
@@ -81,7 +81,7 @@ impl Walk {
         }
     }
 
-    /// Checks `value` against atproto's data model, for every lexicon.
+    /// Checks `value` against atproto's data model, which every lexicon shares.
     fn data(&mut self, value: &Value, path: &str, level: usize) {
         if level > MOST_LEVELS {
             self.add(
@@ -149,7 +149,7 @@ impl Walk {
                 let (id, name) = resolve(&reference.to, document);
                 match self.set.find(id, name) {
                     Some(def) => self.value(def, value, path, id),
-                    None => self.add(path, format!("no lexicon of ours has {}", reference.to)),
+                    None => self.add(path, format!("forge has no lexicon for {}", reference.to)),
                 }
             }
             _ => self.add(
@@ -327,7 +327,7 @@ impl Walk {
             });
         match member.map(|(id, name)| (id, self.set.find(id, name))) {
             Some((id, Some(def))) => self.value(def, value, path, id),
-            Some((id, None)) => self.add(path, format!("no lexicon of ours has {id}")),
+            Some((id, None)) => self.add(path, format!("forge has no lexicon for {id}")),
             None if union.closed => {
                 self.add(
                     &join_path(path, "$type"),
@@ -343,7 +343,7 @@ impl Walk {
     }
 }
 
-/// The document and the name of a definition, from a reference in `document`.
+/// Returns the document and the name of a definition, from a reference in `document`.
 fn resolve<'a>(reference: &'a str, document: &'a str) -> (&'a str, &'a str) {
     match reference.split_once('#') {
         Some(("", name)) => (document, name),
@@ -367,7 +367,7 @@ fn join_path(path: &str, name: &str) -> String {
     format!("{path}.{}", name.escape_debug())
 }
 
-/// The start of a text that may be hostile, quoted.
+/// Quotes the start of a text that may be hostile.
 fn excerpt(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     let dots = if start.len() < text.len() { "…" } else { "" };

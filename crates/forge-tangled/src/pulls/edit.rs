@@ -1,4 +1,4 @@
-//! Changing title and description, labels and assignees.
+//! Edits title and description, labels and assignees.
 
 use forge_core::{
     Action, Capability, Error, Ingestion, Op, Outcome, PrId, Result, Warning, check_version,
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{record::Pull, view::Located};
 use crate::{Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::half_done};
 
-/// The failure of a change of labels that goes with a text, which is written before it.
+/// Returns the error for a change of labels that failed after the text was written.
 fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
     let text = match (&edit.title, &edit.description) {
         (Some(_), Some(_)) => "title and the new description",
@@ -25,7 +25,7 @@ fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
 }
 
 impl Tangled {
-    /// The outcome of a change that the record of a pull request has already.
+    /// Returns the outcome of a change that the record of a pull request already has.
     pub(super) async fn unchanged_pull(
         &self,
         located: &Located,

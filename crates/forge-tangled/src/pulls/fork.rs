@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Tangled {
-    /// The repository that a head branch is in, where it is not `upstream` itself.
+    /// Returns the repository of a head branch, or `None` if that is `upstream` itself.
     pub(crate) async fn fork_of_head(
         &self,
         upstream: &Repository,
@@ -65,8 +65,8 @@ impl Tangled {
         Ok(Some(fork))
     }
 
-    /// The repository that the record of a pull request from a fork names as its source, for a
-    /// target of this era.
+    /// Returns the repository that the record of a pull request names as its source, for a target
+    /// of this era.
     pub(crate) async fn fork_of_source(&self, source: &str, era: Era) -> Result<Arc<Repository>> {
         let path = match AtUri::parse(source) {
             Ok(uri) => RepoPath::Record(uri),
@@ -132,7 +132,7 @@ impl Tangled {
     }
 
     /// Makes a patch from a branch of a fork, as [`Self::patch_from_knot`] does. The fork's knot
-    /// fetches the base branch of `upstream` under a hidden name, and compares the two.
+    /// fetches the base branch of `upstream` as a hidden ref, and compares the two.
     pub(crate) async fn patch_from_fork(
         &self,
         upstream: &Repository,
@@ -173,17 +173,17 @@ fn comparable(fork: &Repository, era: Era) -> Result<()> {
     let spoken = fork.era.name();
     let (why, hint) = match era {
         Era::Org10 => (
-            "from which a repository of Tangled 1.0 is not known to take changes",
+            "and a Tangled 1.0 repository is not known to accept changes from such a fork",
             Hint::new("push the branch to the repository itself, or to a fork on Tangled 1.0"),
         ),
         Era::Sh2025 | Era::Sh2026 => (
-            "in which a fork cannot be compared",
+            "and forks cannot be compared in that protocol",
             Hint::new("submit the changes as a patch").with_action(AS_PATCH),
         ),
     };
     Err(Error::invalid(
         "head",
-        format!("{} speaks tangled's protocol of {spoken}, {why}", fork.id),
+        format!("{} uses tangled's protocol of {spoken}, {why}", fork.id),
     )
     .with_hint(hint))
 }

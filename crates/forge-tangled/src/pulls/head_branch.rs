@@ -1,4 +1,4 @@
-//! Deleting the branch that a pull request is from.
+//! Deletes the head branch of a pull request.
 
 use forge_core::{
     Changed, Error, ErrorKind, Precondition, Result, Step, Warning, check_expected_head,
@@ -55,7 +55,7 @@ impl Tangled {
             return Ok(false);
         };
         let name = one_line(&pull.head);
-        // A pull request may be from any branch, and a knot deletes any.
+        // A pull request can be from any branch, and a knot deletes every branch.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
             let message =
@@ -99,7 +99,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // A round names commits by their ids, and may have other changes in their place.
+        // A round can contain the id of this commit with other changes.
         let is_ours = |mail: &Mail, ours: &Mail| ours.oid == mail.oid && is_same(mail, ours);
         let known = |mail: &&Mail| patch.mails.iter().any(|ours| is_ours(mail, ours));
         let Some(more) = there.mails.iter().find(|mail| !known(mail)) else {
@@ -118,7 +118,7 @@ impl Tangled {
     }
 }
 
-/// The step of a write that also deletes the head branch.
+/// Builds the step of a write that also deletes the head branch.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("delete head branch", done)
 }

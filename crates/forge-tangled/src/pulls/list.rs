@@ -90,8 +90,7 @@ struct Search {
 }
 
 impl Search {
-    /// The shown name of an account if the search names that account; the DID of any other account,
-    /// which the search does not ask for.
+    /// Returns the shown name of an account if the search names the account, else its DID.
     fn name_of<'a>(&'a self, did: &'a str) -> &'a str {
         self.people.get(did).map_or(did, String::as_str)
     }
@@ -173,7 +172,10 @@ impl Tangled {
         if let Some(cursor) = &req.cursor
             && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
         {
-            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            let down = Error::new(
+                ErrorKind::Network,
+                "earlier pages of this list were read without the index",
+            );
             return self
                 .rest_page(repository, query, &filters, (&down, Some(place)), req.limit)
                 .await;
@@ -234,7 +236,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// A page of the list that is made without the index, which is down, behind a place.
+    /// Reads a page after a position without the index, which is down.
     async fn rest_page(
         &self,
         repository: &Repository,
@@ -276,7 +278,7 @@ impl Tangled {
         }
     }
 
-    /// The search of a query. Handles, DIDs and `@me` in it become the names that are shown.
+    /// Returns the search of a query, with the shown names in place of handles, DIDs and `@me`.
     async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
         if query.search.is_none() {
             return Ok(None);
@@ -316,7 +318,7 @@ impl Tangled {
         }))
     }
 
-    /// Rows from the index until `limit` match, or there are no more.
+    /// Reads rows from the index until `limit` rows match or the list ends.
     async fn index_page(
         &self,
         repository: &Repository,
@@ -528,8 +530,8 @@ impl Tangled {
         self.labels_of(repository, uri, found.value).await
     }
 
-    /// All that match, newest first, without the index: the records and the status records of all
-    /// accounts that are known, each account read once.
+    /// Reads all matching pull requests, newest first, without the index: the records and the
+    /// status records of all known accounts, each account once.
     async fn pulls_without_index(
         &self,
         repository: &Repository,
@@ -606,7 +608,7 @@ impl Tangled {
         rows: Vec<PullRow>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
-        // A question for each would be a request for each.
+        // The checks of all rows are read together. Otherwise each row would send a request.
         let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
         let fields = fields.without(PrFields::CHECKS);
         let talk = match repository.era == Era::Org10 && !fields.contains(PrFields::ROW) {
@@ -731,7 +733,7 @@ impl Tangled {
             }
         }
         if page.next.is_some() {
-            let more = format!("of your open pull requests the newest {SCAN} are shown");
+            let more = format!("only the newest {SCAN} of your open pull requests are shown");
             let all = Action::op(Op::PrList).with(Param::Author, "@me");
             warnings
                 .push(Warning::new(more).with_hint(Hint::new("list them all").with_action(all)));
@@ -743,7 +745,8 @@ impl Tangled {
     }
 }
 
-/// The error of a search that found nothing although a source that may know more did not answer.
+/// Returns the error of a search that found nothing, although a source that may know more did not
+/// answer.
 fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
@@ -762,16 +765,16 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// The warning of a state that forge has not verified: the index counts the last record of any
-/// account.
+/// Returns the warning of a state that forge has not verified: the index counts the last record of
+/// any account.
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
 }
 
-/// The state of a row if the index's word for it is unknown, and the warning that says so. `read`
-/// is the result of the status records. tangled's index calls a pull request `abandoned` if its
-/// record was deleted.
+/// Returns the state of a row if the index's word for it is unknown, with a warning about it.
+/// `read` is the state from the status records. tangled's index calls a pull request `abandoned` if
+/// its record was deleted.
 pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),
@@ -802,7 +805,7 @@ fn by_label(query: &PullQuery, filters: &Filters) -> bool {
         || filters.searches(|search| search.needs_labels() || search.needs_assignees())
 }
 
-/// The filters that need nothing but the record.
+/// Applies the filters that need only the record.
 fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     let state = query.state.shows(row.state);
     let author = filters

@@ -1,7 +1,7 @@
-//! The rows of a list that was made without the index.
+//! Pages and caches lists that are read without the index.
 //!
-//! Such a list is read as a whole, from all accounts. This module cuts the pages and caches the
-//! list for a while, so that the next page sends no request.
+//! Such a list is read completely, from all accounts. The cache keeps it for a while, so that the
+//! next page sends no request.
 
 use std::{
     fmt,
@@ -74,8 +74,8 @@ pub(crate) struct Whole<T> {
 }
 
 impl<T> Whole<T> {
-    /// The list, unless it is empty and no source could answer: an index whose answer has an
-    /// unknown form does not prove that there is nothing.
+    /// Returns the list, unless it is empty because no source could answer. An index whose answer
+    /// has an unknown form does not prove that there are no rows.
     ///
     /// # Errors
     ///
@@ -89,13 +89,13 @@ impl<T> Whole<T> {
         Err(error.with_hint("name it by its at-uri, or look at the web page of the repository"))
     }
 
-    /// How many there are, where that is known.
+    /// Returns the number of rows, if known.
     pub fn total(&self) -> Option<u64> {
         self.is_all.then_some(self.rows.len() as u64)
     }
 }
 
-/// The last list.
+/// Cache of the last list.
 #[derive(Debug)]
 pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
 

@@ -51,7 +51,8 @@ impl Tangled {
             return Err(self.stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
-            // With a branch the patch is what that branch has, and the knot makes its own.
+            // With a branch, the patch has the changes of the branch, and the knot makes its own
+            // patch.
             if patch.is_some() && req.head.is_none() {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
@@ -139,7 +140,7 @@ impl Tangled {
         Err(self.foreign_record_error(&pull.uri).await)
     }
 
-    /// Reads the patch of the head branch, or of `head` in its place, on top of the base or of the
+    /// Reads the patch of the head branch, or of the branch `head`, on top of the base or of the
     /// pull request below.
     async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -255,8 +256,8 @@ impl Tangled {
     }
 }
 
-/// Refuses another round where rounds are `versions`: what one is made of was not seen, and a round
-/// beside them is no part of that form.
+/// Refuses another round if the rounds are `versions`. Their format was not observed, and a round
+/// in addition to versions does not fit this form.
 fn takes_rounds(pull: &Pull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());
@@ -264,7 +265,7 @@ fn takes_rounds(pull: &Pull) -> Result<()> {
     let uri = &pull.record.uri;
     Err(Error::unsupported(
         Capability::PrResubmit,
-        &format!("{uri} has versions instead of rounds, and the content of a version is not known"),
+        &format!("{uri} has versions instead of rounds, and the format of a version is not known"),
         Hint::new("submit the round on the web, or open another pull request")
             .with_action(Action::op(Op::PrCreate)),
     ))

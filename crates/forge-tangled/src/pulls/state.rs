@@ -42,7 +42,8 @@ impl Standing {
 }
 
 impl Tangled {
-    /// The status record that sets `state`, dated after the newest of those that could decide.
+    /// Builds the status record that sets `state`. Its time is later than `newest`, the newest time
+    /// of the statuses that could decide.
     pub(crate) fn status_record(
         &self,
         pull_uri: &str,
@@ -69,13 +70,13 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// The state of a pull request: by the index's records, and those of the accounts that may set
-    /// it, which the index may not have yet.
+    /// Returns the state of a pull request, from the records of the index and of the accounts that
+    /// may set the state. The index may lack records of these accounts.
     pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
         Ok(Standing::of(&self.statuses_of(repository, pull).await?).state)
     }
 
-    /// All status records, oldest first, as [`Self::state_of`] finds them.
+    /// Returns all status records, oldest first, as [`Self::state_of`] finds them.
     pub(super) async fn statuses_of(
         &self,
         repository: &Repository,
@@ -87,8 +88,8 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// The status records of a record with its author, oldest first: those of the index, and those
-    /// of the accounts that may set the state, which the index may not have yet.
+    /// Returns the status records about the record `uri` of `author`, oldest first: those of the
+    /// index, and those of the accounts that may set the state, which the index may lack.
     pub(crate) async fn statuses_about(
         &self,
         repository: &Repository,
@@ -145,8 +146,8 @@ impl Tangled {
         pr: &PrId,
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
-        // An id that is not full is refused before any write; the tip is compared right before the
-        // deletion.
+        // An expected head that is not a full id is refused before any write. The tip is compared
+        // right before the deletion.
         let expected = req.expected_head.as_deref();
         is_expected_head(pr, expected, None)?;
         let located = self.locate(pr).await?;
@@ -286,9 +287,9 @@ impl Tangled {
         self.statuses_of(&located.repository, &located.pull).await
     }
 
-    /// The time at which the state was last set, without the viewer's own change to `state`. A
-    /// comment that the viewer has written since then belongs to that change, by a command that may
-    /// have been interrupted.
+    /// Returns the time at which the state was last set, except by the viewer's own change to
+    /// `state`. A later comment of the viewer belongs to that change, by a command that may have
+    /// been interrupted.
     pub(crate) async fn time_before_own_change(
         &self,
         statuses: &[Status],
@@ -299,8 +300,8 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        // A status dated in the far future would move this time into the future, so its date is
-        // believed only up to the second of its key.
+        // A status dated in the far future would move this time into the future, so its date counts
+        // at most up to the second after the time of its key.
         Ok(last.map(|s| {
             let key = AtUri::parse(&s.uri)
                 .ok()
@@ -375,8 +376,8 @@ fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -
     }
 }
 
-/// Returns the error for a change of a merged pull request, with a hint to make the requested
-/// comment alone.
+/// Returns the error for a change of a merged pull request, with a hint to write only the requested
+/// comment.
 fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
     let uri = &pull.record.uri;
     let error = Error::precondition(

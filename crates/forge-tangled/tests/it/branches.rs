@@ -147,7 +147,7 @@ async fn round_added_after_merge_is_not_merged() {
     let rkey = made.node_id.rsplit('/').next().unwrap();
     pds.put(&stage.alice.did, "sh.tangled.repo.pull", rkey, record);
     let outcome = again(&stage, &made, &with_branch()).await;
-    is_kept(&stage, &tip, &outcome, "later than the merge");
+    is_kept(&stage, &tip, &outcome, "was submitted after the merge");
 }
 
 #[tokio::test]

@@ -225,7 +225,10 @@ async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
     assert!(shown.contains("\n+two\n"), "{shown}");
     let told = warnings.iter().map(|w| w.message.as_str());
     let told = told.collect::<String>();
-    assert!(told.contains("other commits than this round"), "{told}");
+    assert!(
+        told.contains("commits other than those of this round"),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -73,7 +73,10 @@ async fn references_of_records_are_links_in_both_directions() {
     let found = forge.links(&of(&issue)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
     assert_eq!(found.mentioned_by[0].state, None);
-    assert!(said(&found.warnings, "links have no state"), "{found:?}");
+    assert!(
+        said(&found.warnings, "states of the linked records are unknown"),
+        "{found:?}"
+    );
 }
 
 #[tokio::test]

@@ -461,7 +461,7 @@ async fn commit_with_same_subject_does_not_prove_a_merge() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.merge(&made.id, &MergeReq::default()).await;
     let e = e.unwrap_err();
-    assert!(e.message().contains("not proved to be the change"), "{e:?}");
+    assert!(e.message().contains("it is not proven that"), "{e:?}");
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
     assert_eq!(view.state, PrState::Open, "nothing was recorded");
 }
@@ -470,7 +470,7 @@ async fn commit_with_same_subject_does_not_prove_a_merge() {
 #[tokio::test]
 async fn merge_of_other_bytes_is_not_recorded() {
     for (patch, subject, said) in [
-        (Some(MORE), "One more", "not proved to be the change"),
+        (Some(MORE), "One more", "it is not proven that"),
         (None, "Add topic", "does not hold the change"),
     ] {
         let stage = Stage::new();

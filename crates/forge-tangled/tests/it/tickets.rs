@@ -295,7 +295,7 @@ async fn ticket_lifecycle_works_with_either_audience() {
         assert_eq!(said.value.author.login, "bob.test");
         let subject = &said.warnings[1].message;
         assert!(
-            subject.contains("names the ticket of the pull request"),
+            subject.contains("refers to the pull request's ticket"),
             "{:?}",
             said.warnings
         );

@@ -59,7 +59,7 @@ async fn lost_round_is_submitted_by_a_rerun() {
     assert_eq!(made.value.rounds, Some(1));
     let told = |part: &str| made.warnings.iter().any(|w| w.message.contains(part));
     assert!(
-        told("was finished") && told("experimental"),
+        told("command finished it") && told("experimental"),
         "{:?}",
         made.warnings
     );

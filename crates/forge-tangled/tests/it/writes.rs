@@ -633,7 +633,7 @@ async fn pull_requests_of_2025_are_read() {
             .unwrap();
         assert_eq!(files.items[0].additions, Some(1));
         let e = forge_core::Checks::checks(&forge, &pr).await.unwrap_err();
-        assert!(e.message().contains("no DID of its own"), "{e}");
+        assert!(e.message().contains("this repository has none"), "{e}");
     }
 
     // No index lists such a repository. Strangers' records are found by the name they use for it.
