@@ -307,7 +307,7 @@ async fn merged_status_is_verified_on_branch() {
 
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state, PrState::Merged);
-        let told = format!("{said} it is merged; 'main' was not searched for the change");
+        let told = format!("{said} the pull request is merged; 'main' was not searched for the change");
         assert_eq!(doubts(&view), [told]);
         let view = forge.view(&made.id, PrFields::MERGEABILITY).await.unwrap();
         let uri = &made.node_id;
