@@ -41,8 +41,8 @@ impl Tangled {
                 .await;
             let (error, found) = match sent {
                 Ok(_) => {
-                    let absent = || lost_on_the_way(&uri);
-                    let found = find().await.map_err(|e| unseen(&uri, e));
+                    let absent = || missing_after_write(&uri);
+                    let found = find().await.map_err(|e| unread_write_error(&uri, e));
                     let found = found?.ok_or_else(absent)?;
                     check_fields_kept(&record.value, &found)?;
                     return Ok(found);
@@ -112,7 +112,7 @@ impl Tangled {
             match answer {
                 Ok(answer) => {
                     let now = records::get(&knot, &did, collection, ticket.rkey()).await;
-                    let now = now.map_err(|e| unseen(&ticket.uri, e))?;
+                    let now = now.map_err(|e| unread_write_error(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
                     // Only the version that forge wrote can be compared. A version with another CID
                     // is another writer's.
@@ -256,7 +256,7 @@ fn check_fields_absent(old: &Value, sent: &Value, read: &Record, stamp: &str) ->
 
 /// The error for a write that succeeded but could not be read back. The failed read is no reason to
 /// repeat or to undo the write.
-pub(crate) fn unseen(uri: &str, error: Error) -> Error {
+pub(crate) fn unread_write_error(uri: &str, error: Error) -> Error {
     let why = error.message();
     let message = format!("{uri} was written, but could not be read again: {why}");
     Error::new(error.kind().clone(), message)
@@ -267,7 +267,7 @@ pub(crate) fn unseen(uri: &str, error: Error) -> Error {
 }
 
 /// The error for a record that the knot reported as written, but does not have.
-fn lost_on_the_way(uri: &str) -> Error {
+fn missing_after_write(uri: &str) -> Error {
     let message = format!("{uri} was written, but is missing when it is read back");
     Error::new(ErrorKind::Protocol, message).with_hint("look at the record on the web")
 }

@@ -144,7 +144,7 @@ impl<T> Cache<T> {
     }
 
     /// Removes every value that matches `is`.
-    pub fn forget_such(&self, is: impl Fn(&T) -> bool) {
+    pub fn forget_matching(&self, is: impl Fn(&T) -> bool) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let stays = |entry: &Entry<T>| !entry.cell.get().is_some_and(&is);
         entries.by_key.retain(|_, entry| stays(entry));
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(cache.cell_at("b", at(598)).get(), Some(&2));
         cache.forget("a");
         assert_eq!(cache.cell_at("a", at(598)).get(), None);
-        cache.forget_such(|value| *value == 3);
+        cache.forget_matching(|value| *value == 3);
         assert_eq!(cache.cell_at("b", at(598)).get(), Some(&2));
-        cache.forget_such(|value| *value == 2);
+        cache.forget_matching(|value| *value == 2);
         assert_eq!(cache.cell_at("b", at(598)).get(), None);
     }
 

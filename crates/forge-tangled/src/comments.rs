@@ -436,7 +436,7 @@ impl Reviews for Tangled {
             let reply_to = reply_to.map(|id| id.key.as_str());
             return self.comment_on_ticket(&located, body, reply_to).await;
         }
-        self.speaks_2026(&located.repository, Capability::Comments)?;
+        self.require_2026(&located.repository, Capability::Comments)?;
         let older = &self.settings.dialects.sh.old_comment;
         let reply_to = match reply_to {
             Some(id) => Some(self.comment_uri(&id.key, older)?),
@@ -448,7 +448,7 @@ impl Reviews for Tangled {
     async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
         let located = self.locate(&comment.pr).await?;
-        self.speaks_2026(&located.repository, Capability::CommentEdit)?;
+        self.require_2026(&located.repository, Capability::CommentEdit)?;
         let older = &self.settings.dialects.sh.old_comment;
         let uri = self.comment_uri(&comment.key, older)?;
         self.rewrite_comment(&located.repository, &uri, &located.pull.record.uri, body)
@@ -458,7 +458,7 @@ impl Reviews for Tangled {
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
         let located = self.locate(&comment.pr).await?;
         let (repository, pull) = (&located.repository, &located.pull.record.uri);
-        self.speaks_2026(repository, Capability::CommentDelete)?;
+        self.require_2026(repository, Capability::CommentDelete)?;
         let older = &self.settings.dialects.sh.old_comment;
         let uri = self.comment_uri(&comment.key, older)?;
         let record = self.comment_at(&uri).await?;
@@ -474,7 +474,7 @@ impl Reviews for Tangled {
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {
         let located = self.locate(pr).await?;
         let (records, warnings) = self.comment_records(&located).await?;
-        let (_, records) = self.parted(&located.pull, records);
+        let (_, records) = self.split_verdicts(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
         let mut result = Page::new(self.comment_models(&located.repository, &page.items).await);
         result.next = page.next;
@@ -489,9 +489,11 @@ impl Reviews for Tangled {
             return Ok(Page::complete(Vec::new()));
         }
         let (records, mut warnings) = self.comment_records(&located).await?;
-        let (verdicts, _) = self.parted(&located.pull, records);
+        let (verdicts, _) = self.split_verdicts(&located.pull, records);
         let writers = self.writers(&located.repository).await;
-        let (given, told) = self.given(&located, verdicts, &writers, true).await;
+        let (given, told) = self
+            .convert_verdicts(&located, verdicts, &writers, true)
+            .await;
         warnings.extend(told);
         let uri = &located.pull.record.uri;
         let mut page = page::of("tangled-reviews", uri, verdicts::reviews(given), &req)?;
@@ -527,7 +529,7 @@ impl Reviews for Tangled {
         let head = if is_ticket {
             located.pull.source_sha.clone()
         } else {
-            self.speaks_2026(&located.repository, Capability::Comments)?;
+            self.require_2026(&located.repository, Capability::Comments)?;
             let patch = self.latest_patch(&located.repository, &located.pull);
             patch.await?.head().map(str::to_owned)
         };

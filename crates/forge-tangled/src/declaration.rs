@@ -59,7 +59,7 @@ impl Tangled {
             return Ok(Undeclared(()));
         };
         self.repositories
-            .forget_such(|known| known.record.uri == repository.record.uri);
+            .forget_matching(|known| known.record.uri == repository.record.uri);
         Err(Error::precondition(
             Precondition::Rule,
             format!(

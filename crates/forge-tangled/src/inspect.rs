@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     Era, Tangled,
     declaration::Undeclared,
-    ingest::{Look, Seen},
+    ingest::{IndexProbe, Seen},
     kinds,
     pulls::record::Pull,
     records::{self, Record},
@@ -166,7 +166,7 @@ impl Tangled {
         let begun = Instant::now();
         let look = match &subject {
             Some(seen) => self.probe(seen, &record.uri, record.cid()).await,
-            None => Look::Absent,
+            None => IndexProbe::Absent,
         };
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
@@ -175,7 +175,7 @@ impl Tangled {
             .iter()
             .any(|name| **name == uri.collection);
         // An index may show a state or a label that does not count. Any other shown record counts.
-        let dropped = if right || !matches!(look, Look::Shown) {
+        let dropped = if right || !matches!(look, IndexProbe::Shown) {
             self.find_drop_reason(record).await
         } else {
             None
@@ -388,7 +388,7 @@ impl Tangled {
             anew.with_action(Action::op(Op::PrCreate))
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
-        } else if self.names_nothing(record).await.is_some() {
+        } else if self.missing_subject(record).await.is_some() {
             Hint::new("write about an existing pull request or issue, which the lists show")
                 .with_action(Action::op(Op::PrList))
         } else {
@@ -405,7 +405,7 @@ enum Known {
 
 /// Returns the result of an index, its explanation, and a hint.
 fn explained(
-    look: Look,
+    look: IndexProbe,
     host: &str,
     age: Option<Duration>,
     uri: &AtUri,
@@ -416,12 +416,12 @@ fn explained(
         .with_action(ask().with(Param::PutAgain, "true"));
     let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
-        Look::Shown => (
+        IndexProbe::Shown => (
             IndexShows::This { host: host_name },
             format!("{host} shows this version"),
             None,
         ),
-        Look::Other(cid) => (
+        IndexProbe::Other(cid) => (
             IndexShows::Another {
                 host: host_name,
                 cid,
@@ -432,14 +432,14 @@ fn explained(
             ),
             Some(again),
         ),
-        Look::Absent if age.is_some_and(|age| age < SLOW) => (
+        IndexProbe::Absent if age.is_some_and(|age| age < SLOW) => (
             IndexShows::Nothing { host: host_name },
             format!(
                 "{host} does not show the record, which is less than a minute old: the index lags"
             ),
             Some(later),
         ),
-        Look::Absent => (
+        IndexProbe::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
                 "{host} does not show the record, although it is valid: the index has lost the \
@@ -447,7 +447,7 @@ fn explained(
             ),
             Some(again),
         ),
-        Look::Silent(e) => (
+        IndexProbe::Silent(e) => (
             IndexShows::NoAnswer {
                 host: host_name,
                 why: one_line(e.message()).into_owned(),

@@ -249,7 +249,7 @@ impl Tangled {
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");
                 let rest = format!("the list of labels of {}", repository.id);
-                write::half_done(&done, &rest, e)
+                write::partial_failure(&done, &rest, e)
             })?;
         let mut outcome = Outcome::immediate(uri);
         let told = self
@@ -306,7 +306,7 @@ impl Tangled {
         no_board(board)?;
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::IssueFieldEdit)?;
+            self.require_2026(&repository, Capability::IssueFieldEdit)?;
         }
         let definitions = self.definitions_now(&repository).await?;
         let scope = &self.settings.dialects.sh.issue;
@@ -335,7 +335,7 @@ impl Tangled {
                 .with_hint("define it without options, or choose another name"));
         }
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::IssueFieldEdit)?;
+        self.require_2026(&repository, Capability::IssueFieldEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the fields")?;
         let definitions = self.definitions_now(&repository).await?;
@@ -427,7 +427,7 @@ impl Labels for Tangled {
         let color = check_label_color(new.color.as_deref().unwrap_or(GREY))?;
         let values = check_options("values", &new.values)?;
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.require_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
         let definitions = self.definitions_now(&repository).await?;
@@ -497,7 +497,7 @@ impl Labels for Tangled {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.require_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "delete a label")?;
         let definitions = self.definitions_now(&repository).await?;

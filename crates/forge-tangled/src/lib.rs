@@ -105,8 +105,8 @@ pub struct Tangled {
     collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
-    listed: pulls::rest::Kept<pulls::PullRow>,
-    listed_issues: pulls::rest::Kept<issues::IssueRow>,
+    listed: pulls::rest::ListCache<pulls::PullRow>,
+    listed_issues: pulls::rest::ListCache<issues::IssueRow>,
     /// The accepted audience of tokens for a repository of 1.0, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -148,8 +148,8 @@ impl Tangled {
             definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
                 .retrying(|it| it.has_failed()),
             patches: Cache::weighed(kept, most, |it| it.weight()),
-            listed: pulls::rest::Kept::default(),
-            listed_issues: pulls::rest::Kept::default(),
+            listed: pulls::rest::ListCache::default(),
+            listed_issues: pulls::rest::ListCache::default(),
             audiences: Cache::new(kept),
             info,
         }

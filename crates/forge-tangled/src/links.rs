@@ -30,7 +30,7 @@ use crate::{
     repository::Repository,
     sources::{TargetField, is_down},
     tickets::{self, inline, markdown},
-    walk::{Item, Walk},
+    walk::{IndexPager, Item},
 };
 
 /// Number of rows of an index's list in one request; at most [`MAX_LINK_ROWS`] are read.
@@ -371,13 +371,13 @@ impl Tangled {
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let [records, states] = list.collections;
-        self.takes_in([records])?;
+        self.check_ingested([records])?;
         // The list is complete even without states.
-        let states = self.takes_in([states]);
+        let states = self.check_ingested([states]);
         let fields = &self.settings.dialects.inputs.index;
         let params = vec![(&*fields.subject, repository.target())];
         let index = self.index_or_others();
-        let mut walk = Walk::new(index, (list.query, fields), params, None, PAGE);
+        let mut walk = IndexPager::new(index, (list.query, fields), params, None, PAGE);
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         if let Err(e) = &states {
             let told = format!(

@@ -52,19 +52,19 @@ impl Tangled {
             if let Some(fault) = self.fault_of_blobs(&uri, record).await {
                 return Some(fault);
             }
-            return self.taken_place(record).await;
+            return self.sibling_of_parent(record).await;
         }
-        if let Some(fault) = self.names_nothing(record).await {
+        if let Some(fault) = self.missing_subject(record).await {
             return Some(fault);
         }
         if uri.collection == names.status {
-            return self.no_right(record, &fields.status_pull, true).await;
+            return self.missing_right(record, &fields.status_pull, true).await;
         }
         if uri.collection == names.issue_state {
-            return self.no_right(record, &fields.state_issue, true).await;
+            return self.missing_right(record, &fields.state_issue, true).await;
         }
         if uri.collection == names.label_op {
-            return self.no_right(record, &fields.op_subject, false).await;
+            return self.missing_right(record, &fields.op_subject, false).await;
         }
         None
     }
@@ -72,7 +72,7 @@ impl Tangled {
     /// Returns a message about the record's subject, if the subject's server says that it does not
     /// exist. A status waits for its subject, and is then dropped (tangled's ingester,
     /// `drainPendingState`).
-    pub(crate) async fn names_nothing(&self, record: &Record) -> Option<String> {
+    pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
         };
@@ -104,7 +104,7 @@ impl Tangled {
 
     /// Returns another pull request with the same parent, because the index allows chains but no
     /// trees. The index keeps the other pull request, which it already has.
-    async fn taken_place(&self, record: &Record) -> Option<String> {
+    async fn sibling_of_parent(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
         let target = record.text_at(&[&fields.target, &fields.target_repo])?;
@@ -139,7 +139,12 @@ impl Tangled {
 
     /// Returns why the account may not write this record. If the knot does not answer, the index
     /// accepts every account, so nothing is proved.
-    async fn no_right(&self, record: &Record, field: &str, author_may: bool) -> Option<String> {
+    async fn missing_right(
+        &self,
+        record: &Record,
+        field: &str,
+        author_may: bool,
+    ) -> Option<String> {
         let about = AtUri::parse(record.text(field)?).ok()?;
         let (repository, author) = if about.collection == self.settings.dialects.sh.issue {
             let found = self.issue_of_record(&about).await.ok()?;

@@ -13,7 +13,7 @@ use url::Url;
 use crate::{Tangled, blocking, knot::Branch, repository::Repository};
 
 /// Timeout for listing the branches of a knot.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum number of bytes that are read of git's list of branches.
 pub(crate) const MAX_PRINTED: usize = 8 * 1024 * 1024;
@@ -113,12 +113,12 @@ impl Tangled {
                 .with_hint(format!("see whether `git ls-remote {url}` works"))
         };
         let args = args.iter().map(String::as_str).collect();
-        let said = match timeout(PATIENCE, git.run_within(args, MAX_PRINTED)).await {
+        let said = match timeout(LIST_TIMEOUT, git.run_within(args, MAX_PRINTED)).await {
             Ok(Ok(printed)) => return Refs::read(printed).map_err(|why| unread(&why)),
             Ok(Err(said)) if matches!(said.kind(), ErrorKind::Git { .. }) => said,
             Ok(Err(not_run)) => return Err(not_run),
             Err(_) => {
-                let seconds = PATIENCE.as_secs();
+                let seconds = LIST_TIMEOUT.as_secs();
                 return Err(unread(&format!("no answer in {seconds} seconds")));
             }
         };

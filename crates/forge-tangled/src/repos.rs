@@ -35,7 +35,7 @@ fn read_only_capabilities() -> Vec<(Capability, Support)> {
 impl Tangled {
     /// Refuses to write to a repository with an older or newer protocol, because no service shows a
     /// record of the wrong protocol.
-    pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
+    pub(crate) fn require_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
         match repository.era {
             Era::Sh2026 => Ok(()),
             Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, &GIVE_A_DID)),
@@ -163,7 +163,7 @@ impl Repos for Tangled {
         }
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::RepoFile)?;
+            self.require_2026(&repository, Capability::RepoFile)?;
         }
         let at = match at {
             Some(at) => at.to_owned(),

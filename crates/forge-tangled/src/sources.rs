@@ -60,7 +60,7 @@ pub(crate) struct Sourced<T> {
 
 /// The records of a repository that were found without the index.
 #[derive(Debug)]
-pub(crate) struct Elsewhere {
+pub(crate) struct FallbackListing {
     /// Pull requests, or issues.
     pub records: Vec<Record>,
     /// Status records of the rows.
@@ -243,7 +243,7 @@ impl Tangled {
 
     /// Fails like an index that is down if this index does not ingest one of the collections: its
     /// records may then be incomplete.
-    pub(crate) fn takes_in<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
+    pub(crate) fn check_ingested<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
         match names.find(|name| self.settings.not_ingested(name).is_some()) {
             None => Ok(()),
@@ -262,7 +262,7 @@ impl Tangled {
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Sourced<Vec<Record>>> {
-        let why = match self.takes_in([&kind.collection]) {
+        let why = match self.check_ingested([&kind.collection]) {
             Err(e) => e.message().to_owned(),
             Ok(()) => match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
@@ -704,7 +704,7 @@ impl Tangled {
         names: [&str; 2],
         targets: &[TargetField],
         down: &Error,
-    ) -> Elsewhere {
+    ) -> FallbackListing {
         let [collection, _] = names;
         let (uri, did) = (&*repository.record.uri, repository.did.as_deref());
         let mut subjects = Vec::new();
@@ -749,7 +749,7 @@ impl Tangled {
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
-        let why = match self.takes_in(names) {
+        let why = match self.check_ingested(names) {
             Err(e) => e.message().to_owned(),
             Ok(()) => no_answer(down),
         };
@@ -761,7 +761,7 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        Elsewhere {
+        FallbackListing {
             records: found.value,
             statuses: statuses.records,
             warnings,

@@ -28,12 +28,12 @@ use crate::{
     },
     remote_refs::MAX_PRINTED,
     spelling,
-    ticket_writes::{altered_record_error, experimental, unseen},
+    ticket_writes::{altered_record_error, experimental, unread_write_error},
     tickets,
 };
 
 /// Time for a knot to detect a merge by itself.
-const NOTICES: Duration = Duration::from_secs(2);
+const MERGE_DETECTION_TIME: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
@@ -115,7 +115,7 @@ impl Tangled {
             return Err(incomplete_merge_error(located, &merge));
         }
         if !earlier {
-            shows_every_commit(&git, clone, pull, &before.hash, head).await?;
+            check_every_commit_shown(&git, clone, pull, &before.hash, head).await?;
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
@@ -286,7 +286,7 @@ impl Tangled {
         }
         let mut told = Vec::new();
         let recorded = self
-            .ticket_is_merged(located, landed.earlier, &mut told)
+            .ensure_ticket_merged(located, landed.earlier, &mut told)
             .await;
         warnings.extend(told);
         steps.push(Step::new(RECORD, recorded.is_ok()));
@@ -328,14 +328,14 @@ impl Tangled {
 
     /// Ensures that the state is set. Which service sets it is unknown, so the knot gets time to do
     /// so, and then this call does. Adds warnings about guessed words to `told`.
-    async fn ticket_is_merged(
+    async fn ensure_ticket_merged(
         &self,
         located: &Located,
         earlier: bool,
         told: &mut Vec<Warning>,
     ) -> Result<()> {
         let mut pause = self.settings.poll;
-        let end = Instant::now() + NOTICES.min(self.settings.wait);
+        let end = Instant::now() + MERGE_DETECTION_TIME.min(self.settings.wait);
         while !earlier && Instant::now() + pause < end {
             sleep(pause).await;
             pause *= 2;
@@ -363,7 +363,7 @@ impl Tangled {
             .await?;
         let now = self.reread_pull(located).await;
         let now = match changed {
-            true => now.map_err(|e| unseen(&ticket.uri, e)),
+            true => now.map_err(|e| unread_write_error(&ticket.uri, e)),
             false => {
                 told.clear();
                 now
@@ -433,7 +433,7 @@ async fn fetch(
 
 /// Refuses a round whose base hides commits. A merge takes every commit of `head` that the target
 /// branch lacks, but a diff of the round shows only those above its base.
-async fn shows_every_commit(
+async fn check_every_commit_shown(
     git: &Git,
     clone: &LocalClone,
     pull: &Pull,

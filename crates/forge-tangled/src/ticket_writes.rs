@@ -13,7 +13,7 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::{altered_record_error, unseen};
+pub(crate) use crate::account::{altered_record_error, unread_write_error};
 use crate::{
     Dialects, Tangled,
     account::check_fields_kept,
@@ -192,7 +192,9 @@ impl Tangled {
             };
             self.view_located(&located, PrFields::NONE).await
         };
-        let mut view = opened.await.map_err(|e| unseen(&uri.to_string(), e))?;
+        let mut view = opened
+            .await
+            .map_err(|e| unread_write_error(&uri.to_string(), e))?;
         view.base_oid = Some(ends.base);
         let mut outcome = Outcome::immediate(view);
         outcome.warnings = warnings;
@@ -406,7 +408,8 @@ impl Tangled {
             let located = self.reread_pull(located).await?;
             self.view_located(&located, PrFields::NONE).await
         };
-        view.await.map_err(|e| unseen(&located.pull.record.uri, e))
+        view.await
+            .map_err(|e| unread_write_error(&located.pull.record.uri, e))
     }
 
     /// Returns the merge base and the head of two branches. The head branch is in `source`, which
@@ -530,7 +533,7 @@ impl Tangled {
         let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
         let patches = match (self.ticket_patches(repository).await, lost.as_ref()) {
             (Ok(patches), _) => patches.records,
-            (Err(e), None) => return Err(unseen(&uri, e)),
+            (Err(e), None) => return Err(unread_write_error(&uri, e)),
             (Err(_), Some(_)) => Vec::new(),
         };
         let of_head = patches.iter().filter(|p| {

@@ -94,7 +94,7 @@ pub(crate) struct Given {
 
 /// The effect of a verdict: the author's own verdict is a comment, and an approval of an older
 /// round no longer counts. A request for changes counts until the same reviewer approves.
-fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
+fn effective_state(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     match said {
         _ if own => ReviewState::Commented,
         ReviewState::Approved if !newest => ReviewState::Dismissed,
@@ -130,7 +130,11 @@ pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
 
 impl Tangled {
     /// Splits comments into those that give a verdict and the others.
-    pub(crate) fn parted(&self, pull: &Pull, all: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
+    pub(crate) fn split_verdicts(
+        &self,
+        pull: &Pull,
+        all: Vec<Record>,
+    ) -> (Vec<Record>, Vec<Record>) {
         let verdicts = self.settings.verdict_comments;
         all.into_iter().partition(|record| {
             verdicts && VerdictComment::of(record, pull, self.fields()).is_some()
@@ -210,7 +214,7 @@ impl Tangled {
     /// Converts verdict comments to reviews, in their order, with warnings about those that are
     /// left out. With `commits`, each review names the reviewed commit, for which the patch of its
     /// round is read.
-    pub(crate) async fn given(
+    pub(crate) async fn convert_verdicts(
         &self,
         located: &Located,
         verdicts: Vec<Record>,
@@ -241,7 +245,7 @@ impl Tangled {
                 None => None,
             };
             let author = self.actor(did).await;
-            let state = standing(said.state, own, newest == Some(said.round));
+            let state = effective_state(said.state, own, newest == Some(said.round));
             let at = record
                 .created_at(&self.fields().created_at)
                 .unwrap_or(pull.created_at);

@@ -128,7 +128,7 @@ impl Position {
 
 /// Reads a list of the index row by row, newest first. A page is requested only when one of its
 /// rows is wanted.
-pub(crate) struct Walk<'a> {
+pub(crate) struct IndexPager<'a> {
     index: Xrpc,
     query: &'a str,
     fields: &'a IndexFields,
@@ -143,7 +143,7 @@ pub(crate) struct Walk<'a> {
     bytes: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> IndexPager<'a> {
     /// Starts at `position`, or at the beginning with pages of `size` rows.
     pub fn new(
         index: Xrpc,

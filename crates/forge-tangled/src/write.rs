@@ -310,7 +310,7 @@ pub(crate) fn changed(
 
 /// Returns the error for a write that failed after another write had succeeded; the message names
 /// both. `done` is a sentence, and `rest` is the name of the failed part.
-pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
+pub(crate) fn partial_failure(done: &str, rest: &str, error: Error) -> Error {
     let why = error.message();
     let message = match fault::is_ambiguous(&error) {
         true => format!("{done}; whether {rest} was written is not known: {why}"),

@@ -18,7 +18,7 @@ use crate::{
     records::NewRecord,
     repository::Repository,
     ticket_labels::set_labels,
-    ticket_writes::{describe, done, no_assignees, set_title, unseen},
+    ticket_writes::{describe, done, no_assignees, set_title, unread_write_error},
     write,
 };
 
@@ -35,7 +35,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.open_ticket(repository, title, new).await;
         }
-        self.speaks_2026(&repository, Capability::IssueCreate)?;
+        self.require_2026(&repository, Capability::IssueCreate)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects.sh;
         let labels = self.label_change(
@@ -112,10 +112,10 @@ impl Tangled {
         }
         let wanted = Wanted::from(new);
         if wanted.has_values() {
-            self.speaks_2026(&repository, Capability::IssueValues)?;
+            self.require_2026(&repository, Capability::IssueValues)?;
         }
         if wanted.has_relations() {
-            self.speaks_2026(&repository, Capability::IssueRelations)?;
+            self.require_2026(&repository, Capability::IssueRelations)?;
         }
         let names = &self.settings.dialects;
         let fields = &names.fields;
@@ -151,6 +151,7 @@ impl Tangled {
             };
             self.view_issue(&located, &IssueFields::default()).await
         };
-        view.await.map_err(|e| unseen(&uri.to_string(), e))
+        view.await
+            .map_err(|e| unread_write_error(&uri.to_string(), e))
     }
 }

@@ -30,8 +30,8 @@ use crate::{
     },
     records::Record,
     repository::Repository,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
-    walk::{Item, Walk},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
+    walk::{IndexPager, Item},
 };
 
 /// Maximum number of issues of a repository that are read for relations.
@@ -316,7 +316,7 @@ impl Tangled {
         repository: &Repository,
     ) -> (Vec<(Stored, u64)>, Vec<Warning>, bool) {
         let names = &self.settings.dialects;
-        let listed = match self.takes_in([&names.sh.issue]) {
+        let listed = match self.check_ingested([&names.sh.issue]) {
             Ok(()) => self.issues_of_index_for_graph(repository).await,
             Err(e) => Err(e),
         };
@@ -326,7 +326,7 @@ impl Tangled {
             Err(e) => return (Vec::new(), vec![unread("the issues", &e)], true),
         };
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
-        let Elsewhere {
+        let FallbackListing {
             records,
             mut warnings,
             is_all,
@@ -358,7 +358,7 @@ impl Tangled {
         let of = &names.inputs.index;
         let params = vec![(&*of.subject, repository.target())];
         let method = &names.methods.index.list_issues;
-        let mut walk = Walk::new(self.index_or_others(), (method, of), params, None, PAGE);
+        let mut walk = IndexPager::new(self.index_or_others(), (method, of), params, None, PAGE);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while let Some(row) = walk.next().await? {
             if walk.scanned() > MAX_ISSUES as u64 {

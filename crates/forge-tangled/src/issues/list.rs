@@ -20,17 +20,17 @@ use crate::{
     Era, Tangled, kinds,
     label_definitions::no_board,
     pulls::{
-        list::{as_indexed, is_unknown_owner, knot_name, worked_out},
-        rest::{self, Place, Placed, Whole},
-        state::Standing,
+        list::{as_indexed, is_unknown_owner, knot_name, state_of_unknown_word},
+        rest::{self, FullList, Place, Placed},
+        state::EffectiveState,
         status::{self, Words},
     },
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{Item, Position, SCAN, Walk},
+    walk::{IndexPager, Item, Position, SCAN},
 };
 
 const SCHEME: &str = "tangled-issues";
@@ -111,7 +111,7 @@ impl Tangled {
             found
         } else {
             let names = &self.settings.dialects.sh;
-            let page = match self.takes_in([&names.issue, &names.issue_state]) {
+            let page = match self.check_ingested([&names.issue, &names.issue_state]) {
                 Ok(()) => {
                     self.issues_of_index(&repository, query, &people, position, req.limit)
                         .await
@@ -245,7 +245,7 @@ impl Tangled {
         params.extend(people.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_issues;
         let begun = position.is_none();
-        let mut walk = Walk::new(index, (method, of), params, position, size);
+        let mut walk = IndexPager::new(index, (method, of), params, position, size);
         if query.oldest_first {
             walk = walk.oldest_first();
         }
@@ -294,7 +294,7 @@ impl Tangled {
                     number: None,
                 };
                 let read = self.issue_statuses(&located).await;
-                worked_out(&word, read.map(|all| Standing::of(&all).state))
+                state_of_unknown_word(&word, read.map(|all| EffectiveState::of(&all).state))
             }
         };
         Ok(IssueRow {
@@ -372,12 +372,12 @@ impl Tangled {
         query: &IssueQuery,
         people: &People,
         down: &Error,
-    ) -> Result<(Whole<IssueRow>, u64, Vec<Warning>)> {
+    ) -> Result<(FullList<IssueRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
         let targets = kinds::targets_of_issues(names);
-        let Elsewhere {
+        let FallbackListing {
             records,
             statuses: states,
             mut warnings,
@@ -421,7 +421,7 @@ impl Tangled {
         }
         let mut rows = self.all_wanted(repository, rows, query, people).await?;
         sort(&mut rows, query);
-        let whole = Whole {
+        let whole = FullList {
             rows,
             source,
             is_all,

@@ -57,7 +57,7 @@ impl Tangled {
     async fn related_address(&self, id: &IssueId) -> Result<(Arc<Repository>, AtUri)> {
         let (repository, uri, _) = self.issue_address(id).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::IssueRelations)?;
+            self.require_2026(&repository, Capability::IssueRelations)?;
         }
         Ok((repository, uri))
     }

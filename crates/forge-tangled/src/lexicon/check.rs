@@ -13,10 +13,10 @@ use crate::dialect::STAMP;
 const MISSING: &str = "is missing";
 
 /// Maximum number of reported problems; a hostile record could have any number.
-const MOST_PROBLEMS: usize = 50;
+const MAX_PROBLEMS: usize = 50;
 
 /// Maximum nesting depth of a record. The records that this program writes have five levels.
-const MOST_LEVELS: usize = 32;
+const MAX_LEVELS: usize = 32;
 
 pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
     let walk = walk(set, collection, record);
@@ -73,7 +73,7 @@ struct Walk {
 
 impl Walk {
     fn add(&mut self, path: &str, what: impl Into<String>) {
-        if self.problems.len() < MOST_PROBLEMS {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 what: what.into(),
@@ -83,10 +83,10 @@ impl Walk {
 
     /// Checks `value` against atproto's data model, which every lexicon shares.
     fn data(&mut self, value: &Value, path: &str, level: usize) {
-        if level > MOST_LEVELS {
+        if level > MAX_LEVELS {
             self.add(
                 path,
-                format!("is nested more than {MOST_LEVELS} levels deep"),
+                format!("is nested more than {MAX_LEVELS} levels deep"),
             );
             return;
         }
@@ -170,7 +170,7 @@ impl Walk {
         let is_unknown = |name: &&String| {
             !object.properties.contains_key(*name) && *name != "$type" && !name.starts_with(STAMP)
         };
-        let room = MOST_PROBLEMS.saturating_sub(self.unknown.len());
+        let room = MAX_PROBLEMS.saturating_sub(self.unknown.len());
         let unknown = fields.keys().filter(is_unknown).take(room);
         self.unknown
             .extend(unknown.map(|name| join_path(path, name)));

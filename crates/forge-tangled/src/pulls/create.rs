@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Maximum number of open pull requests that are searched for one of the same branches.
-const LOOK: usize = 100;
+const MAX_CANDIDATES: usize = 100;
 
 impl Tangled {
     /// See [`forge_core::PullRequests::create`].
@@ -46,12 +46,12 @@ impl Tangled {
         req.check_edits()?;
         let repository = self.repository(repo).await?;
         if req.draft {
-            self.speaks_2026(&repository, Capability::PrCreateDraft)?;
+            self.require_2026(&repository, Capability::PrCreateDraft)?;
         }
         if repository.era == Era::Org10 {
             return self.create_ticket(repository, req).await;
         }
-        self.speaks_2026(&repository, Capability::PrCreate)?;
+        self.require_2026(&repository, Capability::PrCreate)?;
         let author = self.session.viewer().await?.identity.clone();
         let viewer = author.did.clone();
         let below = match &req.depends_on {
@@ -77,7 +77,7 @@ impl Tangled {
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
-                let patch = given(patch)?;
+                let patch = parse_given_patch(patch)?;
                 // The knot does not compute these changes, so it does not check the base branch
                 // either.
                 let tip = self.branch(&repository, &base).await?;
@@ -102,7 +102,7 @@ impl Tangled {
                     )
                     .await?;
                 let source = fork.as_deref().unwrap_or(&repository).target();
-                self.no_twin(&repository, &base, &req.head.branch, source)
+                self.reject_open_twin(&repository, &base, &req.head.branch, source)
                     .await?;
                 let source = json!({
                     (self.fields().source_branch.to_string()): req.head.branch,
@@ -185,7 +185,8 @@ impl Tangled {
         let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         if new.source.is_none() {
-            self.no_copy(repository, &new, &blob, patch).await?;
+            self.reject_same_patch(repository, &new, &blob, patch)
+                .await?;
         }
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -316,7 +317,7 @@ impl Tangled {
 
     /// Refuses a second open pull request of the same branches; `source` is the repository of the
     /// head.
-    async fn no_twin(
+    async fn reject_open_twin(
         &self,
         repository: &Repository,
         base: &str,
@@ -335,7 +336,7 @@ impl Tangled {
             Some(uri) => Some((uri.clone(), uri)),
             None => {
                 let page = self
-                    .list_pulls(&repository.id, &query, PageReq::first(LOOK))
+                    .list_pulls(&repository.id, &query, PageReq::first(MAX_CANDIDATES))
                     .await;
                 let rows = page.map(|page| page.items).unwrap_or_default();
                 self.open_one_of(rows, source).await?
@@ -383,7 +384,7 @@ impl Tangled {
 
     /// Refuses a second open pull request of the viewer with the patch `blob`, if no branch
     /// distinguishes the two: an interrupted command may have opened the first.
-    async fn no_copy(
+    async fn reject_same_patch(
         &self,
         repository: &Repository,
         new: &NewPull<'_>,
@@ -547,7 +548,7 @@ struct WrittenPull {
 }
 
 /// Parses a patch that the caller passed.
-pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
+pub(crate) fn parse_given_patch(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {
         return Err(

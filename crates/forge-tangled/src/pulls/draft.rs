@@ -66,7 +66,7 @@ impl Tangled {
             return Err(caps::refusal(Capability::PrDraft));
         };
         let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::PrDraft)?;
+        self.require_2026(&located.repository, Capability::PrDraft)?;
         let (pull, uri) = (&located.pull, &located.pull.record.uri);
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,

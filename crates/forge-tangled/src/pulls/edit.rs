@@ -7,7 +7,9 @@ use forge_core::{
 use serde_json::json;
 
 use super::{record::Pull, view::Located};
-use crate::{Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::half_done};
+use crate::{
+    Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::partial_failure,
+};
 
 /// Returns the error for a change of labels that failed after the text was written.
 fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
@@ -21,7 +23,7 @@ fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
         (true, false) => "the change of its assignees",
         (_, true) => "the change of its labels",
     };
-    half_done(&format!("{uri} has the new {text}"), rest, error)
+    partial_failure(&format!("{uri} has the new {text}"), rest, error)
 }
 
 impl Tangled {
@@ -58,7 +60,7 @@ impl Tangled {
         if located.repository.era == Era::Org10 {
             return self.edit_ticket(&located, edit).await;
         }
-        self.speaks_2026(&located.repository, Capability::PrEdit)?;
+        self.require_2026(&located.repository, Capability::PrEdit)?;
         let new_title = new_title
             .map(|title| self.edited_title(&located.pull, title))
             .transpose()?;

@@ -31,7 +31,7 @@ use crate::{
 
 /// A file of the base branch.
 #[derive(Debug)]
-struct There {
+struct BaseFile {
     mode: u32,
     content: Vec<u8>,
 }
@@ -129,7 +129,7 @@ impl Tangled {
             .iter()
             .map(|(edit, mode, _)| self.read_existing(repository, &tip, edit, *mode))
             .collect();
-        let there: Vec<Option<There>> = stream::iter(reads)
+        let there: Vec<Option<BaseFile>> = stream::iter(reads)
             .buffered(IN_FLIGHT)
             .try_collect()
             .await?;
@@ -253,10 +253,10 @@ impl Tangled {
         tip: &str,
         edit: &FileEdit,
         mode: Option<u32>,
-    ) -> Result<Option<There>> {
+    ) -> Result<Option<BaseFile>> {
         let Some(mode) = mode else { return Ok(None) };
         let content = self.read_content(repository, tip, edit).await?;
-        Ok(Some(There { mode, content }))
+        Ok(Some(BaseFile { mode, content }))
     }
 
     /// Reads a file at a revision, as the knot sends it.
@@ -367,7 +367,7 @@ impl Tangled {
 #[derive(Debug)]
 struct Change<'a> {
     edit: &'a FileEdit,
-    there: Option<&'a There>,
+    there: Option<&'a BaseFile>,
     mode: Option<u32>,
 }
 

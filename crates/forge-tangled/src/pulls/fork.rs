@@ -46,10 +46,10 @@ impl Tangled {
         };
         let fork = self.repository(&self.at(path)).await?;
         if upstream.era == Era::Org10 {
-            comparable(&fork, upstream.era)?;
+            check_comparable(&fork, upstream.era)?;
             return Ok(Some(fork));
         }
-        if !means(&fork.record, upstream, self.fields()) {
+        if !is_fork_of(&fork.record, upstream, self.fields()) {
             return Err(Error::invalid(
                 "head",
                 format!(
@@ -61,7 +61,7 @@ impl Tangled {
                 Hint::new("name a fork, or submit the changes as a patch").with_action(OTHER_HEAD),
             ));
         }
-        comparable(&fork, Era::Sh2026)?;
+        check_comparable(&fork, Era::Sh2026)?;
         Ok(Some(fork))
     }
 
@@ -73,7 +73,7 @@ impl Tangled {
             Err(_) => RepoPath::Did(source.to_owned()),
         };
         let fork = self.repository(&self.at(path)).await?;
-        comparable(&fork, era)?;
+        check_comparable(&fork, era)?;
         Ok(fork)
     }
 
@@ -93,7 +93,7 @@ impl Tangled {
         let forks: Vec<&Record> = all
             .records
             .iter()
-            .filter(|r| means(r, upstream, self.fields()))
+            .filter(|r| is_fork_of(r, upstream, self.fields()))
             .collect();
         let owner = one_line(owner);
         match forks.as_slice() {
@@ -166,7 +166,7 @@ impl Tangled {
 
 /// Checks that a branch of `fork` can be compared with a branch of a repository of `era`. Two cases
 /// are known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
-fn comparable(fork: &Repository, era: Era) -> Result<()> {
+fn check_comparable(fork: &Repository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());
     }
@@ -190,7 +190,7 @@ fn comparable(fork: &Repository, era: Era) -> Result<()> {
 
 /// Returns true if a repository's record says that it was made from `upstream`: by its DID, its
 /// at-uri, or an address that ends with owner and name.
-fn means(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
+fn is_fork_of(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
     let Some(source) = record.text(&fields.repo_source) else {
         return false;
     };

@@ -35,7 +35,7 @@ impl Tangled {
             ));
             return false;
         }
-        let deleted = match self.is_spent(located, expected).await {
+        let deleted = match self.can_delete_head(located, expected).await {
             Ok(true) => self.delete_branch(repository, &pull.head).await,
             // The branch is already deleted.
             Ok(false) => return false,
@@ -49,7 +49,7 @@ impl Tangled {
     }
 
     /// Returns true if the head branch exists and has only commits of the newest round.
-    async fn is_spent(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
+    async fn can_delete_head(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
@@ -67,7 +67,8 @@ impl Tangled {
         let patch = self.latest_patch(repository, pull).await?;
         match head_of(located, &patch) {
             Some(head) if head == branch.hash => {
-                self.all_in_round(located, &patch, &branch.hash).await?;
+                self.check_all_in_round(located, &patch, &branch.hash)
+                    .await?;
                 Ok(true)
             }
             Some(head) => Err(Error::new(
@@ -95,7 +96,7 @@ impl Tangled {
 
     /// Refuses if the branch has a commit that the round lacks: a patch from a file may end at the
     /// same commit as the branch, and have fewer commits. A plain diff has no commits at all.
-    async fn all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
+    async fn check_all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());

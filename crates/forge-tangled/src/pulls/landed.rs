@@ -332,7 +332,7 @@ pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
 /// reverted.
 fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
-    let found = standing(log, |made| wanted.contains(&made.key()));
+    let found = not_reverted(log, |made| wanted.contains(&made.key()));
     let there: HashSet<Key<'_>> = found.iter().map(|made| made.key()).collect();
     match there.len() == wanted.len() {
         true => found,
@@ -342,13 +342,13 @@ fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
 
 /// Returns the commits with one of these names that were not reverted, newest first.
 fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
-    standing(log, |made| {
+    not_reverted(log, |made| {
         until.leaves(made) && names.contains(&made.subject)
     })
 }
 
 /// Returns the wanted commits of a log, newest first, without those that were reverted later.
-fn standing(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
+fn not_reverted(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
     let mut reverted: HashSet<&str> = HashSet::new();
     let mut found = Vec::new();
     for made in log {

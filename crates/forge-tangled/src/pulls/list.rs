@@ -16,7 +16,7 @@ use super::{
     build::PullFacts,
     merge_claim::find_merge_claim,
     record::Pull,
-    rest::{self, Place, Placed, Whole},
+    rest::{self, FullList, Place, Placed},
     status::{self, Status},
     view::Located,
 };
@@ -27,9 +27,9 @@ use crate::{
     records::Record,
     repository::Repository,
     skipped,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{Item, Position, SCAN, Walk},
+    walk::{IndexPager, Item, Position, SCAN},
 };
 
 const SCHEME: &str = "tangled";
@@ -201,7 +201,7 @@ impl Tangled {
             return Ok(result);
         }
         let names = &self.settings.dialects.sh;
-        let first = match self.takes_in([&names.pull, &names.status]) {
+        let first = match self.check_ingested([&names.pull, &names.status]) {
             Ok(()) => {
                 self.index_page(repository, query, &filters, position, req.limit)
                     .await
@@ -350,7 +350,7 @@ impl Tangled {
         params.extend(status.map(|s| (&*of.wanted_status, s)));
         params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
-        let mut walk = Walk::new(index, (method, of), params, position, size);
+        let mut walk = IndexPager::new(index, (method, of), params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut compared = 0;
         while rows.len() < limit
@@ -480,7 +480,7 @@ impl Tangled {
         let words = status::Words::of_pulls(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
             Some(state) => (state, as_indexed()),
-            None => worked_out(&word, self.state_of(repository, &pull).await),
+            None => state_of_unknown_word(&word, self.state_of(repository, &pull).await),
         };
         Ok(PullRow {
             pull,
@@ -538,11 +538,11 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
-    ) -> Result<(Whole<PullRow>, u64, Vec<Warning>)> {
+    ) -> Result<(FullList<PullRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
         let targets = kinds::targets_of_pulls(names);
-        let Elsewhere {
+        let FallbackListing {
             records,
             statuses,
             mut warnings,
@@ -594,7 +594,7 @@ impl Tangled {
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
         let (rows, unread) = self.touching(repository, filters, rows).await;
         warnings.extend(unread);
-        let whole = Whole {
+        let whole = FullList {
             rows,
             source,
             is_all,
@@ -775,7 +775,7 @@ pub(crate) fn as_indexed() -> Warning {
 /// Returns the state of a row if the index's word for it is unknown, with a warning about it.
 /// `read` is the state from the status records. tangled's index calls a pull request `abandoned` if
 /// its record was deleted.
-pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
+pub(crate) fn state_of_unknown_word(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),
         word => format!(

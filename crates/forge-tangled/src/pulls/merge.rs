@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::{
     head_branch,
     landed::{MergeDetection, Until, subject_of},
-    merge_claim::{find_merge_claim, is_proved},
+    merge_claim::{drop_unproved_warning, find_merge_claim},
     record::Pull,
-    state::Standing,
+    state::EffectiveState,
     status::Status,
     view::Located,
 };
@@ -46,7 +46,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.merge_ticket(&located, req).await;
         }
-        self.speaks_2026(repository, Capability::MergeRebase)?;
+        self.require_2026(repository, Capability::MergeRebase)?;
         let (undeclared, statuses) = future::join(
             self.undeclared(repository),
             self.statuses_of(repository, pull),
@@ -56,7 +56,7 @@ impl Tangled {
         // declaration again.
         undeclared?;
         let statuses = statuses?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
             // No record names the merged round; the newest is assumed.
@@ -261,7 +261,7 @@ impl Tangled {
         located: &Located,
         tip: &Branch,
         req: &MergeReq,
-        before: Standing,
+        before: EffectiveState,
         earlier: bool,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
@@ -319,7 +319,7 @@ impl Tangled {
         if recorded {
             self.as_written(&mut view, PrState::Merged).await;
         }
-        is_proved(&mut view);
+        drop_unproved_warning(&mut view);
         let commit = Some(tip.hash.clone());
         view.merge_commit.clone_from(&commit);
         let mut merge = Merge::of(view);
@@ -344,14 +344,14 @@ impl Tangled {
     ) -> Result<Outcome<Merge>> {
         let ingestion = self.ingestion_of_pull_state(located, statuses).await;
         let mut view = self.view_fresh(located, PrFields::NONE).await?;
-        is_proved(&mut view);
+        drop_unproved_warning(&mut view);
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         warnings.push(Warning::new(format!(
             "{} is merged already",
             located.pull.record.uri
         )));
         let branch_deleted = req.delete_branch
-            && match is_what_was_merged(located, Standing::of(statuses)) {
+            && match check_merged_round(located, EffectiveState::of(statuses)) {
                 Ok(()) => {
                     self.delete_head(located, None, &mut steps, &mut warnings)
                         .await
@@ -377,7 +377,7 @@ impl Tangled {
 
 /// Refuses to treat the newest round as the merged round if the author added it after the merge. No
 /// record says which round was merged, so the times decide.
-fn is_what_was_merged(located: &Located, merged: Standing) -> Result<()> {
+fn check_merged_round(located: &Located, merged: EffectiveState) -> Result<()> {
     let round = located
         .pull
         .latest()

@@ -110,7 +110,7 @@ impl Tangled {
 
     /// Searches the branch for the change of a pull request with a merged status, and updates the
     /// view's warnings.
-    pub(super) async fn look_for_change(
+    pub(super) async fn verify_merge_claim(
         &self,
         located: &Located,
         said: &Status,
@@ -118,7 +118,7 @@ impl Tangled {
     ) {
         let landed = self.landed_as_titled(located, said).await;
         let landed = landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
-        is_proved(view);
+        drop_unproved_warning(view);
         if landed != MergeDetection::Yes {
             let told = self.describe_merge_claim(located, said, &landed).await;
             let warning = Warning::new(told).with_hint(reopen_to_merge(&located.pull.record.uri));
@@ -154,7 +154,7 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
 }
 
 /// Removes the warning of an unproved merge from a view.
-pub(super) fn is_proved(view: &mut PullRequest) {
+pub(super) fn drop_unproved_warning(view: &mut PullRequest) {
     view.warnings.retain(|w| w.section != Some(SECTION));
 }
 

@@ -9,11 +9,11 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    create::{given, replaced},
+    create::{parse_given_patch, replaced},
     landed::MergeDetection,
     merge_claim::find_merge_claim,
     record::Pull,
-    state::Standing,
+    state::EffectiveState,
     view::Located,
 };
 use crate::{
@@ -44,7 +44,7 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             LIMITS.check_comment("comment", comment)?;
         }
-        let patch = req.patch.as_deref().map(given).transpose()?;
+        let patch = req.patch.as_deref().map(parse_given_patch).transpose()?;
         let located = self.locate(pr).await?;
         let now = located.pull.record.cid();
         if let Some(expected) = req.expected_version.as_deref().filter(|e| *e != now) {
@@ -63,9 +63,9 @@ impl Tangled {
             }
             self.resubmit_ticket(&located, req.head.as_deref()).await?
         } else {
-            self.speaks_2026(&located.repository, Capability::PrResubmit)?;
-            self.is_mine(&located.pull).await?;
-            takes_rounds(&located.pull)?;
+            self.require_2026(&located.repository, Capability::PrResubmit)?;
+            self.check_author(&located.pull).await?;
+            check_takes_rounds(&located.pull)?;
             let from_knot = patch.is_none();
             let (undeclared, patch) = future::join(self.undeclared(&located.repository), async {
                 match patch {
@@ -132,7 +132,7 @@ impl Tangled {
         }
     }
 
-    async fn is_mine(&self, pull: &Pull) -> Result<()> {
+    async fn check_author(&self, pull: &Pull) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did == pull.author() {
             return Ok(());
@@ -190,7 +190,7 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
         let statuses = self.statuses_of(&located.repository, pull).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             let landed = self.landed_as_titled(located, said).await?;
             if landed != MergeDetection::Yes {
@@ -258,7 +258,7 @@ impl Tangled {
 
 /// Refuses another round if the rounds are `versions`. Their format was not observed, and a round
 /// in addition to versions does not fit this form.
-fn takes_rounds(pull: &Pull) -> Result<()> {
+fn check_takes_rounds(pull: &Pull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use forge_core::{
 use super::{
     landed::MergeDetection,
     merge_claim::{CALLED_MERGED, find_merge_claim},
-    state::Standing,
+    state::EffectiveState,
     view::Located,
 };
 use crate::{
@@ -88,7 +88,7 @@ impl Tangled {
     /// state without push access.
     async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
-        if Standing::of(&statuses).state == PrState::Open {
+        if EffectiveState::of(&statuses).state == PrState::Open {
             return Ok(true);
         }
         let Some(said) = find_merge_claim(&statuses) else {

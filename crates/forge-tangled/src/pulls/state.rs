@@ -22,14 +22,14 @@ use crate::{
 
 /// The state, and the time in the status that decides the state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct EffectiveState {
     pub state: PrState,
     pub decided: Option<Timestamp>,
     /// Time that the next status must follow.
     pub newest_claim: Option<Timestamp>,
 }
 
-impl Standing {
+impl EffectiveState {
     /// Computes the state from the statuses.
     pub fn of(statuses: &[Status]) -> Self {
         let winner = status::winner(statuses);
@@ -73,7 +73,7 @@ impl Tangled {
     /// Returns the state of a pull request, from the records of the index and of the accounts that
     /// may set the state. The index may lack records of these accounts.
     pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
-        Ok(Standing::of(&self.statuses_of(repository, pull).await?).state)
+        Ok(EffectiveState::of(&self.statuses_of(repository, pull).await?).state)
     }
 
     /// Returns all status records, oldest first, as [`Self::state_of`] finds them.
@@ -153,7 +153,7 @@ impl Tangled {
         let located = self.locate(pr).await?;
         if located.repository.era == Era::Org10 {
             if req.delete_branch {
-                self.speaks_2026(&located.repository, Capability::PrDeleteBranch)?;
+                self.require_2026(&located.repository, Capability::PrDeleteBranch)?;
             }
             let comment = req.comment.as_deref();
             return self
@@ -161,7 +161,7 @@ impl Tangled {
                 .await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         let mut steps = Vec::new();
         let mut commented = Ingestion::Immediate;
@@ -228,7 +228,7 @@ impl Tangled {
                 .await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         // A pull request whose merge is not proved may be reopened; a merge looks for the change
         // first anyway.
@@ -281,7 +281,7 @@ impl Tangled {
     }
 
     async fn ready_to_set(&self, located: &Located) -> Result<Vec<Status>> {
-        self.speaks_2026(&located.repository, Capability::PrClose)?;
+        self.require_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
         self.statuses_of(&located.repository, &located.pull).await
@@ -327,7 +327,7 @@ impl Tangled {
         &self,
         located: &Located,
         state: PrState,
-        before: Standing,
+        before: EffectiveState,
     ) -> Result<Outcome<PullRequest>> {
         let uri = located.pull.record.uri.clone();
         let record = self.status_record(&uri, state, before.newest_claim)?;
@@ -371,7 +371,7 @@ impl Tangled {
 fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -> Error {
     let rest = format!("the new state of {}", located.pull.record.uri);
     match comment {
-        Some(_) => write::half_done("the comment is written", &rest, error),
+        Some(_) => write::partial_failure("the comment is written", &rest, error),
         None => error,
     }
 }

@@ -171,7 +171,7 @@ impl Tangled {
         let mut view = self.view_with(&located, said, fields).await?;
         // The view says whether a pull request with a merged status was really merged.
         if let Some(said) = find_merge_claim(&statuses) {
-            self.look_for_change(&located, said, &mut view).await;
+            self.verify_merge_claim(&located, said, &mut view).await;
         }
         view.ingestion = ingestion;
         match checks {
@@ -320,7 +320,8 @@ impl Tangled {
             }
             None => None,
         };
-        let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
+        let (verdicts, comments) =
+            self.split_verdicts(pull, comments::sorted(comments, self.fields()));
         let beside = PullFacts {
             state: None,
             statuses,
@@ -336,7 +337,9 @@ impl Tangled {
             view.comments = Some(self.comment_models(repository, &comments).await);
         }
         let wanted = fields.contains(PrFields::REVIEWS);
-        let (given, told) = self.given(located, verdicts, &said.writers, wanted).await;
+        let (given, told) = self
+            .convert_verdicts(located, verdicts, &said.writers, wanted)
+            .await;
         view.warnings.extend(told);
         verdicts::add_up(&mut view, &given);
         view.reviews = wanted.then(|| verdicts::reviews(given));
@@ -523,7 +526,7 @@ impl Tangled {
     /// See [`forge_core::PullRequests::mergeability`].
     pub(crate) async fn mergeability_pull(&self, pr: &PrId) -> Result<Mergeability> {
         let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::PrMergeability)?;
+        self.require_2026(&located.repository, Capability::PrMergeability)?;
         let why = match self.state_of(&located.repository, &located.pull).await? {
             PrState::Open => {
                 let patch = self
