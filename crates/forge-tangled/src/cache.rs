@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn values_set_after_lookup_are_shed_over_byte_limit() {
+    fn cached_values_over_byte_limit_are_shed() {
         let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
         let cells: Vec<_> = (0..8).map(|n| cache.cell(&n.to_string())).collect();
         for cell in &cells {

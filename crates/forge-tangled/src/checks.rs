@@ -281,7 +281,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn spindle_answer_is_read_by_configured_names() {
@@ -292,6 +292,6 @@ mod tests {
         let pipeline =
             json!({ "commit": "c", "createdAt": at, "trigger": "t", "workflows": [workflow] });
         let sample = json!({ "pipelines": [pipeline] });
-        goes_by_its_names::<Pipelines>(&other_names().spindle, &sample);
+        assert_reads_configured_names::<Pipelines>(&other_names().spindle, &sample);
     }
 }

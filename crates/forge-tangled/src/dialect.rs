@@ -1018,7 +1018,7 @@ mod tests {
     }
 
     #[test]
-    fn records_with_configured_names_are_not_validated_by_lexicons() {
+    fn configured_names_are_not_checked_by_lexicons() {
         let mut names = Dialects::default();
         assert!(names.is_described("sh.tangled.repo.pull"));
         names.set("field_title", "heading").unwrap();

@@ -377,20 +377,20 @@ pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn knot_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let at = "2026-11-01T00:00:00Z";
         let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });
-        goes_by_its_names::<Branch>(names, &branch);
+        assert_reads_configured_names::<Branch>(names, &branch);
         let branches = json!({ "branches": [{ "reference": { "name": "n", "hash": "h" } }] });
-        goes_by_its_names::<Branches>(names, &branches);
+        assert_reads_configured_names::<Branches>(names, &branches);
         let compared = json!({ "patch": "p", "combined_patch_raw": "c" });
-        goes_by_its_names::<Compared>(names, &compared);
+        assert_reads_configured_names::<Compared>(names, &compared);
         let checked =
             json!({ "is_conflicted": true, "conflicts": [{ "filename": "f" }], "error": "e" });
-        goes_by_its_names::<CheckAnswer>(names, &checked);
+        assert_reads_configured_names::<CheckAnswer>(names, &checked);
     }
 }

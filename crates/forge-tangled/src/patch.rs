@@ -843,7 +843,7 @@ literal 1
     }
 
     #[test]
-    fn encoded_word_longer_than_a_line_is_not_decoded() {
+    fn overlong_encoded_word_is_not_decoded() {
         let word = |length: usize| format!("=?UTF-8?q?{}?=", "=41".repeat(length / 3));
         assert_eq!(decode_words(&word(900)), "A".repeat(300));
         let long = word(1_200);

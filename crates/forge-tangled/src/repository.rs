@@ -640,11 +640,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn repository_owner_is_read_by_configured_names() {
         let described = json!({ "ownerDid": "did:plc:a", "rkey": "r" });
-        goes_by_its_names::<Described>(&other_names().knot, &described);
+        assert_reads_configured_names::<Described>(&other_names().knot, &described);
     }
 }

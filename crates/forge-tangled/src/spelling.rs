@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn state_word_is_usual_then_most_frequent_then_guessed() {
+    fn state_word_is_learned_before_guessed() {
         use PrState::{Closed, Merged};
         let mut names = Dialects::default();
         for (seen, state, wanted, told) in [

@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn well_known_page_with_more_than_did_is_refused() {
+    fn well_known_page_with_other_text_is_refused() {
         for page in [DID.to_owned(), format!("{DID}\n"), format!(" {DID}\r\n")] {
             assert_eq!(did_on(page.as_bytes()).as_deref(), Some(DID), "{page:?}");
         }

@@ -572,19 +572,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
-    fn tree_and_file_answers_are_read_by_configured_names() {
+    fn file_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let tree = json!({ "files": [{ "name": "n", "mode": "0100644" }] });
-        goes_by_its_names::<Tree>(names, &tree);
+        assert_reads_configured_names::<Tree>(names, &tree);
         let blob = json!({ "content": "c", "encoding": "e", "size": 1, "fileTooLarge": true });
-        goes_by_its_names::<Blob>(names, &blob);
+        assert_reads_configured_names::<Blob>(names, &blob);
     }
 
     #[test]
-    fn file_modes_of_old_and_new_knots_are_read() {
+    fn file_modes_of_all_knots_are_read() {
         assert_eq!(mode("0100644"), Some(0o100_644));
         assert_eq!(mode("0100755"), Some(0o100_755));
         assert_eq!(mode("0040000"), Some(0o040_000));
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_pattern_matches_a_single_path() {
+    fn attributes_pattern_matches_a_single_path() {
         assert_eq!(pattern("a b/c"), "/a b/c");
         assert_eq!(pattern("[x]*"), r"/\\[x\\]\\*");
         assert_eq!(pattern("a\"b\\c"), r#"/a\"b\\\\c"#);

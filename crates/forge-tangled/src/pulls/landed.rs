@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn commit_log_is_read_in_go_and_other_forms() {
+    fn commit_log_of_every_form_is_read() {
         let usual = KnotAnswers::usual();
         let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
         let go = json!({"commits": [{

@@ -169,7 +169,7 @@ async fn truncated_repository_list_gives_a_warning() {
 }
 
 #[tokio::test]
-async fn index_list_over_byte_limit_continues_on_next_page() {
+async fn oversized_index_list_continues_on_next_page() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 110, 10 * KIB);

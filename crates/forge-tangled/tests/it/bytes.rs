@@ -84,7 +84,7 @@ async fn view(forge: &Tangled, pr: &PrId) -> PullRequest {
 }
 
 #[tokio::test]
-async fn round_replaced_under_same_from_line_is_not_merged() {
+async fn replaced_round_of_same_head_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let seen = view(&stage.tangled(&stage.bob), &made.id).await;
@@ -232,7 +232,7 @@ async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
 }
 
 #[tokio::test]
-async fn record_changed_before_merge_is_conflict_with_both_ids() {
+async fn record_changed_before_merge_names_both_ids() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);

@@ -178,8 +178,8 @@ async fn repository_page_urls_resolve_to_records() {
     );
     assert_eq!(found.mentions[1].title, None);
     assert!(found.closes.is_empty());
-    // Requests: the comments and two lists. Two pages of this repository are read, and none of the
-    // linked one.
+    // The requests are the comments and two lists. Two pages of this repository are read, and no
+    // page of the linked repository.
     assert_eq!(index.host().requests().len(), 3);
     assert_eq!(index.web().requests().len(), 2);
     let found = forge.links(&of(&one)).await.unwrap();

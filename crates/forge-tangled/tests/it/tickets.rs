@@ -404,7 +404,7 @@ async fn spelling_of_state_and_labels_follows_existing_tickets() {
 }
 
 #[tokio::test]
-async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
+async fn lost_knot_answers_neither_fail_nor_repeat() {
     for method in [
         "com.atproto.repo.createRecord",
         "org.tangled.review.submitPatch",

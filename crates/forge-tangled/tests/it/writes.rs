@@ -167,7 +167,7 @@ async fn defined_unused_label_is_not_defined_twice() {
 }
 
 #[tokio::test]
-async fn label_deletion_uses_current_record_and_reports_failed_read() {
+async fn label_deletion_reads_the_current_record() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
     let e = forge.delete_label(stage.repo_id(), "bug").await;
@@ -491,7 +491,7 @@ async fn patch_needs_no_branch() {
 }
 
 #[tokio::test]
-async fn file_edits_become_a_round_authored_by_the_account() {
+async fn file_edits_become_round_of_the_account() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let mut req = CreatePull::new("", "Ein Skript für alle");
