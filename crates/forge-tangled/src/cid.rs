@@ -49,7 +49,7 @@ pub(crate) fn check_record(
     }
     let Some(actual) = of_record(value) else {
         let message = format!(
-            "the value that {} sent as {} is no record of atproto: it has no CID",
+            "the value that {} sent as {} is not an atproto record: it has no CID",
             origin.host(),
             one_line(uri)
         );

@@ -523,7 +523,7 @@ impl Reviews for Tangled {
             return Err(Error::unsupported(
                 Capability::ReviewVerdict,
                 "how Tangled 1.0 writes a verdict is not known",
-                Hint::new("say it in a comment").with_action(comment),
+                Hint::new("write it as a comment").with_action(comment),
             ));
         }
         let head = if is_ticket {

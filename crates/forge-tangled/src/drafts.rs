@@ -22,7 +22,7 @@ impl DraftMarker {
         }
         Err(Error::new(
             ErrorKind::Config,
-            format!("a marker of drafts has 1 to {LENGTH_MAX} characters on one line"),
+            format!("a draft marker must have 1 to {LENGTH_MAX} characters on one line"),
         )
         .with_hint("write `[draft]`, for example"))
     }

@@ -162,7 +162,7 @@ impl Tangled {
         };
         let document = match self.identities.of_did(&did).await {
             Ok(identity) => {
-                let handle = identity.handle.as_deref().unwrap_or("no handle of its own");
+                let handle = identity.handle.as_deref().unwrap_or("no handle");
                 Examined::new(DOCUMENT, Verdict::Ok, &format!("names {handle}"))
             }
             Err(e) => Examined::of_error(DOCUMENT, &e),
@@ -361,8 +361,8 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     let (target, is_1_0) = (repository.target(), repository.era == Era::Org10);
     let about = |subject: &'a str| (&*index.subject, subject);
     let (pull, issue) = (subjects.pull.as_deref(), subjects.issue.as_deref());
-    let pull = pull.ok_or("the index has no pull request here");
-    let issue = issue.ok_or("the index has no issue here");
+    let pull = pull.ok_or("the index has no pull request of the repository");
+    let issue = issue.ok_or("the index has no issue of the repository");
     let branch = subjects.default_branch.as_ref();
     let branch = branch.ok_or("the default branch is not known");
     let tip = branch.map(|branch| branch.hash.as_str());
@@ -396,7 +396,7 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
         _ if is_1_0 => return Err("is not used with Tangled 1.0"),
         "knot_describe_repo" => {
             let did = repository.did.as_deref();
-            let did = did.ok_or("the repository has no DID of its own")?;
+            let did = did.ok_or("the repository has no DID")?;
             (
                 vec![(&*knot.repo_did, did)],
                 vec![&*said.owner, &*said.rkey],

@@ -195,7 +195,7 @@ impl Tangled {
     /// to show a record that it already has.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
-            let instead = "look on its web page whether it is shown there".to_owned();
+            let instead = "check on its web page whether it is still shown".to_owned();
             return Ingestion::PdsOnly { instead };
         }
         let uri = uri.to_string();

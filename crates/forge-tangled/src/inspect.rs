@@ -338,7 +338,7 @@ impl Tangled {
         Err(Error::invalid(
             "uri",
             format!(
-                "a record of {} is no part of a pull request, an issue or a repository",
+                "a record of {} is not part of a pull request, an issue or a repository",
                 one_line(collection)
             ),
         )

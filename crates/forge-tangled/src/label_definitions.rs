@@ -170,7 +170,7 @@ impl Tangled {
                 .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
             let list = labels.as_array_mut().ok_or_else(|| {
-                let why = format!("the labels of {uri} are no list, and were left as they are");
+                let why = format!("the labels of {uri} are not a list, and were left unchanged");
                 Error::new(ErrorKind::Protocol, why)
                     .with_hint("correct the list with the program that wrote it")
             })?;

@@ -813,7 +813,7 @@ impl Tangled {
             let Some(definition) = definitions.iter().find(|d| d.is_assignee()) else {
                 return Err(Error::unsupported(
                     Capability::PrAssignees,
-                    "this repository does not use the label 'assignee', which is how tangled assigns",
+                    "this repository does not use the label 'assignee', which assigns accounts",
                     "have its owner subscribe to the label 'assignee' in the repository's settings",
                 ));
             };

@@ -47,7 +47,7 @@ impl Origin {
         if url.scheme() == "http" && !is_here(&url) {
             return Err(refused("it would be reached in clear text"));
         }
-        Self::of(&url).ok_or_else(|| refused("it is more than scheme, host and port"))
+        Self::of(&url).ok_or_else(|| refused("it has more than a scheme, a host and a port"))
     }
 
     /// Parses an origin that another account's document names.
@@ -75,7 +75,7 @@ impl Origin {
 
     /// Parses an origin as [`Self::found`] does, or returns the reason of the refusal.
     pub(crate) fn allowed(text: &str, reach: Reach) -> Result<Self, &'static str> {
-        let url = Url::parse(text).map_err(|_| "it is no address")?;
+        let url = Url::parse(text).map_err(|_| "it is not a valid address")?;
         let here = is_here(&url);
         if here && reach == Reach::Public {
             return Err(HERE);
@@ -88,7 +88,7 @@ impl Origin {
         if url.scheme() != "https" && !(here && url.scheme() == "http") {
             return Err("it is not https");
         }
-        Self::of(&url).ok_or("it is more than scheme, host and port")
+        Self::of(&url).ok_or("it has more than a scheme, a host and a port")
     }
 
     /// Returns the origin of a knot or another service that is named by host and port.

@@ -50,11 +50,11 @@ impl NotText {
     pub fn hint(&self) -> String {
         match &self.file {
             Some(file) => format!(
-                "mark '{}' as `-diff` in .gitattributes, so that it travels as a binary file, and \
-                 make the patch anew: `git format-patch --stdout BASE..HEAD`",
+                "mark '{}' as `-diff` in .gitattributes, so that git sends it as a binary file, \
+                 and make the patch again: `git format-patch --stdout BASE..HEAD`",
                 one_line(file)
             ),
-            None => "make the patch anew, with messages in UTF-8: `git -c \
+            None => "make the patch again, with messages in UTF-8: `git -c \
                      i18n.logOutputEncoding=UTF-8 format-patch --stdout BASE..HEAD`"
                 .to_owned(),
         }

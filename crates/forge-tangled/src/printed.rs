@@ -218,7 +218,7 @@ impl Form {
             DiffLine::Opaque if is_packed(line) => Ok(()),
             DiffLine::Other if line.trim_ascii().is_empty() => Ok(()),
             DiffLine::Combined(_) => Err("a combined diff"),
-            _ => Err("a line that is no part of a file's changes"),
+            _ => Err("a line that is not part of a file's changes"),
         }
     }
 

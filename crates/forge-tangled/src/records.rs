@@ -120,7 +120,7 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
         false => e,
     })?;
     if record.uri != uri {
-        let why = format!("asked for {uri}, it sent {}", record.uri);
+        let why = format!("it was asked for {uri}, and sent {}", record.uri);
         return Err(fault::garbled(xrpc.origin(), nsid, &why, false));
     }
     record.verify(xrpc.origin())?;

@@ -110,7 +110,7 @@ impl Tangled {
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
             Error::new(ErrorKind::Network, message)
-                .with_hint(format!("see whether `git ls-remote {url}` works"))
+                .with_hint(format!("check whether `git ls-remote {url}` works"))
         };
         let args = args.iter().map(String::as_str).collect();
         let said = match timeout(LIST_TIMEOUT, git.run_within(args, MAX_PRINTED)).await {

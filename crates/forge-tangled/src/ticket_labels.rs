@@ -99,7 +99,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
         Some(_) => Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "the labels of {} are no list, and were left as they are",
+                "the labels of {} are not a list, and were left unchanged",
                 ticket.uri
             ),
         )

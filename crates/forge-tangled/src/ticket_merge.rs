@@ -87,7 +87,7 @@ impl Tangled {
                 Precondition::NothingToMerge,
                 format!("{uri} has no round with commits"),
             )
-            .with_hint(Hint::new("have its author submit one").with_action(resubmit(uri)))
+            .with_hint(Hint::new("have its author submit a round").with_action(resubmit(uri)))
         })?;
         expected()?;
         no_message(req)?;
@@ -236,7 +236,7 @@ impl Tangled {
         let actual = match after {
             Ok(Some(after)) if failed && after.hash == before.hash => {
                 let hint = Hint::from(format!(
-                    "see that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
+                    "check that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
                      merge again; nothing was merged",
                     clone.remote,
                     clone.dir.display()

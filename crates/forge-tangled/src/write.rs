@@ -57,7 +57,10 @@ fn invalid(collection: &str, problems: &[lexicon::Problem]) -> Error {
     let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     Error::new(
         ErrorKind::InvalidInput { field: None },
-        format!("this is no valid {collection} record: {}", first.join("; ")),
+        format!(
+            "this is not a valid {collection} record: {}",
+            first.join("; ")
+        ),
     )
 }
 
@@ -248,7 +251,7 @@ impl Tangled {
         let blob = answer.get("blob");
         let named = blob.and_then(|blob| blob.get("ref")?.get("$link")?.as_str());
         let (Some(blob), Some(named)) = (blob, named) else {
-            let message = "the server took a blob and did not name it";
+            let message = "the server accepted a blob, but did not name it";
             return Err(Error::new(ErrorKind::Protocol, message));
         };
         // A record with another CID would refer to other bytes.
@@ -276,7 +279,7 @@ impl Tangled {
                 missing: Vec::new(),
                 sso_url: None,
             },
-            format!("only {owner} can change what is in their account: {uri}"),
+            format!("only {owner} can change the records in their account: {uri}"),
         )
         .with_hint(format!(
             "ask {owner} to change it: on tangled not even the owner of a repository can edit what \
@@ -316,7 +319,7 @@ pub(crate) fn partial_failure(done: &str, rest: &str, error: Error) -> Error {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };
-    let again = "repeat the command, which then does only what is left";
+    let again = "repeat the command, which then does only the remaining steps";
     let hint = match error.hint().cloned() {
         Some(first) => first.map_text(|text| format!("{text}; then {again}")),
         None => Hint::new(again).with_action(AGAIN),

@@ -321,7 +321,11 @@ impl Identities {
     /// Reads the page at an address, and follows redirects.
     async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
         let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
-            Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")).with_source(e)
+            Error::new(
+                ErrorKind::Internal,
+                format!("'{url}' is not a valid address: {e}"),
+            )
+            .with_source(e)
         })?;
         request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
         // Boxed for the same reason as in `Xrpc::call`: every operation nests some of these
@@ -389,7 +393,7 @@ fn check_did(did: &str) -> Result<()> {
 fn no_did(did: &str) -> Error {
     Error::invalid(
         "owner",
-        format!("'{}' is no DID that can be looked up", one_line(did)),
+        format!("'{}' is not a DID that can be looked up", one_line(did)),
     )
     .with_hint("name the account by a did:plc:… or a did:web:…")
 }

@@ -131,7 +131,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     let shown = one_line(name);
     if Relation::named(name).is_some() {
         let message = format!("'{shown}' is a relation to other issues, and not a field");
-        return Err(Error::invalid("values", message).with_hint("name the issues as a relation"));
+        return Err(Error::invalid("values", message).with_hint("pass the issues as a relation"));
     }
     let fields = definitions
         .iter()

@@ -87,12 +87,14 @@ impl Blob {
     fn bytes(self) -> std::result::Result<Vec<u8>, &'static str> {
         let content = self.content.unwrap_or_default();
         let bytes = match self.encoding.as_deref() {
-            Some("base64") => STANDARD.decode(&content).map_err(|_| "it is no base64")?,
+            Some("base64") => STANDARD
+                .decode(&content)
+                .map_err(|_| "it is not valid base64")?,
             _ => content.into_bytes(),
         };
         // A knot replaces bytes that are not UTF-8 by U+FFFD, which changes the size.
         match self.size.is_some_and(|size| size != bytes.len()) {
-            true => Err("it is not UTF-8, and sent as if it were"),
+            true => Err("it is not UTF-8, but was sent as text"),
             false => Ok(bytes),
         }
     }
@@ -308,7 +310,7 @@ impl Tangled {
             return Err(too_large());
         }
         let bytes = blob.bytes().map_err(|why| {
-            let message = format!("the knot does not give '{shown}' as it is: {why}");
+            let message = format!("the knot does not send '{shown}' unchanged: {why}");
             Error::new(ErrorKind::Protocol, message).with_hint("read it in a clone")
         })?;
         match is_large(bytes.len()) {
@@ -352,7 +354,7 @@ impl Tangled {
         let unusable = |why: &'static str| {
             Error::new(
                 ErrorKind::Protocol,
-                format!("the knot does not give '{}' as it is: {why}", edit.shown()),
+                format!("the knot does not send '{}' unchanged: {why}", edit.shown()),
             )
             .with_hint("change it in a clone, and submit the changes as a patch")
         };
@@ -386,7 +388,7 @@ fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
         None => Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "the knot says that '{}' has the mode '{}', which is none of git's",
+                "the knot says that '{}' has the mode '{}', which git does not have",
                 one_line(name),
                 one_line(&found.mode)
             ),

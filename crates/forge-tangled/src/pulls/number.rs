@@ -65,7 +65,7 @@ impl Tangled {
         .with_action(Action::op(of.list));
         let request = Request::get(&url).extension(BodyMax(MAX_ANSWER));
         let request = request.body(Bytes::new()).map_err(|e| {
-            let message = format!("'{url}' is no address: {e}");
+            let message = format!("'{url}' is not a valid address: {e}");
             Error::new(ErrorKind::Internal, message).with_source(e)
         })?;
         let response = self.http.send(request).await?;

@@ -220,7 +220,7 @@ fn unlisted(upper: &Located, below: &str) -> Error {
             upper.pull.record.uri
         ),
     )
-    .with_hint("have its author take `dependentOn` out of the record")
+    .with_hint("have its author remove `dependentOn` from the record")
 }
 
 fn cycle_error(located: &Located, uri: &str) -> Error {
@@ -235,5 +235,5 @@ fn cycle_error(located: &Located, uri: &str) -> Error {
             located.pull.record.uri
         ),
     )
-    .with_hint("have its author take `dependentOn` out of one of the records")
+    .with_hint("have its author remove `dependentOn` from one of the records")
 }

@@ -525,7 +525,7 @@ fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
     if token.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Secret::new(token));
     }
-    let why = "its token has a character that no header can have";
+    let why = "its token has a character that is not allowed in a header";
     Err(fault::garbled(origin, nsid, why, false))
 }
 

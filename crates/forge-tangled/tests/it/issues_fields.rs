@@ -275,7 +275,7 @@ async fn unknown_field_or_option_lists_valid_names() {
         (
             [("parent", Some("x"))],
             "is a relation",
-            "name the issues as a relation",
+            "pass the issues as a relation",
         ),
         (
             [("assignee", Some("x"))],

@@ -123,7 +123,10 @@ async fn defined_unused_label_is_not_defined_twice() {
     let e = e.unwrap_err();
     assert!(e.message().contains("is written ("), "{e:?}");
     assert!(
-        e.hint().unwrap().text().contains("does only what is left"),
+        e.hint()
+            .unwrap()
+            .text()
+            .contains("does only the remaining steps"),
         "{e:?}"
     );
     let defined = forge
@@ -212,7 +215,7 @@ async fn labels_in_unknown_form_are_not_overwritten() {
     let repo = stage.handle(&stage.alice);
     let docs = NewLabel::new("docs");
     let e = repo.define_label(&docs).await.unwrap_err();
-    assert!(e.message().contains("are no list"), "{e:?}");
+    assert!(e.message().contains("are not a list"), "{e:?}");
     assert_eq!(pds.record(&uri).unwrap().1, record);
 }
 
@@ -331,7 +334,10 @@ async fn partial_edit_names_the_failed_part() {
         assert!(e.message().contains(said), "{e:?}");
         assert!(e.message().starts_with(&made.node_id), "{e:?}");
         assert!(
-            e.hint().unwrap().text().contains("does only what is left"),
+            e.hint()
+                .unwrap()
+                .text()
+                .contains("does only the remaining steps"),
             "{e:?}"
         );
         let (_, record) = pds.record(&made.node_id).unwrap();
