@@ -325,7 +325,7 @@ mod tests {
             check_list(&ticket(fine), &names).unwrap();
         }
         let e = check_list(&ticket(json!({"bug": 1})), &names).unwrap_err();
-        assert!(e.message().contains("left as they are"), "{e:?}");
+        assert!(e.message().contains("left unchanged"), "{e:?}");
     }
 
     #[test]
