@@ -348,7 +348,7 @@ fn version(found: Option<&str>, wanted: &str) -> IndexProbe {
     }
 }
 
-/// Changes an empty list of mentions, which means the same as no list.
+/// Adds or removes an empty list of mentions, which means the same as no list.
 fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.mentions, &*fields.references] {
         match value.get(name).and_then(Value::as_array) {

@@ -17,7 +17,7 @@ use crate::{
     records::{self, Record},
 };
 
-/// Age after which a slow index does not explain that a record is missing.
+/// Age above which a slow index no longer explains a missing record.
 const SLOW: Duration = Duration::from_secs(60);
 /// Why records of Tangled 1.0 need no ingestion.
 const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read from the account that stores \
@@ -91,6 +91,7 @@ impl Tangled {
     /// Reports whether the account and the index have a record. The record is a pull request, an
     /// issue, a status of either, a comment, a label operation, a label definition or a repository
     /// (whose record lists its labels).
+    ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
     /// kind.

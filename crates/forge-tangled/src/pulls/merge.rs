@@ -334,8 +334,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Reports a pull request that is on the target branch and recorded as merged. At most its head
-    /// branch is still deleted.
+    /// Reports a pull request that is on the target branch and recorded as merged. At most, its
+    /// head branch is deleted.
     async fn merged_already(
         &self,
         located: &Located,

@@ -89,8 +89,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Opens a pull request in a new process, although it may already exist. Checks that exactly one
-    /// exists afterwards. `before` lists those that existed before; returns their number.
+    /// Opens a pull request in a new process, although it may already exist. Checks that exactly
+    /// one exists afterwards. `before` lists those that existed before; returns their number.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
