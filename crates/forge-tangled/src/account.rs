@@ -16,9 +16,9 @@ use crate::{
 };
 
 impl Tangled {
-    /// Creates a record under our key, and reads it back. If the answer is lost, the stored record
-    /// decides. A missing record is sent once more, which is safe because the knot refuses an
-    /// existing key.
+    /// Creates a record under a key that forge chose, and reads it back. If the answer is lost, the
+    /// stored record decides. A missing record is sent once more, which is safe because the knot
+    /// refuses an existing key.
     pub(crate) async fn put_new(
         &self,
         repository: &Repository,
@@ -41,8 +41,8 @@ impl Tangled {
                 .await;
             let (error, found) = match sent {
                 Ok(_) => {
-                    let absent = || lost_on_the_way(&uri);
-                    let found = find().await.map_err(|e| unseen(&uri, e));
+                    let absent = || missing_after_write(&uri);
+                    let found = find().await.map_err(|e| unread_write_error(&uri, e));
                     let found = found?.ok_or_else(absent)?;
                     check_fields_kept(&record.value, &found)?;
                     return Ok(found);
@@ -112,10 +112,10 @@ impl Tangled {
             match answer {
                 Ok(answer) => {
                     let now = records::get(&knot, &did, collection, ticket.rkey()).await;
-                    let now = now.map_err(|e| unseen(&ticket.uri, e))?;
+                    let now = now.map_err(|e| unread_write_error(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
-                    // Only the written version can be compared: another writer made a different
-                    // one.
+                    // Only the version that forge wrote can be compared. A version with another CID
+                    // is another writer's.
                     if cid.is_none_or(|cid| cid == now.cid()) {
                         check_fields_kept(&sent, &now)?;
                         check_fields_absent(&old.value, &sent, &now, stamp)?;
@@ -203,10 +203,11 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
 }
 
 /// Checks that every sent field is in the record that was read, also in nested objects and lists. A
-/// server may write out types, and add fields.
+/// server may add fields, and write out types.
 ///
 /// # Errors
-/// `protocol`, which names those that are not, as `title.text` or `tangledLabels.0.key`.
+/// `protocol`, which names the lost or changed fields, such as `title.text` or
+/// `tangledLabels.0.key`.
 pub(crate) fn check_fields_kept(sent: &Value, read: &Record) -> Result<()> {
     let mut lost = Vec::new();
     compare(sent, &read.value, "", &mut lost);
@@ -216,7 +217,7 @@ pub(crate) fn check_fields_kept(sent: &Value, read: &Record) -> Result<()> {
     }
 }
 
-/// Adds the paths of what was sent and is not in what was read.
+/// Adds to `lost` the path of each sent field that the record that was read lacks or changes.
 fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
     let below = |name: &str| match path {
         "" => name.to_owned(),
@@ -255,7 +256,7 @@ fn check_fields_absent(old: &Value, sent: &Value, read: &Record, stamp: &str) ->
 
 /// The error for a write that succeeded but could not be read back. The failed read is no reason to
 /// repeat or to undo the write.
-pub(crate) fn unseen(uri: &str, error: Error) -> Error {
+pub(crate) fn unread_write_error(uri: &str, error: Error) -> Error {
     let why = error.message();
     let message = format!("{uri} was written, but could not be read again: {why}");
     Error::new(error.kind().clone(), message)
@@ -266,9 +267,9 @@ pub(crate) fn unseen(uri: &str, error: Error) -> Error {
 }
 
 /// The error for a record that the knot reported as written, but does not have.
-fn lost_on_the_way(uri: &str) -> Error {
+fn missing_after_write(uri: &str) -> Error {
     let message = format!("{uri} was written, but is missing when it is read back");
-    Error::new(ErrorKind::Protocol, message).with_hint("look at it on the web")
+    Error::new(ErrorKind::Protocol, message).with_hint("look at the record on the web")
 }
 
 /// The error for a record that differs from what was sent.
@@ -277,7 +278,7 @@ pub(crate) fn altered_record_error(uri: &str, what: &str) -> Error {
         ErrorKind::Protocol,
         format!("{uri} was written, but {what} differs from what was sent"),
     )
-    .with_hint("look at it on the web")
+    .with_hint("look at the record on the web")
 }
 
 #[cfg(test)]

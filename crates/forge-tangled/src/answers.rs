@@ -86,7 +86,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Answers, Dialects, dialect::SpindleAnswers};
 
-    /// Each begins with an `x`.
+    /// Names of answer fields that all differ from the defaults: each begins with an `x`.
     pub fn other_names() -> Answers {
         let mut names = Dialects::default();
         for (key, _) in Dialects::default().names() {
@@ -114,7 +114,7 @@ pub(crate) mod tests {
 
     /// Checks that a type reads exactly the fields of `sample`: under renamed fields the same value
     /// is read with the new names, and fails with the default names.
-    pub fn goes_by_its_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
+    pub fn assert_reads_configured_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
         let usual = A::Names::usual();
         let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Attachments: tangled's records have no place for them.
+//! Refuses attachments: tangled's records cannot hold files.
 
 use async_trait::async_trait;
 use forge_core::{

@@ -2,8 +2,8 @@
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Proof that a thread may block. Only [`run_long`] creates this token, so functions that take it
-/// cannot run on another thread.
+/// Proof that a thread may block. Only [`run_long`] creates this token, so a function that takes it
+/// runs only on a thread that may block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MayBlock(());
 
@@ -12,7 +12,7 @@ impl MayBlock {
     pub const IN_TEST: Self = Self(());
 }
 
-/// Does `work` on a thread that may block, so that no other call waits for it.
+/// Runs `work` on a thread that may block, so that no other call waits for it.
 ///
 /// # Errors
 /// The errors of `work`; `internal` if its thread panicked.
@@ -22,7 +22,7 @@ pub(crate) async fn run<T: Send + 'static>(
     run_long(move |_| work()).await
 }
 
-/// Like [`run`], for work that asks for [`MayBlock`].
+/// Like [`run`], for work that takes a [`MayBlock`].
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -31,7 +31,7 @@ pub(crate) async fn run_long<T: Send + 'static>(
 ) -> Result<T> {
     let work = tokio::task::spawn_blocking(move || work(MayBlock(())));
     work.await.unwrap_or_else(|e| {
-        let message = format!("work on another thread broke off: {e}");
+        let message = format!("a background thread ended unexpectedly: {e}");
         Err(Error::new(ErrorKind::Internal, message).with_source(e))
     })
 }

@@ -1,4 +1,4 @@
-//! Values that are worked out once and kept for a while, also when many ask at the same time.
+//! Caches values with an expiry. Concurrent lookups of a key compute its value once.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,10 +13,10 @@ use tokio::sync::OnceCell;
 /// accounts.
 const MAX_ENTRIES: usize = 4_000;
 
-/// How long a value is kept that is no more than a failure.
+/// Lifetime of a value that only records a failure.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
-/// A value that is kept, and since when.
+/// A cached value, and the time at which its entry was made.
 #[derive(Debug)]
 struct Entry<T> {
     cell: Arc<OnceCell<T>>,
@@ -35,7 +35,7 @@ struct Entries<T> {
 /// run for weeks, in which handles, permissions and declarations change.
 pub(crate) struct Cache<T> {
     kept: Duration,
-    /// Maximum size of all values in bytes, and the size of one value.
+    /// Maximum size of all values in bytes; `weigh` returns the size of one value.
     most: usize,
     weigh: fn(&T) -> usize,
     is_failure: fn(&T) -> bool,
@@ -49,8 +49,8 @@ impl<T> Cache<T> {
         Self::weighed(kept, usize::MAX, |_| 0)
     }
 
-    /// As [`Self::new`], for values of any size: of more than `most` bytes by `weigh`, with their keys,
-    /// the oldest are forgotten.
+    /// As [`Self::new`], for values of any size. If the values and their keys exceed `most` bytes
+    /// by `weigh`, the oldest are evicted.
     pub fn weighed(kept: Duration, most: usize, weigh: fn(&T) -> usize) -> Self {
         Self {
             kept,
@@ -64,7 +64,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// The same cache, but keeps for a minute at most the values that only record a failure.
+    /// Limits the lifetime of values that only record a failure to a minute.
     pub fn retrying(self, is_failure: fn(&T) -> bool) -> Self {
         Self { is_failure, ..self }
     }
@@ -97,8 +97,8 @@ impl<T> Cache<T> {
         cell
     }
 
-    /// Evicts the oldest values if the values are too large together: a value arrives after its
-    /// entry was made.
+    /// Evicts the oldest values if all values together are too large. An entry is made before its
+    /// value is set, so its size is known only afterwards.
     pub fn shed(&self) {
         let now = Instant::now();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ impl<T> Cache<T> {
     /// Evicts expired values, and the oldest values above the limits. The newest entry stays,
     /// because its caller is about to fill it.
     fn evict(&self, entries: &mut Entries<T>, young: impl Fn(Instant) -> bool) {
-        // A key is there twice.
+        // Each key is stored twice: in `by_key` and in `order`.
         let weigh =
             |key: &str, entry: &Entry<T>| 2 * key.len() + entry.cell.get().map_or(0, self.weigh);
         let mut bytes: usize = match self.most {
@@ -143,8 +143,8 @@ impl<T> Cache<T> {
         entries.by_key.remove(key);
     }
 
-    /// Forgets every value of this kind, whatever its keys are.
-    pub fn forget_such(&self, is: impl Fn(&T) -> bool) {
+    /// Removes every value that matches `is`.
+    pub fn forget_matching(&self, is: impl Fn(&T) -> bool) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let stays = |entry: &Entry<T>| !entry.cell.get().is_some_and(&is);
         entries.by_key.retain(|_, entry| stays(entry));
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(cache.cell_at("b", at(598)).get(), Some(&2));
         cache.forget("a");
         assert_eq!(cache.cell_at("a", at(598)).get(), None);
-        cache.forget_such(|value| *value == 3);
+        cache.forget_matching(|value| *value == 3);
         assert_eq!(cache.cell_at("b", at(598)).get(), Some(&2));
-        cache.forget_such(|value| *value == 2);
+        cache.forget_matching(|value| *value == 2);
         assert_eq!(cache.cell_at("b", at(598)).get(), None);
     }
 
@@ -212,7 +212,8 @@ mod tests {
         for n in 0..50 {
             let cell = cache.cell_at(&n.to_string(), start);
             cell.set("x".repeat(300)).unwrap();
-            // Its own value comes after its place.
+            // The newest entry gets its value after the eviction, so the limit is exceeded by one
+            // value.
             assert!(size() <= 1_300, "{}", size());
         }
         assert!(cache.cell_at("49", start).get().is_some());
@@ -229,7 +230,7 @@ mod tests {
         let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
         let start = Instant::now();
         for n in 0..50 {
-            // Its value cannot be found out.
+            // The cell stays empty, as after a lookup that failed.
             cache.cell_at(&format!("{n:0300}"), start);
         }
         let entries = cache.entries.lock().unwrap();
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn values_set_after_lookup_are_shed_over_byte_limit() {
+    fn cached_values_over_byte_limit_are_shed() {
         let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
         let cells: Vec<_> = (0..8).map(|n| cache.cell(&n.to_string())).collect();
         for cell in &cells {
@@ -256,7 +257,7 @@ mod tests {
         let start = Instant::now();
         for n in 0..3 * MAX_ENTRIES {
             cache.cell_at(&n.to_string(), start).set(n).unwrap();
-            // The same key again and again takes no more room either.
+            // A key that is forgotten and looked up again does not exceed the limit either.
             cache.forget("0");
             cache.cell_at("0", start);
         }

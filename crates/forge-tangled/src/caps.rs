@@ -124,7 +124,8 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             PrAssignees,
             Support::Emulated {
-                how: "the label 'assignee', whose values are accounts, where the repository uses it",
+                how: "through the label 'assignee' with accounts as values, if the repository uses \
+                      that label",
             },
         ),
         no(
@@ -293,8 +294,8 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(IssueCommentEdit),
         no(
             IssueCommentOrder,
-            "the time of a record is what its author wrote",
-            hint!("look who wrote the records, and ask them"),
+            "authors set the times of their own records, so comments have no independent order",
+            hint!("check who wrote the comments, and agree on the order with them"),
         ),
         yes(IssueDelete),
         yes(IssueHistory),
@@ -338,14 +339,15 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         ),
         no(
             IssueSwap,
-            "the state, the labels and the comments of an issue are records of several accounts",
-            hint!("name the version anyway: forge compares it right before the edit"),
+            "an issue's state, labels and comments are records of several accounts, which cannot \
+             be changed conditionally",
+            hint!("pass the version anyway: forge compares it right before the edit"),
         ),
         (
             IssueClaim,
             Support::Emulated {
-                how: "advisory: the claim is a comment, and the earliest counts by the times that \
-                      authors write; a race is reported",
+                how: "advisory: a claim is a comment, and the one with the earliest time wins; \
+                      authors set these times themselves, so a race is reported",
             },
         ),
         (
@@ -374,8 +376,8 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
     ]
 }
 
-/// A title and a body have no limit of their own on tangled; these keep a record far below the
-/// million bytes that a data server takes.
+/// Limits of forge, because tangled limits neither titles nor bodies. They keep a record far below
+/// the million bytes that a PDS accepts.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
@@ -395,13 +397,13 @@ static WITH_DRAFTS: Rows = rows(DRAFTS, NO_VERDICTS);
 static WITH_VERDICTS: Rows = rows(NO_DRAFTS, VERDICTS);
 static WITH_BOTH: Rows = rows(DRAFTS, VERDICTS);
 
-/// Tangled's table, where nothing is configured.
+/// Tangled's capabilities if neither drafts nor verdicts are configured.
 pub static CAPABILITIES: Capabilities = table(&PLAIN);
 static CAPABILITIES_WITH_DRAFTS: Capabilities = table(&WITH_DRAFTS);
 static CAPABILITIES_WITH_VERDICTS: Capabilities = table(&WITH_VERDICTS);
 static CAPABILITIES_WITH_BOTH: Capabilities = table(&WITH_BOTH);
 
-/// The table of a host where drafts are marked, and verdicts are written as comments.
+/// Returns the capabilities of a host, with or without marked drafts and verdict comments.
 pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
     match (drafts, verdicts) {
         (false, false) => &CAPABILITIES,

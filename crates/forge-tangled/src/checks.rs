@@ -32,7 +32,7 @@ const COMMITS: usize = 50;
 /// An answer of `sh.tangled.ci.queryPipelines`; the newest come first.
 #[derive(Debug, Deserialize)]
 struct Pipelines {
-    /// Left out where there are none.
+    /// Missing from the answer if there are no pipelines.
     #[serde(default)]
     pipelines: Vec<Pipeline>,
     #[serde(default)]
@@ -94,7 +94,7 @@ impl Checks for Tangled {
         self.checks_of(&located.repository, &located.pull).await
     }
 
-    /// A spindle's status record has the reason, which is the summary already.
+    /// A check's summary already has the reason, which is in the spindle's status record.
     async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         Ok(vec![None; checks.len()])
     }
@@ -108,12 +108,12 @@ impl Checks for Tangled {
     }
 }
 
-/// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
+/// Returns why the checks of a repository cannot be read; `None` if its spindle can be queried.
 fn unknown_checks_reason(repository: &Repository) -> Option<&'static str> {
     match repository.era {
         Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
         Era::Sh2025 => {
-            Some("this repository has no DID of its own, by which a spindle lists pipelines")
+            Some("spindles list pipelines by repository DID, and this repository has none")
         }
         Era::Sh2026 => None,
     }
@@ -134,8 +134,9 @@ impl Tangled {
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
-    /// The checks as a section of a view; `None` if the forge has no checks, and if the repository
-    /// has chosen no spindle. A round without a patch has its warning from the changes.
+    /// Reads the checks for a section of a view. `None` if checks of this repository cannot be
+    /// read, or if it has no spindle. `None` also for a round without a readable patch: the section
+    /// of the changes then has the warning.
     pub(crate) async fn checks_section(
         &self,
         repository: &Repository,
@@ -151,7 +152,8 @@ impl Tangled {
         Some(self.checks_of(repository, pull).await)
     }
 
-    /// Reads the checks of all rows of a list, whose heads are known, in one request.
+    /// Reads the checks of all rows whose heads are known, with at most [`COMMITS`] heads in a
+    /// request.
     pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
         if unknown_checks_reason(repository).is_some() {
             return;
@@ -225,7 +227,7 @@ impl Tangled {
         Err(fault::garbled(
             spindle.origin(),
             method,
-            "its pages do not end",
+            "the list of pages is endless",
             false,
         ))
     }
@@ -279,7 +281,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn spindle_answer_is_read_by_configured_names() {
@@ -290,6 +292,6 @@ mod tests {
         let pipeline =
             json!({ "commit": "c", "createdAt": at, "trigger": "t", "workflows": [workflow] });
         let sample = json!({ "pipelines": [pipeline] });
-        goes_by_its_names::<Pipelines>(&other_names().spindle, &sample);
+        assert_reads_configured_names::<Pipelines>(&other_names().spindle, &sample);
     }
 }

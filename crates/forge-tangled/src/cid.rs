@@ -1,7 +1,7 @@
 //! Content ids (CIDs), with which blobs and records from other people's servers are verified.
 //!
-//! atproto has one form for each: version 1 and SHA-256, of the raw bytes of a blob and of the
-//! DAG-CBOR of a record (<https://atproto.com/specs/data-model>, <https://atproto.com/specs/blob>).
+//! atproto uses CIDs of version 1 with SHA-256: of a blob's raw bytes, and of a record's DAG-CBOR
+//! (<https://atproto.com/specs/data-model>, <https://atproto.com/specs/blob>).
 
 use base64::{
     Engine as _, alphabet,
@@ -24,19 +24,20 @@ const SHA2_256: u64 = 0x12;
 const HINT: &str =
     "do not use the data of this server: it is damaged or forged; tell the operator of the server";
 
-/// Checks that `bytes`, which `origin` sent as the blob `named` of `uri`, have that CID.
+/// Checks that `bytes` have the CID `named`. `origin` sent them as a blob of the record `uri`.
 ///
 /// # Errors
-/// `protocol` where they have another one.
+/// `protocol` if they have another CID.
 pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) -> Result<()> {
     check(named, of(RAW, bytes), "a blob", origin, uri)
 }
 
-/// Checks that the value of `uri`, which `origin` sent with the CID `named`, has that CID, and returns
-/// the one that it has. `None` for a stamped record of Tangled 1.0, which is not checked.
+/// Checks that `value` has the CID `named`, and returns the CID of the value. `origin` sent the
+/// value as the record `uri`. A stamped record of Tangled 1.0 is not checked, and returns `None`.
 ///
 /// # Errors
-/// `protocol` where it has another one, or none: atproto's data model has no fractions, for example.
+/// `protocol` if the value has another CID, or none: atproto's data model has no fractions, for
+/// example.
 pub(crate) fn check_record(
     named: Option<&str>,
     value: &Value,
@@ -48,7 +49,7 @@ pub(crate) fn check_record(
     }
     let Some(actual) = of_record(value) else {
         let message = format!(
-            "the value that {} sent as {} is no record of atproto: it has no CID",
+            "the value that {} sent as {} is not an atproto record: it has no CID",
             origin.host(),
             one_line(uri)
         );
@@ -60,14 +61,15 @@ pub(crate) fn check_record(
     Ok(Some(actual.to_string()))
 }
 
-/// Returns true for a record of Tangled 1.0 with stamps: whether they count into the CID was not seen.
+/// Returns true for a record of Tangled 1.0 with stamps. Whether its CID covers the stamps was not
+/// observed.
 fn is_stamped(value: &Value, uri: &str) -> bool {
     let collection = uri.split('/').nth(3).unwrap_or_default();
     let has_stamp = |fields: &Map<String, Value>| fields.keys().any(|key| key.starts_with(STAMP));
     collection.starts_with(STAMPED) && value.as_object().is_some_and(has_stamp)
 }
 
-/// Returns true if `text` is the CID of a blob in atproto's one form.
+/// Returns true if `text` is the CID of a blob in the only form that atproto allows.
 pub(crate) fn is_of_blob(text: &str) -> bool {
     text.parse().is_ok_and(|cid: Cid| {
         (cid.codec(), cid.hash().code()) == (RAW, SHA2_256) && cid.to_string() == text
@@ -80,7 +82,7 @@ fn check(named: &str, actual: Option<Cid>, what: &str, origin: &Origin, uri: &st
     }
     let actual = actual.map_or_else(String::new, |cid| cid.to_string());
     let message = format!(
-        "{} calls {what} of {} {}, but its bytes have the CID {actual}",
+        "{} sent {what} of {} with the CID {}, but its content has the CID {actual}",
         origin.host(),
         one_line(uri),
         one_line(named)
@@ -117,7 +119,7 @@ const TAG: u8 = 6;
 /// The tag of a CID (<https://ipld.io/specs/codecs/dag-cbor/spec/>).
 const LINK: u64 = 42;
 
-/// Writes a value as DAG-CBOR. Its depth is bounded by that of the JSON that was read.
+/// Writes a value as DAG-CBOR. The JSON parser bounds the depth of the value.
 fn encode(value: &Value, out: &mut Vec<u8>) -> Option<()> {
     match value {
         Value::Null => out.push(0xf6),
@@ -171,7 +173,7 @@ fn string(major: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// A major type and its number, in as few bytes as the number has room in.
+/// Writes a major type and its number in as few bytes as possible.
 fn head(major: u8, number: u64, out: &mut Vec<u8>) {
     let major = major << 5;
     if let Ok(number) = u8::try_from(number) {
@@ -269,7 +271,7 @@ mod tests {
         let named = of_blob(b"a");
         let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322";
         check_blob(&named, b"a", &origin, uri).unwrap();
-        // The same digest of another codec is another CID.
+        // The same digest with another codec makes another CID.
         let as_record = of(DAG_CBOR, b"a").unwrap().to_string();
         for (named, bytes) in [
             (named.as_str(), b"b"),

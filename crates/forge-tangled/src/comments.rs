@@ -26,7 +26,7 @@ use crate::{
     tickets, verdicts, write,
 };
 
-/// Records that have a text, oldest first.
+/// Returns the records that have a text and a time, oldest first and without duplicates.
 pub(crate) fn sorted(records: Vec<Record>, fields: &ShFields) -> Vec<Record> {
     let mut records: Vec<_> = records
         .into_iter()
@@ -38,13 +38,13 @@ pub(crate) fn sorted(records: Vec<Record>, fields: &ShFields) -> Vec<Record> {
     records.into_iter().map(|(_, r)| r).collect()
 }
 
-/// Why a record about a pull request is no comment.
+/// Returns why a record is not a valid comment, or `None` for a valid comment.
 pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
     if text(&record.value, fields).is_none() {
         return Some("it has no text");
     }
     let no_time = record.created_at(&fields.created_at).is_none();
-    no_time.then_some("it has no time, and neither has its key")
+    no_time.then_some("it has no creation time, and its record key contains none")
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
@@ -53,7 +53,7 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
     body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
 }
 
-/// The step of a write that also comments.
+/// Builds the step of a write that also comments.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("comment", done)
 }
@@ -63,18 +63,18 @@ pub(crate) fn comment_step(written: &Outcome<Comment>) -> Option<Step> {
     (!written.unchanged).then(|| step(true))
 }
 
-/// The round that a comment was made on (since June 2026).
+/// Returns the round that a comment was made on (since June 2026).
 pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     let round = value.get(&*fields.round)?.as_u64()?;
     usize::try_from(round).ok()
 }
 
-/// The round that a comment made now is about.
+/// Returns the number of the newest round, which a new comment is about.
 fn newest_round(pull: &Pull) -> usize {
     pull.latest().map_or(0, |(number, _)| number)
 }
 
-/// The at-uri of the record that a comment is about.
+/// Returns the at-uri of the record that a comment is about.
 fn subject_of<'a>(value: &'a Map<String, Value>, fields: &ShFields) -> Option<&'a str> {
     let uri = value.get(&*fields.subject).and_then(|at| at.get("uri"));
     let older = || {
@@ -84,8 +84,8 @@ fn subject_of<'a>(value: &'a Map<String, Value>, fields: &ShFields) -> Option<&'
     uri.or_else(older)?.as_str()
 }
 
-/// Refuses a comment that is about another record than `wanted`: an id in a call names any
-/// repository's comment.
+/// Refuses a comment on another record than `wanted`. The comment id of a call can name a comment
+/// in any repository.
 fn check_subject(
     uri: &AtUri,
     value: Option<&Map<String, Value>>,
@@ -190,8 +190,8 @@ impl Tangled {
             .await
     }
 
-    /// Comments on a record; `round` is that of a pull request, and `since` is what the comment must
-    /// be later than.
+    /// Comments on a record. `round` is the round of a pull request. The time of the comment is
+    /// later than `since`.
     pub(crate) async fn comment_about(
         &self,
         repository: &Repository,
@@ -238,7 +238,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The record of a comment, as [`Self::comment_about`] writes it.
+    /// Builds the record that [`Self::comment_about`] writes.
     pub(crate) async fn comment_record(
         &self,
         subject: &Record,
@@ -275,9 +275,9 @@ impl Tangled {
         write::checked(NewRecord::new(&names.sh.comment, value), names)
     }
 
-    /// Writes a comment that goes with another write (a round, a change of the state), unless the
-    /// viewer has already written the same text about this round since then: an earlier command may
-    /// have been interrupted after its comment.
+    /// Writes a comment that accompanies another write (a round, a change of the state). Does not
+    /// repeat a comment that the viewer wrote with this text about this round after `since`: an
+    /// earlier command may have been interrupted after its comment.
     pub(crate) async fn comment_once(
         &self,
         located: &Located,
@@ -295,7 +295,8 @@ impl Tangled {
         .await
     }
 
-    /// Writes a comment about a record once. `round` is that of a pull request.
+    /// Comments on a record, as [`Self::comment_once`] does. `round` is the round of a pull
+    /// request.
     pub(crate) async fn comment_about_once(
         &self,
         repository: &Repository,
@@ -322,8 +323,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The comment of the viewer's about a record, and about the round of it, that has this text,
-    /// answers none, and was written since then.
+    /// Finds the viewer's comment on `subject` and its round `about` that has the text `body`, is
+    /// not a reply and was written after `since`.
     pub(crate) async fn find_comment_since(
         &self,
         subject: &Record,
@@ -435,7 +436,7 @@ impl Reviews for Tangled {
             let reply_to = reply_to.map(|id| id.key.as_str());
             return self.comment_on_ticket(&located, body, reply_to).await;
         }
-        self.speaks_2026(&located.repository, Capability::Comments)?;
+        self.require_2026(&located.repository, Capability::Comments)?;
         let older = &self.settings.dialects.sh.old_comment;
         let reply_to = match reply_to {
             Some(id) => Some(self.comment_uri(&id.key, older)?),
@@ -447,7 +448,7 @@ impl Reviews for Tangled {
     async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
         let located = self.locate(&comment.pr).await?;
-        self.speaks_2026(&located.repository, Capability::CommentEdit)?;
+        self.require_2026(&located.repository, Capability::CommentEdit)?;
         let older = &self.settings.dialects.sh.old_comment;
         let uri = self.comment_uri(&comment.key, older)?;
         self.rewrite_comment(&located.repository, &uri, &located.pull.record.uri, body)
@@ -457,7 +458,7 @@ impl Reviews for Tangled {
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
         let located = self.locate(&comment.pr).await?;
         let (repository, pull) = (&located.repository, &located.pull.record.uri);
-        self.speaks_2026(repository, Capability::CommentDelete)?;
+        self.require_2026(repository, Capability::CommentDelete)?;
         let older = &self.settings.dialects.sh.old_comment;
         let uri = self.comment_uri(&comment.key, older)?;
         let record = self.comment_at(&uri).await?;
@@ -473,7 +474,7 @@ impl Reviews for Tangled {
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {
         let located = self.locate(pr).await?;
         let (records, warnings) = self.comment_records(&located).await?;
-        let (_, records) = self.parted(&located.pull, records);
+        let (_, records) = self.split_verdicts(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
         let mut result = Page::new(self.comment_models(&located.repository, &page.items).await);
         result.next = page.next;
@@ -488,9 +489,11 @@ impl Reviews for Tangled {
             return Ok(Page::complete(Vec::new()));
         }
         let (records, mut warnings) = self.comment_records(&located).await?;
-        let (verdicts, _) = self.parted(&located.pull, records);
+        let (verdicts, _) = self.split_verdicts(&located.pull, records);
         let writers = self.writers(&located.repository).await;
-        let (given, told) = self.given(&located, verdicts, &writers, true).await;
+        let (given, told) = self
+            .convert_verdicts(&located, verdicts, &writers, true)
+            .await;
         warnings.extend(told);
         let uri = &located.pull.record.uri;
         let mut page = page::of("tangled-reviews", uri, verdicts::reviews(given), &req)?;
@@ -520,13 +523,13 @@ impl Reviews for Tangled {
             return Err(Error::unsupported(
                 Capability::ReviewVerdict,
                 "how Tangled 1.0 writes a verdict is not known",
-                Hint::new("say it in a comment").with_action(comment),
+                Hint::new("write it as a comment").with_action(comment),
             ));
         }
         let head = if is_ticket {
             located.pull.source_sha.clone()
         } else {
-            self.speaks_2026(&located.repository, Capability::Comments)?;
+            self.require_2026(&located.repository, Capability::Comments)?;
             let patch = self.latest_patch(&located.repository, &located.pull);
             patch.await?.head().map(str::to_owned)
         };

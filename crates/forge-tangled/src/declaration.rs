@@ -1,5 +1,5 @@
-//! Checks before each write whether the repository was declared for Tangled 1.0 since it was found.
-//! Facts about a repository are cached for minutes, and a process may run for weeks.
+//! Checks before each write whether the repository was declared for Tangled 1.0 since it was looked
+//! up. Facts about a repository are cached for minutes, and a process may run for weeks.
 
 use forge_core::{Error, Hint, Precondition, Result};
 
@@ -23,8 +23,8 @@ impl Undeclared {
 }
 
 impl Tangled {
-    /// Looks for a declaration of the repository, without the cache. A declaration is where the
-    /// repository's record is: in its owner's account.
+    /// Searches for a declaration of the repository, without the cache. A declaration is in the
+    /// account of the repository's owner, beside the repository's record.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Tangled {
             return Ok(Undeclared(()));
         };
         self.repositories
-            .forget_such(|known| known.record.uri == repository.record.uri);
+            .forget_matching(|known| known.record.uri == repository.record.uri);
         Err(Error::precondition(
             Precondition::Rule,
             format!(

@@ -1,5 +1,5 @@
-//! The protocol's names, as data. Tangled changed its protocol twice in 2026; which of the three is
-//! spoken is found out per repository.
+//! The names of the protocol, as data. Tangled changed its protocol twice in 2026, so the version
+//! is determined for each repository.
 //!
 //! Only this module has the names of collections, methods, types, states, record fields, parameters
 //! and answer fields. If tangled renames one, configuration sets the new name ([`Dialects::set`]).
@@ -23,7 +23,7 @@ type Name = Cow<'static, str>;
 /// Prefix of the fields with which a knot of Tangled 1.0 stamps records. Whether the CID covers
 /// these fields was not observed.
 pub(crate) const STAMP: &str = "x-tngl-";
-/// Beginning of the names of Tangled 1.0's collections, of which records have stamps.
+/// Prefix of the collections of Tangled 1.0, whose records can have stamps.
 pub(crate) const STAMPED: &str = "org.tangled.";
 
 /// The version of the protocol that a repository uses.
@@ -54,7 +54,7 @@ impl Era {
 pub struct Dialect {
     /// Pull requests (in 1.0: tickets).
     pub pull: Name,
-    /// Rounds, where they are records of their own.
+    /// Rounds, in a protocol that keeps each round in its own record.
     pub patch: Name,
     /// Status records.
     pub status: Name,
@@ -68,9 +68,9 @@ pub struct Dialect {
     pub issue_states: [Name; 2],
     /// Comments.
     pub comment: Name,
-    /// Comments on pull requests, of an older kind, which are read and not written.
+    /// Older comments on pull requests, which are only read.
     pub old_comment: Name,
-    /// Comments on issues, of an older kind, which are read and not written.
+    /// Older comments on issues, which are only read.
     pub old_issue_comment: Name,
     /// Changes of labels.
     pub label_op: Name,
@@ -91,7 +91,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// The token of a state.
+    /// Returns the token of a state.
     pub(crate) fn state(&self, state: PrState) -> &str {
         let [open, closed, merged] = &self.states;
         match state {
@@ -159,7 +159,7 @@ pub(crate) trait Table: PartialEq + Sync + 'static {
     fn usual() -> &'static Self;
 }
 
-/// A group of names with the usual ones as its default.
+/// Defines a group of names, with the usual names as its default.
 macro_rules! names {
     ($(#[$doc:meta])* $group:ident, $prefix:literal:
      $($(#[$of:meta])* $field:ident = $usual:literal,)*) => {
@@ -433,7 +433,7 @@ names! {
 }
 
 names! {
-    /// The fields of the manifest of 1.0, which were seen in prose alone.
+    /// The fields of the manifest of 1.0, which are known only from prose.
     ManifestFields, "manifest":
     /// The owner of a repository.
     owner = "owner",
@@ -663,7 +663,7 @@ names! {
     record = "data-aturi",
 }
 
-/// Fields in answers, by the service that answers.
+/// Fields in answers, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Knots.
@@ -672,8 +672,7 @@ pub struct Answers {
     pub spindle: SpindleAnswers,
 }
 
-/// The parameters and inputs of methods, and what the rows of an index are read by, by who answers
-/// them.
+/// The parameters and inputs of methods and the fields of an index's rows, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// The index.
@@ -684,7 +683,7 @@ pub struct Inputs {
     pub spindle: SpindleFields,
 }
 
-/// The methods, by who answers them.
+/// The methods, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
     /// The index.
@@ -722,7 +721,7 @@ impl Audience {
     }
 }
 
-/// The table.
+/// All names of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialects {
     /// `sh.tangled.*`, in both of its forms.
@@ -735,7 +734,7 @@ pub struct Dialects {
     pub sh_fields: ShFields,
     /// The fields of the manifest of 1.0.
     pub manifest: ManifestFields,
-    /// The methods of all of them: some of `sh.tangled.*` are those of 1.0, too.
+    /// The methods of all versions of the protocol: 1.0 keeps some of `sh.tangled.*`.
     pub methods: Methods,
     /// The parameters of the methods.
     pub inputs: Inputs,
@@ -814,7 +813,7 @@ impl Default for Dialects {
 }
 
 impl Dialects {
-    /// The names of an era.
+    /// Returns the names of an era.
     #[must_use]
     pub fn of(&self, era: Era) -> &Dialect {
         match era {
@@ -823,7 +822,7 @@ impl Dialects {
         }
     }
 
-    /// Every key with the name that it stands for, in the order of the table in `docs/reference/tangled.md`.
+    /// Returns every key with its name, in the order of the table in `docs/reference/tangled.md`.
     #[must_use]
     pub fn names(&self) -> Vec<(String, String)> {
         let mut copy = self.clone();
@@ -834,11 +833,11 @@ impl Dialects {
             .collect()
     }
 
-    /// Gives another name to what `key` stands for.
+    /// Sets the name of `key`.
     ///
     /// # Errors
-    /// `config` for a key that does not exist, and for a name of another form: where the usual one
-    /// is an NSID that must be, else it is a word.
+    /// `config` for an unknown key, and for a value in the wrong form: a key whose usual name is an
+    /// NSID takes an NSID, every other key takes a word.
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let bad = |takes: &str| {
             let value = one_line(value);
@@ -876,7 +875,7 @@ impl Dialects {
         Ok(())
     }
 
-    /// `hosts` with the collections that a locator can name by at-uri.
+    /// Adds to `hosts` the collections that a locator can name by at-uri.
     pub(crate) fn in_locators(&self, hosts: Hosts) -> Hosts {
         let (ticket, repo) = (RecordKind::Ticket, RecordKind::Repo);
         [
@@ -899,8 +898,8 @@ impl Dialects {
         collection.starts_with("org.tangled.") || self.org.has(collection)
     }
 
-    /// Returns true if our lexicons describe the records of a collection: they have only the usual
-    /// names.
+    /// Returns true if forge's lexicons describe the records of a collection. The lexicons have
+    /// only the usual names.
     pub(crate) fn is_described(&self, collection: &str) -> bool {
         let usual = Self::default();
         match self.is_org(collection) {
@@ -909,12 +908,12 @@ impl Dialects {
         }
     }
 
-    /// A text with markup, as records of 1.0 have it.
+    /// Builds a text with markup for a record of 1.0.
     pub(crate) fn markdown(&self, text: &str) -> Value {
         json!({ "$type": self.org.markdown, (self.fields.text.to_string()): text })
     }
 
-    /// A line with markup, as records of 1.0 have it.
+    /// Builds a line with markup for a record of 1.0.
     pub(crate) fn inline(&self, text: &str) -> Value {
         json!({ "$type": self.org.inline, (self.fields.text.to_string()): text })
     }
@@ -943,7 +942,7 @@ impl Dialects {
     }
 }
 
-/// A part of a name.
+/// Returns true for a word, such as a part of an NSID.
 fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -952,7 +951,7 @@ fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Three parts or more, and perhaps a fragment.
+/// Returns true for an NSID: at least three parts, and an optional fragment.
 fn is_nsid(text: &str) -> bool {
     let (nsid, fragment) = match text.split_once('#') {
         Some((nsid, fragment)) => (nsid, Some(fragment)),
@@ -1019,7 +1018,7 @@ mod tests {
     }
 
     #[test]
-    fn records_with_configured_names_are_not_validated_by_lexicons() {
+    fn configured_names_are_not_checked_by_lexicons() {
         let mut names = Dialects::default();
         assert!(names.is_described("sh.tangled.repo.pull"));
         names.set("field_title", "heading").unwrap();

@@ -10,10 +10,10 @@ const LENGTH_MAX: usize = 32;
 pub struct DraftMarker(String);
 
 impl DraftMarker {
-    /// A marker, such as `[draft]`.
+    /// Creates a marker, such as `[draft]`.
     ///
     /// # Errors
-    /// `config` for one that is empty, has more than 32 characters, or is not on one line.
+    /// `config` for a marker that is empty, has more than 32 characters, or is not on one line.
     pub fn new(text: &str) -> Result<Self> {
         let marker = text.trim();
         let length = marker.chars().count();
@@ -22,14 +22,14 @@ impl DraftMarker {
         }
         Err(Error::new(
             ErrorKind::Config,
-            format!("a marker of drafts has 1 to {LENGTH_MAX} characters on one line"),
+            format!("a draft marker must have 1 to {LENGTH_MAX} characters on one line"),
         )
         .with_hint("write `[draft]`, for example"))
     }
 
-    /// The title without the marker; `None` if this is not the title of a draft. Case does not
-    /// matter. The marker must be a whole word, so `wip` does not mark "Wipe the cache"; a title
-    /// that is only a marker is not a draft.
+    /// Returns the title without the marker; `None` if this is not the title of a draft. Case does
+    /// not matter. The marker must be a whole word, so `wip` does not mark "Wipe the cache". A
+    /// title that is only a marker is not a draft.
     pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
         // A title can have the marker twice by mistake, and a stranger's title any number of times.
         let mut rest = self.strip_one(title)?;
@@ -39,7 +39,7 @@ impl DraftMarker {
         Some(rest)
     }
 
-    /// The title without the first marker.
+    /// Returns the title without the first marker.
     fn strip_one<'t>(&self, title: &'t str) -> Option<&'t str> {
         let (front, rest) = title.trim().split_at_checked(self.0.len())?;
         let apart = rest.starts_with(char::is_whitespace)

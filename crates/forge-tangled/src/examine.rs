@@ -27,10 +27,10 @@ const RECORDS: &str = "PDS com.atproto.repo.listRecords";
 const REPOSITORY: &str = "repository";
 /// Timeout after which a service counts as unreachable.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// More fields of an answer of another form are not named.
+/// Maximum number of fields that are named of an unexpected answer.
 const MAX_NAMED: usize = 20;
-/// Limits on the fields of a record that are named: their number of each kind, and the characters of
-/// a name. A detail has room for all.
+/// Maximum number of record fields that are named of each kind. With [`MAX_FIELD_CHARS`], a detail
+/// has room for all of them.
 const MAX_FIELDS: usize = 4;
 const MAX_FIELD_CHARS: usize = 32;
 const LIST_RECORDS: &str = "com.atproto.repo.listRecords";
@@ -38,7 +38,7 @@ const LIMIT: (&str, &str) = ("limit", "1");
 /// Field with the rows of a list, in the answers of an index.
 const ITEMS: &str = "items";
 
-/// How a method is asked, and the fields that its answer must have; or why it is not asked.
+/// The parameters of a method and the fields that its answer must have, or why it is not called.
 type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
 
 /// The expected content of a method's answer.
@@ -46,7 +46,7 @@ type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str
 enum Expected<'a> {
     /// These fields.
     Fields(&'a [&'a str]),
-    /// A list of records of this collection, of which the first has the form of its lexicon.
+    /// A list of records of this collection. The first record must match its lexicon.
     Record(&'a str),
 }
 
@@ -54,7 +54,7 @@ enum Expected<'a> {
 struct Subjects {
     repository: Arc<Repository>,
     knot_name: String,
-    /// The newest pull request of the index, and the newest issue.
+    /// At-uri of the newest pull request in the index; `issue` is that of the newest issue.
     pull: Option<String>,
     issue: Option<String>,
     default_branch: Option<Branch>,
@@ -162,7 +162,7 @@ impl Tangled {
         };
         let document = match self.identities.of_did(&did).await {
             Ok(identity) => {
-                let handle = identity.handle.as_deref().unwrap_or("no handle of its own");
+                let handle = identity.handle.as_deref().unwrap_or("no handle");
                 Examined::new(DOCUMENT, Verdict::Ok, &format!("names {handle}"))
             }
             Err(e) => Examined::of_error(DOCUMENT, &e),
@@ -230,7 +230,7 @@ impl Tangled {
             .await
     }
 
-    /// Asks a method, and compares its answer with what is expected.
+    /// Calls a method, and compares its answer with the expected content.
     async fn ask_method(
         &self,
         name: String,
@@ -248,7 +248,7 @@ impl Tangled {
                 Expected::Fields(fields) => compare_fields(&answer, fields),
                 Expected::Record(collection) => self.compare_record(&answer, collection),
             },
-            // The method is known, and what it was asked about is not there.
+            // The method exists, and the requested object does not.
             Ok(Err(e)) if fault::is_missing_ref(&e) || fault::is_missing_record(&e) => {
                 let said = fault::name(&e).unwrap_or_default();
                 (Verdict::Ok, format!("answered {said}"))
@@ -282,7 +282,7 @@ impl Tangled {
         let found = lexicon::differences(Set::Org10, collection, value);
         let all = [
             ("lacks required fields", &found.missing),
-            ("fields of another form", &found.changed),
+            ("fields with unexpected types", &found.changed),
             ("unknown fields", &found.unknown),
         ];
         let parts = all.into_iter().filter(|(_, paths)| !paths.is_empty());
@@ -349,7 +349,7 @@ fn describe(repository: &Repository) -> Examined {
     }
 }
 
-/// The question by the key of a method.
+/// Returns the test request for the method with this key.
 fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Question<'a> {
     let Inputs {
         index,
@@ -361,8 +361,8 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     let (target, is_1_0) = (repository.target(), repository.era == Era::Org10);
     let about = |subject: &'a str| (&*index.subject, subject);
     let (pull, issue) = (subjects.pull.as_deref(), subjects.issue.as_deref());
-    let pull = pull.ok_or("the index has no pull request here");
-    let issue = issue.ok_or("the index has no issue here");
+    let pull = pull.ok_or("the index has no pull request of the repository");
+    let issue = issue.ok_or("the index has no issue of the repository");
     let branch = subjects.default_branch.as_ref();
     let branch = branch.ok_or("the default branch is not known");
     let tip = branch.map(|branch| branch.hash.as_str());
@@ -396,7 +396,7 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
         _ if is_1_0 => return Err("is not used with Tangled 1.0"),
         "knot_describe_repo" => {
             let did = repository.did.as_deref();
-            let did = did.ok_or("the repository has no DID of its own")?;
+            let did = did.ok_or("the repository has no DID")?;
             (
                 vec![(&*knot.repo_did, did)],
                 vec![&*said.owner, &*said.rkey],
@@ -433,7 +433,7 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
             vec![(&*spindle.repo, target), LIMIT, (&*spindle.commits, tip?)],
             vec![],
         ),
-        _ => return Err("has no question here"),
+        _ => return Err("is not tested: this examination has no request for it"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Failures of XRPC, as the workspace's error.
+//! Maps failures of XRPC to the workspace's error type.
 
 use forge_core::{
     Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, diff::MAX_PARTS, text::one_line,
@@ -11,12 +11,12 @@ use crate::{Origin, read_limits::human, xrpc::Failure};
 const NAME: &str = "xrpc_error";
 /// The context key of a token that was refused because of its audience.
 const AUDIENCE: &str = "audience";
-/// The context key of a list that was not read, and why.
+/// Context key of the limit that stopped the reading of an answer.
 const UNREAD: &str = "unread";
 const TOO_LONG: &str = "too long";
 const SPENT: &str = "spent";
-/// How the reference implementation begins to say that a record is not there. With the at-uri behind
-/// it that is so; without, the account may be elsewhere.
+/// Beginning of the message of atproto's reference implementation for a missing record. If the
+/// at-uri follows, the record is missing. Otherwise the account may be on another server.
 const NO_RECORD: &str = "Could not locate record";
 
 /// Returns the server's name of a failure, such as `InvalidSwap`.
@@ -25,12 +25,12 @@ pub(crate) fn name(error: &Error) -> Option<&str> {
     Some(name)
 }
 
-/// A write may have happened although it failed.
+/// Returns true if a write failed, but may have happened.
 pub(crate) fn is_ambiguous(error: &Error) -> bool {
     error.retry() == Retry::Ambiguous
 }
 
-/// The server refused the token before it did anything; a new token may work.
+/// Returns true if the server refused the token before it did anything. A new token may work.
 pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
@@ -52,7 +52,7 @@ pub(crate) fn is_missing_ref(error: &Error) -> bool {
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
 }
 
-/// The record was changed by somebody else.
+/// Returns true if somebody else changed the record.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")
 }
@@ -64,8 +64,8 @@ pub(crate) fn is_missing_record(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
-/// Returns true if a record or its account is missing according to the server that would have it. A
-/// 404 that does not say what is missing may come from a service that does not know the method.
+/// Returns true if the server that stores a record says that the record or its account is missing.
+/// A 404 that does not say what is missing may come from a service that does not know the method.
 pub(crate) fn is_gone(error: &Error) -> bool {
     let is_unclear = matches!(error.kind(), ErrorKind::NotFound { what: Noun::Other });
     error.is_not_found() && !is_unclear
@@ -76,7 +76,7 @@ pub(crate) fn is_wrong_audience(error: &Error) -> bool {
     error.context().iter().any(|(key, _)| *key == AUDIENCE)
 }
 
-/// An answer that is no success.
+/// Returns the error for an answer with a failure status.
 ///
 /// A PDS answers 400 for nearly everything, so the name decides before the status does: 400
 /// `ExpiredToken`, 400 `RecordNotFound`, 400 `InvalidSwap` (seen on pds 0.5.35).
@@ -188,7 +188,7 @@ pub(crate) fn too_long(origin: &Origin) -> Error {
     Error::new(ErrorKind::Protocol, message).with_context(UNREAD, TOO_LONG)
 }
 
-/// A patch or a comparison of more parts than are read.
+/// Returns the error for a patch or a comparison with more parts than are read.
 pub(crate) fn too_many_parts(origin: &Origin) -> Error {
     let host = origin.host();
     let message = format!("{host} sent changes of more than {MAX_PARTS} files and hunks");
@@ -204,7 +204,7 @@ pub(crate) fn spent(most: usize) -> Error {
         .with_hint("ask for less at once: a lower limit, or fewer fields")
 }
 
-/// An answer that cannot be read.
+/// Returns the error for an answer that cannot be parsed.
 pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Error {
     let error = Error::new(
         ErrorKind::Protocol,

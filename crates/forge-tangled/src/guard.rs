@@ -1,4 +1,4 @@
-//! Decides which addresses named by other people are contacted: in a document, in a record, or in a
+//! Decides which addresses are contacted that other people named in a document, in a record or in a
 //! redirect.
 
 use std::{net::IpAddr, sync::Arc};
@@ -35,13 +35,13 @@ impl Guard {
         Self { http, settings }
     }
 
-    /// How much of the answers is read.
+    /// Returns the limits for the answers that are read.
     pub fn read_limits(&self) -> &ReadLimits {
         &self.settings.read_limits
     }
 
     /// Sends a request and follows at most `most` redirects. A stranger's server must not redirect
-    /// to a place that its document could not name.
+    /// to an address that a DID document could not name.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl Guard {
         ))
     }
 
-    /// The addresses of a service that a stranger named, for a program that connects to it itself.
-    /// `None` where any may be, or a proxy makes the connection.
+    /// Returns the addresses of a service that a stranger named, for a program that makes its own
+    /// connection. `None` if every address is allowed, or if a proxy makes the connection.
     ///
     /// # Errors
     /// As [`Http::public_addresses`].
@@ -89,7 +89,7 @@ impl Guard {
         }
     }
 
-    /// Refuses a private address that stands in place of a name.
+    /// Refuses a service whose host is a private address instead of a name.
     ///
     /// # Errors
     /// `protocol`.
@@ -126,7 +126,7 @@ impl Guard {
     /// `protocol`.
     fn leads_elsewhere(&self, from: &str, to: &str) -> Result<bool> {
         let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else {
-            // The request itself will say so better.
+            // The error of the request itself is clearer.
             return Ok(true);
         };
         if from.origin() == to.origin() {
@@ -191,7 +191,7 @@ mod tests {
             (Reach::Public, "https://198.18.0.1", "protocol"),
             (Reach::Public, "https://[64:ff9b::a00:1]", "protocol"),
             (Reach::Loopback, "https://10.0.0.1", "protocol"),
-            // Nothing listens there.
+            // No service listens on this port.
             (Reach::Loopback, "https://127.0.0.1:9", "network"),
             (Reach::Private, "https://127.0.0.1:9", "network"),
         ] {

@@ -1,4 +1,4 @@
-//! Hints of several files, and the calls that they name.
+//! Hints that several files use, and the calls that the hints name.
 
 use forge_core::{Action, Arg, Hint, Op, Param};
 
@@ -8,68 +8,68 @@ pub(crate) const AGAIN: Action = Action::again(&[]);
 /// The failed call, with another head branch.
 pub(crate) const OTHER_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
 
-/// The call that failed, with the changes as a patch.
+/// The failed call, with the changes as a patch.
 pub(crate) const AS_PATCH: Action =
     Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
 
-/// Submitting another round of a pull request.
+/// Returns the call that submits another round of a pull request.
 pub(crate) fn resubmit(uri: &str) -> Action {
     Action::op(Op::PrResubmit).on(uri)
 }
 
-/// Merging a pull request, by rebase: tangled has no other method.
+/// Returns the call that merges a pull request, by rebase: tangled has no other method.
 pub(crate) fn merge(uri: &str) -> Action {
     Action::op(Op::PrMerge)
         .on(uri)
         .with(Param::Method, "rebase")
 }
 
-/// For a cursor that leads nowhere.
+/// Returns the hint for an invalid cursor.
 pub(crate) fn from_start() -> Hint {
     Hint::new("start again without a cursor")
         .with_action(Action::again(&[(Param::Cursor, Arg::Omit)]))
 }
 
-/// For a pull request that does not exist.
+/// Returns the hint for a pull request that does not exist.
 pub(crate) fn list_pulls() -> Hint {
     Hint::new("list the pull requests that are there").with_action(Action::op(Op::PrList))
 }
 
-/// For a comment that does not exist.
+/// Returns the hint for a comment that does not exist.
 pub(crate) fn comment_ids() -> Hint {
     Hint::new("view the pull request with its comments, which shows their ids")
         .with_action(Action::op(Op::PrView).with(Param::Include, "comments"))
 }
 
-/// For a closed pull request.
+/// Returns the hint for a closed pull request.
 pub(crate) fn reopen(uri: &str) -> Hint {
     Hint::new("reopen it first").with_action(Action::op(Op::PrReopen).on(uri))
 }
 
-/// For a pull request that changed during a merge.
+/// Returns the hint for a pull request that changed during a merge.
 pub(crate) fn look_again(uri: &str) -> Hint {
     Hint::new("review the pull request again, then merge")
         .with_action(Action::op(Op::PrView).on(uri))
 }
 
-/// For a round that does not apply.
+/// Returns the hint for a round that does not apply.
 pub(crate) fn rebase_first(uri: &str) -> Hint {
     Hint::new("have its author rebase the branch and submit another round")
         .with_action(resubmit(uri))
 }
 
-/// For a round that cannot be used.
+/// Returns the hint for a round that cannot be used.
 pub(crate) fn another_round_hint(uri: &str) -> Hint {
     Hint::new("have its author submit another round").with_action(resubmit(uri))
 }
 
-/// For a merge that was made and not recorded; `merge` is the same one.
+/// Returns the hint for a merge that was made and not recorded; `merge` repeats the merge.
 pub(crate) fn record_merge(merge: Action) -> Hint {
     Hint::new("merge again; forge then finds the change on the branch, and only writes the record")
         .with_action(merge)
 }
 
-/// For a comment on an issue that does not exist.
+/// Returns the hint for a comment on an issue that does not exist.
 pub(crate) fn issue_comment_ids() -> Hint {
     Hint::new("view the issue with its comments, which shows their ids")
         .with_action(Action::op(Op::IssueView).with(Param::Include, "comments"))

@@ -28,7 +28,7 @@ pub(crate) enum Seen<'a> {
     Pull,
     /// The issue itself, in this version.
     Issue,
-    /// A record about either.
+    /// A record about a pull request or an issue.
     About(Kind, &'a str),
     /// The definition of a label, in this account.
     Definition(&'a str),
@@ -38,14 +38,14 @@ pub(crate) enum Seen<'a> {
 
 /// Result of waiting for ingestion: the ingestion state, and the record's current CID.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct IngestionOutcome {
     pub ingestion: Ingestion,
     pub cid: String,
 }
 
 /// What the index shows of a record.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum IndexProbe {
     /// This version of the record.
     Shown,
     /// Another version of the record, by CID.
@@ -67,16 +67,16 @@ impl Tangled {
         repository: &Repository,
         seen: Seen<'_>,
         record: &Record,
-    ) -> Told {
+    ) -> IngestionOutcome {
         // Repository records are never rewritten to trigger ingestion.
         let put_for = (!matches!(seen, Seen::Repository)).then_some(repository);
-        self.word_of(put_for, seen, record).await
+        self.wait_for_index(put_for, seen, record).await
     }
 
     /// Waits for a record that already was as requested, because a stored record may not be shown
     /// yet. The command wrote nothing, so the record is not written again either.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
-        self.word_of(None, seen, record).await.ingestion
+        self.wait_for_index(None, seen, record).await.ingestion
     }
 
     /// Waits for a state that was already set: for the status that decides it or, without a status,
@@ -108,8 +108,8 @@ impl Tangled {
         }
     }
 
-    /// The collection of which this index never shows a record, and what to do instead. The
-    /// collection is that of the record, or of the record's subject.
+    /// Returns a collection that this index does not ingest, and what to do instead. The collection
+    /// is that of the record or of the record's subject.
     pub(crate) fn not_taken_in(
         &self,
         seen: Option<&Seen<'_>>,
@@ -125,35 +125,40 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion`]; without a repository, no record is written once more.
-    async fn word_of(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
+    /// As [`Self::ingestion`]. Without a repository, the record is not written once more.
+    async fn wait_for_index(
+        &self,
+        put_for: Option<&Repository>,
+        seen: Seen<'_>,
+        record: &Record,
+    ) -> IngestionOutcome {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
             let waited = Duration::ZERO;
             let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited };
-            return Told { ingestion, cid };
+            return IngestionOutcome { ingestion, cid };
         };
         if let Some((_, instead)) = self.not_taken_in(Some(&seen), &at) {
             let instead = instead.clone();
             let ingestion = Ingestion::PdsOnly { instead };
-            return Told { ingestion, cid };
+            return IngestionOutcome { ingestion, cid };
         }
         if let Some(reason) = self.fault_on_its_face(record) {
             let ingestion = Ingestion::Ineffective { uri, reason };
-            return Told { ingestion, cid };
+            return IngestionOutcome { ingestion, cid };
         }
         let begun = Instant::now();
         let wait = self.settings.wait;
         if wait.is_zero() {
             let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited: wait };
-            return Told { ingestion, cid };
+            return IngestionOutcome { ingestion, cid };
         }
         let mut look = self.watch(wait / 2, &seen, &uri, &cid).await;
         let left = wait.saturating_sub(begun.elapsed());
-        if matches!(look, Look::Absent | Look::Other(_))
+        if matches!(look, IndexProbe::Absent | IndexProbe::Other(_))
             && let Some(repository) = put_for
             && let Ok(Ok(undeclared)) =
                 tokio::time::timeout(left, self.undeclared(repository)).await
@@ -161,12 +166,12 @@ impl Tangled {
         {
             cid = again;
         }
-        if !matches!(look, Look::Shown) {
+        if !matches!(look, IndexProbe::Shown) {
             let left = wait.saturating_sub(begun.elapsed());
             look = self.watch(left, &seen, &uri, &cid).await;
         }
         let ingestion = match look {
-            Look::Shown => Ingestion::Confirmed {
+            IndexProbe::Shown => Ingestion::Confirmed {
                 by: self.settings.index.host().to_owned(),
                 after: begun.elapsed(),
             },
@@ -181,16 +186,16 @@ impl Tangled {
                 }
             }
         };
-        Told { ingestion, cid }
+        IngestionOutcome { ingestion, cid }
     }
 
     /// Polls the index until it no longer shows a deleted record, or the wait is over.
     ///
-    /// An index that does not ingest such records does not see deletions either, and continues to
-    /// show a record that it already has.
+    /// An index that does not ingest a collection does not see its deletions either, and continues
+    /// to show a record that it already has.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
-            let instead = "look on its web page whether it is shown there".to_owned();
+            let instead = "check on its web page whether it is still shown".to_owned();
             return Ingestion::PdsOnly { instead };
         }
         let uri = uri.to_string();
@@ -204,7 +209,7 @@ impl Tangled {
                 return Ingestion::Pending { uri, waited };
             }
             let look = tokio::time::timeout(left, self.probe(&seen, &uri, "")).await;
-            if let Ok(Look::Absent) = look {
+            if let Ok(IndexProbe::Absent) = look {
                 return Ingestion::Confirmed {
                     by: self.settings.index.host().to_owned(),
                     after: begun.elapsed(),
@@ -247,11 +252,11 @@ impl Tangled {
         Ok(record.cid().to_owned())
     }
 
-    /// Looks until the record is shown or the time is over; what the last look showed.
-    async fn watch(&self, wait: Duration, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+    /// Polls the index until it shows the record or `wait` is over. Returns the last result.
+    async fn watch(&self, wait: Duration, seen: &Seen<'_>, uri: &str, cid: &str) -> IndexProbe {
         let begun = Instant::now();
         let mut pause = self.settings.poll;
-        let mut last = Look::Silent(Error::new(ErrorKind::Network, "it was not asked"));
+        let mut last = IndexProbe::Silent(Error::new(ErrorKind::Network, "it was not asked"));
         loop {
             let left = wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
@@ -259,7 +264,7 @@ impl Tangled {
             }
             // A request that hangs must not exceed the wait.
             match tokio::time::timeout(left, self.probe(seen, uri, cid)).await {
-                Ok(Look::Shown) => return Look::Shown,
+                Ok(IndexProbe::Shown) => return IndexProbe::Shown,
                 Ok(look) => last = look,
                 Err(_) => return last,
             }
@@ -268,8 +273,8 @@ impl Tangled {
         }
     }
 
-    /// Looks at the index once.
-    pub(crate) async fn probe(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+    /// Queries the index once.
+    pub(crate) async fn probe(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> IndexProbe {
         let methods = &self.settings.dialects.methods.index;
         let of = &self.settings.dialects.inputs.index;
         match seen {
@@ -284,19 +289,19 @@ impl Tangled {
         }
     }
 
-    /// Asks for the record itself.
-    async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> Look {
+    /// Requests the record itself from the index.
+    async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> IndexProbe {
         let index = self.index().for_record();
         match index.query::<Record>(query, &[(name, uri)]).await {
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
-            Ok(_) => Look::Absent,
-            Err(e) if fault::is_missing_record(&e) => Look::Absent,
-            Err(e) => Look::Silent(e),
+            Ok(_) => IndexProbe::Absent,
+            Err(e) if fault::is_missing_record(&e) => IndexProbe::Absent,
+            Err(e) => IndexProbe::Silent(e),
         }
     }
 
     /// Searches the index's records about `subject` for the record `uri`.
-    async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> Look {
+    async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> IndexProbe {
         let index = self.index();
         let of = &*self.settings.dialects.inputs.index.subject;
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
@@ -307,8 +312,8 @@ impl Tangled {
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let page = match records::page::<Items>(&index, query, &params, &mut limit).await {
                 Ok(page) => page,
-                Err(e) if fault::is_missing_record(&e) => return Look::Absent,
-                Err(e) => return Look::Silent(e),
+                Err(e) if fault::is_missing_record(&e) => return IndexProbe::Absent,
+                Err(e) => return IndexProbe::Silent(e),
             };
             let found = page
                 .items
@@ -321,29 +326,29 @@ impl Tangled {
             seen = seen.saturating_add(got);
             let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
             let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
-                return Look::Absent;
+                return IndexProbe::Absent;
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 let why = format!(
                     "it has more than {MAX_SUBJECT_RECORDS} records about {subject}, and the \
                      record is not among the newest"
                 );
-                return Look::Silent(Error::new(ErrorKind::Protocol, why));
+                return IndexProbe::Silent(Error::new(ErrorKind::Protocol, why));
             }
             cursor = Some(next);
         }
     }
 }
 
-fn version(found: Option<&str>, wanted: &str) -> Look {
+fn version(found: Option<&str>, wanted: &str) -> IndexProbe {
     match found {
-        Some(found) if found == wanted => Look::Shown,
+        Some(found) if found == wanted => IndexProbe::Shown,
         // Without a CID, nothing proves that the index shows this version.
-        other => Look::Other(other.unwrap_or("without a CID").to_owned()),
+        other => IndexProbe::Other(other.unwrap_or("without a CID").to_owned()),
     }
 }
 
-/// An empty list of mentions means the same as none.
+/// Adds or removes an empty list of mentions, which means the same as no list.
 fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.mentions, &*fields.references] {
         match value.get(name).and_then(Value::as_array) {
@@ -355,7 +360,7 @@ fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     }
 }
 
-/// A millisecond later is the same time to every reader.
+/// Moves the time by a millisecond, which changes nothing for a reader.
 fn change_time(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.created_at, &*fields.op_at] {
         let Some(text) = value.get(name).and_then(Value::as_str) else {

@@ -11,16 +11,17 @@ use serde::Serialize;
 use crate::{
     Era, Tangled,
     declaration::Undeclared,
-    ingest::{Look, Seen},
+    ingest::{IndexProbe, Seen},
     kinds,
     pulls::record::Pull,
     records::{self, Record},
 };
 
-/// An index that lacks a record for longer is not just slow.
+/// Age above which a slow index no longer explains a missing record.
 const SLOW: Duration = Duration::from_secs(60);
 /// Why records of Tangled 1.0 need no ingestion.
-const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are stored";
+const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read from the account that stores \
+                                 them, so no index has to ingest them";
 
 /// Report on a record and on the services that show the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,7 +79,7 @@ pub enum IndexShows {
     NotAsked,
 }
 
-/// The index's treatment of a record, as a report states it.
+/// The index's treatment of a record, for the report.
 struct IndexVerdict {
     index: IndexShows,
     ingestion: Ingestion,
@@ -87,8 +88,9 @@ struct IndexVerdict {
 }
 
 impl Tangled {
-    /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
-    /// labels, the definition of a label, a repository, which names its labels.
+    /// Reports whether the account and the index have a record. The record is a pull request, an
+    /// issue, a status of either, a comment, a label operation, a label definition or a repository
+    /// (whose record lists its labels).
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -165,7 +167,7 @@ impl Tangled {
         let begun = Instant::now();
         let look = match &subject {
             Some(seen) => self.probe(seen, &record.uri, record.cid()).await,
-            None => Look::Absent,
+            None => IndexProbe::Absent,
         };
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
@@ -174,7 +176,7 @@ impl Tangled {
             .iter()
             .any(|name| **name == uri.collection);
         // An index may show a state or a label that does not count. Any other shown record counts.
-        let dropped = if right || !matches!(look, Look::Shown) {
+        let dropped = if right || !matches!(look, IndexProbe::Shown) {
             self.find_drop_reason(record).await
         } else {
             None
@@ -243,9 +245,8 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that was declared since: no record of the older protocol
-    /// is written to it, not even the same one again. The definition of a label is about no
-    /// repository.
+    /// Refuses a record about a repository that uses Tangled 1.0 by now: forge neither writes nor
+    /// repeats a record of the older protocol for it. A label definition belongs to no repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
@@ -283,7 +284,7 @@ impl Tangled {
         ))
     }
 
-    /// Every reader reads a record of Tangled 1.0 from the knot that stores it.
+    /// Reports on a record of Tangled 1.0. Every reader reads it from the knot that stores it.
     async fn check_ticket(&self, uri: &AtUri) -> Result<IngestionReport> {
         let account = self.identities.of_did(&uri.authority).await?;
         let origin = match account.document.knot(self.settings.reach) {
@@ -307,7 +308,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion_of_pull`], of Tangled 1.0.
+    /// As [`Self::ingestion_of_pull`], for a pull request of Tangled 1.0.
     pub(crate) fn ingestion_of_ticket(pull: &Pull) -> RecordIngestion {
         let (record, immediate) = (&pull.record, Ingestion::Immediate);
         RecordIngestion::new(&record.uri, record.cid(), immediate, READ_WHERE_STORED)
@@ -318,7 +319,7 @@ impl Tangled {
         let collection = uri.collection.as_str();
         if collection == names.old_comment || collection == names.old_issue_comment {
             return Ok(Known::No(
-                "comment again: what this client writes is of the newer kind",
+                "comment again: forge writes the newer type of comment record",
             ));
         }
         let all = [
@@ -338,7 +339,7 @@ impl Tangled {
         Err(Error::invalid(
             "uri",
             format!(
-                "a record of {} is no part of a pull request, an issue or a repository",
+                "a record of {} is not part of a pull request, an issue or a repository",
                 one_line(collection)
             ),
         )
@@ -388,7 +389,7 @@ impl Tangled {
             anew.with_action(Action::op(Op::PrCreate))
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
-        } else if self.names_nothing(record).await.is_some() {
+        } else if self.missing_subject(record).await.is_some() {
             Hint::new("write about an existing pull request or issue, which the lists show")
                 .with_action(Action::op(Op::PrList))
         } else {
@@ -399,13 +400,13 @@ impl Tangled {
 
 enum Known {
     Yes,
-    /// Known, and taken in by no index of today.
+    /// A collection that no current index ingests, with the recovery.
     No(&'static str),
 }
 
 /// Returns the result of an index, its explanation, and a hint.
 fn explained(
-    look: Look,
+    look: IndexProbe,
     host: &str,
     age: Option<Duration>,
     uri: &AtUri,
@@ -416,12 +417,12 @@ fn explained(
         .with_action(ask().with(Param::PutAgain, "true"));
     let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
-        Look::Shown => (
+        IndexProbe::Shown => (
             IndexShows::This { host: host_name },
             format!("{host} shows this version"),
             None,
         ),
-        Look::Other(cid) => (
+        IndexProbe::Other(cid) => (
             IndexShows::Another {
                 host: host_name,
                 cid,
@@ -432,14 +433,14 @@ fn explained(
             ),
             Some(again),
         ),
-        Look::Absent if age.is_some_and(|age| age < SLOW) => (
+        IndexProbe::Absent if age.is_some_and(|age| age < SLOW) => (
             IndexShows::Nothing { host: host_name },
             format!(
                 "{host} does not show the record, which is less than a minute old: the index lags"
             ),
             Some(later),
         ),
-        Look::Absent => (
+        IndexProbe::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
                 "{host} does not show the record, although it is valid: the index has lost the \
@@ -447,7 +448,7 @@ fn explained(
             ),
             Some(again),
         ),
-        Look::Silent(e) => (
+        IndexProbe::Silent(e) => (
             IndexShows::NoAnswer {
                 host: host_name,
                 why: one_line(e.message()).into_owned(),

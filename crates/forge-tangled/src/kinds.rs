@@ -1,4 +1,4 @@
-//! The kinds of records that are about a pull request or an issue.
+//! Kinds of records that are about a pull request or an issue.
 
 use crate::{
     Dialects,
@@ -53,9 +53,9 @@ pub(crate) fn label_ops(names: &Dialects) -> Kind {
     }
 }
 
-/// Fields in which pull requests name their repository. Until 2026, `repo` had the at-uri of the
-/// record, and since then the DID; the oldest records have `targetRepo` instead of the whole
-/// target.
+/// Fields in which pull requests name their repository. Until 2026, `repo` was the at-uri of the
+/// repository's record; since then it is the DID. The oldest records have `targetRepo` instead of
+/// the object `target`.
 pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     let fields = &names.sh_fields;
     let in_target = |field: &str| format!("{}.{field}", fields.target);

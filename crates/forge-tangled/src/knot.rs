@@ -41,14 +41,14 @@ impl Answer for Branch {
 
 /// Maximum page size of `repo.branches`.
 const BRANCH_PAGE: usize = 100;
-/// More pages than a repository has branches for.
+/// Maximum number of pages, which is more than the branches of a repository fill.
 const MAX_BRANCH_PAGES: usize = 100;
 /// Maximum number of branches that are read; a list of this length may be incomplete.
 pub(crate) const MAX_BRANCHES: usize = BRANCH_PAGE * MAX_BRANCH_PAGES;
 
 #[derive(Debug, Deserialize)]
 struct Branches {
-    /// `null` in an empty repository, as Go writes a list that was never made.
+    /// `null` in an empty repository: Go encodes an empty list as `null`.
     #[serde(deserialize_with = "Option::deserialize")]
     branches: Option<Vec<ListedBranch>>,
 }
@@ -131,7 +131,7 @@ impl Tangled {
         self.identities.service(repository.knot().clone()).await
     }
 
-    /// A branch; `None` when it is not there.
+    /// Reads a branch; `None` if it does not exist.
     pub(crate) async fn branch(
         &self,
         repository: &Repository,
@@ -154,7 +154,7 @@ impl Tangled {
         }
     }
 
-    /// The default branch; `None` in an empty repository.
+    /// Reads the default branch; `None` in an empty repository.
     pub(crate) async fn default_branch(&self, repository: &Repository) -> Result<Option<Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.default_branch());
@@ -175,7 +175,7 @@ impl Tangled {
     }
 
     /// Reads all branches. The cursor is the number of branches read, because answers of
-    /// `repo.branches` have none.
+    /// `repo.branches` contain no cursor.
     pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.all());
@@ -284,8 +284,8 @@ impl Tangled {
             .await
     }
 
-    /// Has the fork's knot fetch a branch of what it was forked from, under a name that no branch
-    /// has, for comparing `head` with it ([`hidden_name`]). To repeat it changes nothing.
+    /// Has the fork's knot fetch a branch of the upstream repository as a hidden ref
+    /// ([`hidden_name`]), with which `head` can be compared. A repeated call changes nothing.
     pub(crate) async fn hidden_ref(
         &self,
         fork: &Repository,
@@ -318,7 +318,7 @@ impl Tangled {
                 request_id: None,
             },
             format!(
-                "the knot of {} could not fetch '{}' for comparing with it: {}",
+                "the knot of {} could not fetch '{}' for the comparison: {}",
                 fork.id,
                 one_line(branch),
                 one_line(why)
@@ -339,13 +339,14 @@ impl Tangled {
     }
 }
 
-/// Returns the name of a hidden ref: on a fork's knot, a branch of the upstream repository, for the
-/// comparison with `head`.
+/// Returns the name of a hidden ref: on a fork's knot, a branch of the upstream repository with
+/// which `head` is compared.
 pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
     format!("hidden/{head}/{branch}")
 }
 
-/// Both ways to name the repository: by owner and name for older knots, by DID for newer ones.
+/// Builds the input of a merge. It names the repository twice: by owner and name for older knots,
+/// by DID for newer ones.
 pub(crate) fn merge_input(
     names: &Dialects,
     repository: &Repository,
@@ -376,20 +377,20 @@ pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn knot_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let at = "2026-11-01T00:00:00Z";
         let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });
-        goes_by_its_names::<Branch>(names, &branch);
+        assert_reads_configured_names::<Branch>(names, &branch);
         let branches = json!({ "branches": [{ "reference": { "name": "n", "hash": "h" } }] });
-        goes_by_its_names::<Branches>(names, &branches);
+        assert_reads_configured_names::<Branches>(names, &branches);
         let compared = json!({ "patch": "p", "combined_patch_raw": "c" });
-        goes_by_its_names::<Compared>(names, &compared);
+        assert_reads_configured_names::<Compared>(names, &compared);
         let checked =
             json!({ "is_conflicted": true, "conflicts": [{ "filename": "f" }], "error": "e" });
-        goes_by_its_names::<CheckAnswer>(names, &checked);
+        assert_reads_configured_names::<CheckAnswer>(names, &checked);
     }
 }

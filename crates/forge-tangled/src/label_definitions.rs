@@ -1,4 +1,4 @@
-//! Defining labels, and the fields of issues, which are labels with values.
+//! Defines labels and the fields of issues. A field is a label with values.
 
 use std::borrow::Cow;
 
@@ -24,11 +24,11 @@ use crate::{
     write,
 };
 
-/// The longest name, in characters (`sh.tangled.label.definition`).
+/// Maximum length of a name, in characters (`sh.tangled.label.definition`).
 const NAME_MAX: usize = 40;
-/// The most options of a field.
+/// Maximum number of options of a field.
 const MAX_OPTIONS: usize = 100;
-/// The longest option, in characters.
+/// Maximum length of an option, in characters.
 const OPTION_MAX: usize = 100;
 /// Seconds for which an unused definition counts as the start of an interrupted call.
 const BEGUN_FOR: i64 = 60 * 60;
@@ -43,7 +43,7 @@ enum Takes<'a> {
     Any { multiple: bool },
 }
 
-/// The options of a field without blanks around them.
+/// Returns the options without surrounding blanks and without duplicates.
 ///
 /// # Errors
 /// `invalid_input` (field `field`).
@@ -77,8 +77,7 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
     Ok(checked)
 }
 
-/// Returns the options of `known` followed by the new ones of `wanted`; `None` if there are no new
-/// ones.
+/// Returns the options of `known` followed by the new ones of `wanted`; `None` if no option is new.
 fn more_options(known: &Definition, wanted: &[String]) -> Option<Vec<String>> {
     let missing = wanted.iter().filter(|w| !known.allowed.contains(w));
     let all: Vec<String> = known.allowed.iter().chain(missing).cloned().collect();
@@ -117,9 +116,9 @@ impl Tangled {
         ))
     }
 
-    /// The definition that an interrupted command has written: equal to `new` except for its time,
-    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor by a label
-    /// operation of the account.
+    /// Finds the definition that an interrupted command has written. It equals `new` except for its
+    /// time and is not older than [`BEGUN_FOR`]. No repository and no label operation of the
+    /// account uses it.
     async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
         let pds = self.identities.pds(owner).await?;
         let (names, fields) = (&self.settings.dialects.sh, self.fields());
@@ -171,7 +170,7 @@ impl Tangled {
                 .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
             let list = labels.as_array_mut().ok_or_else(|| {
-                let why = format!("the labels of {uri} are no list, and were left as they are");
+                let why = format!("the labels of {uri} are not a list, and were left unchanged");
                 Error::new(ErrorKind::Protocol, why)
                     .with_hint("correct the list with the program that wrote it")
             })?;
@@ -218,7 +217,7 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// Writes a definition and has the repository use it; its at-uri.
+    /// Writes a definition and adds it to the repository's labels. Returns the definition's at-uri.
     async fn add_definition(
         &self,
         repository: &Repository,
@@ -250,7 +249,7 @@ impl Tangled {
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");
                 let rest = format!("the list of labels of {}", repository.id);
-                write::half_done(&done, &rest, e)
+                write::partial_failure(&done, &rest, e)
             })?;
         let mut outcome = Outcome::immediate(uri);
         let told = self
@@ -289,7 +288,7 @@ impl Tangled {
         Ok(self.ingestion(repository, seen, &record).await.ingestion)
     }
 
-    /// Puts `options` into the record of a definition.
+    /// Writes `options` into the record of a definition.
     fn set_options(&self, value: &mut Map<String, Value>, options: &[String]) {
         let fields = self.fields();
         let kind = value.get_mut(&*fields.label_type);
@@ -307,7 +306,7 @@ impl Tangled {
         no_board(board)?;
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::IssueFieldEdit)?;
+            self.require_2026(&repository, Capability::IssueFieldEdit)?;
         }
         let definitions = self.definitions_now(&repository).await?;
         let scope = &self.settings.dialects.sh.issue;
@@ -336,7 +335,7 @@ impl Tangled {
                 .with_hint("define it without options, or choose another name"));
         }
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::IssueFieldEdit)?;
+        self.require_2026(&repository, Capability::IssueFieldEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the fields")?;
         let definitions = self.definitions_now(&repository).await?;
@@ -382,7 +381,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Refuses a label that is no field of the wanted kind.
+    /// Refuses an existing label that is not a field of the same kind.
     fn check_same_kind(&self, known: &Definition, options: &[String]) -> Result<()> {
         let refused = |what| Err(of_another_kind("name", known, what));
         if !known.is_for(&self.settings.dialects.sh.issue) {
@@ -428,7 +427,7 @@ impl Labels for Tangled {
         let color = check_label_color(new.color.as_deref().unwrap_or(GREY))?;
         let values = check_options("values", &new.values)?;
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.require_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
         let definitions = self.definitions_now(&repository).await?;
@@ -498,7 +497,7 @@ impl Labels for Tangled {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.require_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "delete a label")?;
         let definitions = self.definitions_now(&repository).await?;

@@ -1,5 +1,6 @@
-//! Labels: definitions in somebody's account, which a repository subscribes to, and records that
-//! add them to pull requests or take them off.
+//! Reads and changes labels. A definition is a record in any account, to which a repository
+//! subscribes. A label operation is a record that adds labels to a pull request or an issue, or
+//! removes them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +35,7 @@ const MAX_NAME: usize = 1_000;
 /// The colour of a label whose definition has none.
 pub(crate) const GREY: &str = "ededed";
 
-/// How issues stand to each other, by the name of the label whose values are the other issues.
+/// A relation between issues. The label with its name has the other issues as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     Parent,
@@ -42,14 +43,14 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
-    /// The relation of a label of that name.
+    /// Returns the relation of the label `name`.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Parent, Self::BlockedBy]
             .into_iter()
             .find(|relation| relation.name().eq_ignore_ascii_case(name))
     }
 
-    /// The name of its label.
+    /// Returns the name of the label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parent => "parent",
@@ -58,7 +59,7 @@ impl Relation {
     }
 }
 
-/// The at-uris of issues that the labels of an issue name.
+/// The issues that the labels of an issue name, by at-uri.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     pub parent: Option<String>,
@@ -165,7 +166,7 @@ impl Definition {
         })
     }
 
-    /// Tangled's way to assign somebody is a label whose values are accounts.
+    /// Returns true for the label with which tangled assigns accounts: its values are accounts.
     pub fn is_assignee(&self) -> bool {
         self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
     }
@@ -252,12 +253,12 @@ pub(crate) struct Definitions {
     unread: Vec<Unread>,
 }
 
-/// A definition that is used and was not read.
+/// A definition that the repository uses, but that could not be read.
 #[derive(Debug)]
 struct Unread {
     uri: String,
     why: String,
-    /// Definitions for which the same warning stands.
+    /// Further definitions that the same warning covers.
     others: BTreeSet<String>,
     /// True if the repository has more definitions than are read, so that reading again would not
     /// help.
@@ -294,7 +295,7 @@ impl Definitions {
         self.unread.iter().find(is_named).map(Unread::warning)
     }
 
-    /// The values that operations leave on `subject`, by definition.
+    /// Returns the label values on `subject` after all operations, by definition.
     pub fn applied(
         &self,
         operations: &[Record],
@@ -384,7 +385,7 @@ impl Operand {
     }
 }
 
-/// The additions (or the removals) of a change of labels, by the name of their list.
+/// Returns the additions or the removals of a label operation; `list` is the name of their field.
 pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Operand> {
     let list = record.value.get(list).and_then(Value::as_array);
     list.into_iter()
@@ -393,14 +394,14 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
         .collect()
 }
 
-/// The labels that operations leave on `subject`, by definition.
+/// Applies label operations in order. Returns the resulting values on `subject`, by definition.
 ///
-/// Operations of accounts that may not push do not count. Within a record removals come first;
-/// records are taken by the time they name, one of the future by the time of its key; an addition
-/// without a value is a removal (tangled's `models/label.go`). A repeated addition of a value has
-/// no effect.
+/// Operations of accounts that may not push do not count. The stated time decides the order; a time
+/// in the future is replaced by the time of the record key. Within a record, removals come first.
+/// An addition without a value is a removal (tangled's `models/label.go`). A repeated addition of a
+/// value has no effect.
 ///
-/// A label that takes one value has the last that was added, and loses it to any removal.
+/// A label with a single value keeps the value that was added last, and any removal clears it.
 fn applied(
     operations: &[Record],
     subject: &str,
@@ -463,9 +464,9 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// The bounds from those operations on `subject` that count. Our clock may lag. An operation of
-    /// the future is therefore believed up to the second of its key, by which readers with a
-    /// lagging clock order it.
+    /// Computes the bounds from the operations on `subject` that count. The local clock may lag, so
+    /// a time in the future counts, but at most up to the second after the time of its record key.
+    /// Readers with a lagging clock order the operation by this key.
     pub fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
         let now = Timestamp::now();
         let mut before = Self::default();
@@ -490,10 +491,10 @@ impl Before {
     }
 }
 
-/// Why a record, or a part of it, changes no label.
+/// Returns why a record, or a part of it, changes no label; `None` for a valid record.
 pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
     if record.created_at(&fields.op_at).is_none() {
-        return Some("it has no time, and neither has its key");
+        return Some("it has no creation time, and its record key contains none");
     }
     let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
@@ -548,7 +549,7 @@ impl Change {
         self
     }
 
-    /// Combines both sets.
+    /// Combines both changes.
     pub fn and(mut self, other: Self) -> Self {
         self.add.extend(other.add);
         self.remove.extend(other.remove);
@@ -654,7 +655,7 @@ impl Tangled {
         self.definitions_now(repository).await
     }
 
-    /// The same, read anew.
+    /// Returns the definitions as [`Self::definitions`] does, but reads them again.
     pub(crate) async fn definitions_now(
         &self,
         repository: &Repository,
@@ -663,7 +664,7 @@ impl Tangled {
         self.definitions(repository).await
     }
 
-    /// The labels that the repository's record names now.
+    /// Reads the labels that the repository's record lists.
     async fn subscribed(&self, repository: &Repository) -> Result<Vec<AtUri>> {
         let uri = AtUri::parse(&repository.record.uri)?;
         let pds = self.identities.pds(&uri.authority).await?;
@@ -691,7 +692,7 @@ impl Tangled {
         {
             return Ok(Change::default());
         }
-        // The index drops what others change.
+        // The index drops label operations of accounts that may not push.
         let why = "labels count only from accounts that may push";
         self.may_push(repository, "label", why).await?;
         let definitions = self
@@ -715,8 +716,7 @@ impl Tangled {
         Ok(change)
     }
 
-    /// Returns the bound that the next label operation on `subject`, which is by `author`, must
-    /// exceed.
+    /// Returns the bounds that the next label operation of `author` on `subject` must exceed.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &Repository,
@@ -746,7 +746,7 @@ impl Tangled {
         fresh.overlay(found.map(|found| found.value).unwrap_or_default())
     }
 
-    /// The operands of labels that a user typed.
+    /// Checks labels that a user typed, and returns their operands.
     async fn operands(
         &self,
         definitions: &Definitions,
@@ -757,7 +757,7 @@ impl Tangled {
         for name in names {
             let (definition, typed) =
                 part(definitions, name, scope).map_err(|e| match definitions.unread.first() {
-                    // The label may be the unread one.
+                    // The label may be one of the unread definitions.
                     Some(unread) => {
                         let message = format!("{}; {}", e.message(), unread.warning().message);
                         let list =
@@ -780,8 +780,8 @@ impl Tangled {
         Ok(operands)
     }
 
-    /// The DID that a user typed as the value of a label, or that the handle typed there leads to.
-    /// A DID is not looked up: the label of an account that is gone can be taken off.
+    /// Returns the DID of an account that a user typed as the value of a label, by handle or DID. A
+    /// DID is not looked up, so that a label with a deleted account can be removed.
     async fn account_of(&self, definition: &Definition, typed: &str) -> Result<String> {
         if lexicon::is_did(typed) {
             return Ok(typed.to_owned());
@@ -813,7 +813,7 @@ impl Tangled {
             let Some(definition) = definitions.iter().find(|d| d.is_assignee()) else {
                 return Err(Error::unsupported(
                     Capability::PrAssignees,
-                    "this repository does not use the label 'assignee', which is how tangled assigns",
+                    "this repository does not use the label 'assignee', which assigns accounts",
                     "have its owner subscribe to the label 'assignee' in the repository's settings",
                 ));
             };
@@ -832,7 +832,7 @@ impl Tangled {
         Ok(operands)
     }
 
-    /// The DID of an account that a user named; `@me` is the viewer.
+    /// Returns the DID of an account that a user named; `@me` is the viewer.
     pub(crate) async fn did_of(&self, name: &str) -> Result<String> {
         if name == "@me" {
             return Ok(self.session.viewer().await?.identity.did.clone());
@@ -906,7 +906,7 @@ mod tests {
             }],
             ..Definitions::default()
         };
-        // Reading again would not help, so the error is none of the network.
+        // A second read would not help, so this is not a network error.
         assert!(!definitions.has_failed());
         let e = definitions.uri_of("bgu").unwrap_err();
         assert_eq!(e.code(), "not_found");
@@ -936,7 +936,7 @@ mod tests {
         };
         let t = |n: u32| format!("2026-06-0{n}T00:00:00Z");
         let ops = vec![
-            // Out of order, by an account that may not, and with an empty value.
+            // Out of order, by an account that may not push, and with an empty value.
             op("c", "2", &t(2), json!([]), json!([o("bug", "null")])),
             op(
                 "o",
@@ -965,7 +965,7 @@ mod tests {
         let mut removed = ops;
         removed.push(op("o", "6", &t(6), json!([o("docs", "")]), json!([])));
         assert_eq!(result(removed), "who=did:2");
-        // Removals first: a record that does both leaves the label.
+        // Removals come first, so a record that removes and adds a label leaves the label.
         let both = op(
             "o",
             "1",
@@ -1003,14 +1003,14 @@ mod tests {
         let early = "2025-06-01T00:00:00.5Z";
         assert_eq!(before("o", past, early).at, said(early));
         assert_eq!(before("x", past, early), Before::default());
-        // This operation comes from a clock that is ahead.
+        // This operation is from a clock that is ahead.
         let ahead = before("o", future, "2036-01-01T00:00:00.5Z");
         assert_eq!(ahead.at, said("2036-01-01T00:00:00.5Z"));
         let names = Dialects::default();
         let next = Change::default().record(&names, SUBJECT, &ahead).unwrap();
         assert_eq!(next.value["performedAt"], "2036-01-01T00:00:00.501Z");
         assert!(next.rkey.as_str() > future, "{}", next.rkey);
-        // By one that says what its key does not.
+        // The stated time differs from the time of the record key.
         for key in [past, "1"] {
             let hostile = before("o", key, "2999-01-01T00:00:00Z").at.unwrap();
             assert!((0..60).contains(&(hostile.unix() - now.unix())), "{key}");
@@ -1057,7 +1057,7 @@ mod tests {
         assert_eq!(value("priority:high").unwrap(), "high");
         assert_eq!(value("points:-3").unwrap(), "-3");
         assert_eq!(value("touches:org.example.x").unwrap(), "org.example.x");
-        // A value may have a `:` itself.
+        // A value may contain a `:`.
         assert_eq!(value("reviewer:did:plc:x").unwrap(), "did:plc:x");
         for (typed, why) in [
             ("bgu", "no label 'bgu'"),

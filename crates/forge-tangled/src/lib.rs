@@ -1,9 +1,9 @@
-//! Pull requests on tangled: atproto records, and an honest word on who can see them.
+//! Pull requests on tangled: atproto records, with a report on who can see them.
 //!
-//! A pull request is a record in its author's account; what others say about it is in theirs. Reads
-//! go to the accounts themselves and to an index; writes go to the viewer's personal data server,
-//! merges to the repository's knot. Tangled changed its protocol twice in 2026: which of the three
-//! a repository speaks is found out, see [`Era`].
+//! A pull request is a record in its author's account. Other accounts store their comments and
+//! states as records of their own. Reads query these accounts and an index. Writes go to the
+//! viewer's PDS, and merges to the repository's knot. Tangled changed its protocol twice in 2026,
+//! so the version is determined for each repository, see [`Era`].
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -95,7 +95,7 @@ pub use settings::Settings;
 
 use cache::Cache;
 
-/// Tangled, with one account.
+/// The tangled backend, with one account.
 pub struct Tangled {
     http: Http,
     settings: Arc<Settings>,
@@ -105,15 +105,15 @@ pub struct Tangled {
     collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
-    listed: pulls::rest::Kept<pulls::PullRow>,
-    listed_issues: pulls::rest::Kept<issues::IssueRow>,
+    listed: pulls::rest::ListCache<pulls::PullRow>,
+    listed_issues: pulls::rest::ListCache<issues::IssueRow>,
     /// The accepted audience of tokens for a repository of 1.0, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
 }
 
 impl Tangled {
-    /// The fields of the records of 2025 and 2026.
+    /// Returns the names of the fields in records of 2025 and 2026.
     pub(crate) fn fields(&self) -> &ShFields {
         &self.settings.dialects.sh_fields
     }
@@ -148,8 +148,8 @@ impl Tangled {
             definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
                 .retrying(|it| it.has_failed()),
             patches: Cache::weighed(kept, most, |it| it.weight()),
-            listed: pulls::rest::Kept::default(),
-            listed_issues: pulls::rest::Kept::default(),
+            listed: pulls::rest::ListCache::default(),
+            listed_issues: pulls::rest::ListCache::default(),
             audiences: Cache::new(kept),
             info,
         }
@@ -159,8 +159,8 @@ impl Tangled {
     /// Nothing is sent to the server of the account.
     ///
     /// # Errors
-    /// `invalid_input` for what is neither; `not_found` when nobody has it, or when the identity
-    /// does not name the handle back; `network` when that could not be looked up.
+    /// `invalid_input` for a text that is neither; `not_found` if no account has the name, or if
+    /// the account's identity does not list the handle; `network` if the lookup fails.
     pub async fn pin_login(&self, account: &str) -> Result<Pin> {
         self.session.pin(account).await
     }
@@ -173,10 +173,10 @@ impl Tangled {
         Ok(self.repository(repo).await?.era)
     }
 
-    /// The repository of a pull request that is known by its record alone, and its key there.
+    /// Returns the id of a pull request from the at-uri of its record.
     ///
     /// # Errors
-    /// `not_found`; `protocol` for a record that is no pull request.
+    /// `not_found`; `protocol` for a record that is not a pull request.
     pub async fn pull_of_record(&self, uri: &AtUri) -> Result<PrId> {
         let uri = self.with_did(uri.clone()).await?;
         let pds = self.identities.pds(&uri.authority).await?;

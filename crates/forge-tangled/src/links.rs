@@ -1,8 +1,9 @@
-//! How pull requests and issues are linked. A record names others by at-uri, in its text and in a
-//! list of references, and a pull request says what it builds on. The other direction is read out of
-//! the index's lists of the repository, which have whole records in them.
+//! Reads the links between pull requests and issues. A record names others by at-uri, in its text
+//! and in a list of references. A pull request also names the pull request that it depends on.
+//! Links in the other direction are found in the index's lists of the repository, which contain
+//! whole records.
 //!
-//! Tangled has no words that close an issue, and its pages make no link of a bare `#7`. A merge by
+//! Tangled has no keywords that close an issue, and its pages do not link a bare `#7`. A merge by
 //! forge closes the issues that the pull request's own record lists as references.
 
 use std::collections::BTreeSet;
@@ -29,10 +30,10 @@ use crate::{
     repository::Repository,
     sources::{TargetField, is_down},
     tickets::{self, inline, markdown},
-    walk::{Item, Walk},
+    walk::{IndexPager, Item},
 };
 
-/// How many rows of a list of the index are read at once, and in all.
+/// Number of rows of an index's list in one request; at most [`MAX_LINK_ROWS`] are read.
 const PAGE: usize = 1_000;
 const MAX_LINK_ROWS: usize = 5_000;
 /// Maximum number of web pages that are requested to find the record of a page number.
@@ -48,7 +49,7 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// Creates the source of a record, with its title and body in `[title, body]`.
+    /// Creates a ticket from a record; `[title, body]` are the names of its fields.
     fn new(
         kind: SubjectKind,
         record: Record,
@@ -87,17 +88,17 @@ impl Ticket {
     }
 }
 
-/// Returns the fields of title and body, except for tickets of 1.0.
+/// Returns the fields of title and body in records of 2025 and 2026.
 fn texts(fields: &ShFields) -> [&str; 2] {
     [&fields.title, &fields.body]
 }
 
-/// Returns the fields of title and body of tickets of 1.0.
+/// Returns the fields of title and body in tickets of 1.0.
 fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }
 
-/// A list of the index, and the source of the same records if the index does not answer.
+/// A list of the index, and the collections that have the same records.
 struct List<'a> {
     kind: SubjectKind,
     query: &'a str,
@@ -116,10 +117,10 @@ pub(crate) fn references<'a>(
     listed.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The repository in which a text stands.
+/// The repository of a text, with which mentions in the text are compared.
 struct Home {
     id: RepoId,
-    /// All names of the subject in addresses.
+    /// Comparison keys of all names of this repository.
     names: BTreeSet<String>,
     hosts: Hosts,
 }
@@ -244,8 +245,8 @@ impl Tangled {
                 "{by_pages} more record(s) link to numbered pages of this repository; whether \
                  they mean this record is unknown, because the record has no number"
             );
-            let hint = "name the pull request or issue by its page number, so that these records \
-                        are searched";
+            let hint = "pass the page number of the pull request or issue, so that these records \
+                        are searched too";
             links.warnings.push(Warning::new(told).with_hint(hint));
         }
         if repository.era != Era::Org10 {
@@ -266,7 +267,7 @@ impl Tangled {
         }))
     }
 
-    /// The comments on a pull request or an issue.
+    /// Reads the comments on a pull request or an issue.
     async fn list_comments_about(
         &self,
         repository: &Repository,
@@ -281,7 +282,8 @@ impl Tangled {
         Ok((found.value, found.warnings))
     }
 
-    /// Every pull request and issue of the repository, newest first, and what could not be read.
+    /// Reads all pull requests and issues of the repository, newest first. Returns warnings about
+    /// those that could not be read.
     async fn tickets_of(&self, repository: &Repository) -> (Vec<Ticket>, Vec<Warning>) {
         if repository.era == Era::Org10 {
             return match self.tickets_in_account(repository).await {
@@ -329,7 +331,7 @@ impl Tangled {
         Ok(uris.filter(|uri| records.contains(uri)).collect())
     }
 
-    /// The lists of pull requests and of issues.
+    /// Returns the lists of pull requests and of issues.
     fn lists(&self) -> [List<'_>; 2] {
         let dialects = &self.settings.dialects;
         let (names, methods) = (&dialects.sh, &dialects.methods.index);
@@ -351,7 +353,7 @@ impl Tangled {
         ]
     }
 
-    /// Reads a list of the index, or the known accounts while the index is down.
+    /// Reads a list of the index; while the index is down, reads the known accounts.
     async fn indexed_or_known(
         &self,
         repository: &Repository,
@@ -369,16 +371,19 @@ impl Tangled {
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let [records, states] = list.collections;
-        self.takes_in([records])?;
+        self.check_ingested([records])?;
         // The list is complete even without states.
-        let states = self.takes_in([states]);
+        let states = self.check_ingested([states]);
         let fields = &self.settings.dialects.inputs.index;
         let params = vec![(&*fields.subject, repository.target())];
         let index = self.index_or_others();
-        let mut walk = Walk::new(index, (list.query, fields), params, None, PAGE);
+        let mut walk = IndexPager::new(index, (list.query, fields), params, None, PAGE);
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         if let Err(e) = &states {
-            let told = format!("links have no state here: {}", e.message());
+            let told = format!(
+                "the states of the linked records are unknown: {}",
+                e.message()
+            );
             warnings.push(Warning::new(told));
         }
         while let Some(row) = walk.next().await? {
@@ -394,7 +399,7 @@ impl Tangled {
             }
             if found.len() >= MAX_LINK_ROWS {
                 warnings.push(Warning::new(format!(
-                    "the newest {MAX_LINK_ROWS} rows of {} alone were read for what mentions it",
+                    "only the newest {MAX_LINK_ROWS} rows of {} were searched for mentions",
                     list.query
                 )));
                 return Ok((found, warnings));
@@ -404,7 +409,7 @@ impl Tangled {
         Ok((found, warnings))
     }
 
-    /// The same from the accounts that are known, without their states.
+    /// As [`Self::indexed`], from the known accounts and without states.
     async fn listed_elsewhere(
         &self,
         repository: &Repository,
@@ -498,7 +503,7 @@ impl Tangled {
             named(repository.owner.name()),
             named(&repository.owner.did),
         ];
-        // A DID is global, and named without the public host.
+        // A DID is global, so a text can name it without a host.
         let did = repository.did.iter().flat_map(|did| {
             let path = || RepoPath::Did(did.clone());
             [key("", path()), key(host, path())]
@@ -517,7 +522,7 @@ impl Tangled {
 }
 
 impl Mentioned {
-    /// Reads a text and the references of its record.
+    /// Adds the mentions in a text and in the references of its record.
     fn read<'a>(
         &mut self,
         text: &str,

@@ -9,7 +9,7 @@ use forge_core::{
 use forge_http::redact;
 use url::{Host, Url};
 
-/// The root of a service: `https://pds.example`. Clear text (`http`) is allowed only on this
+/// The address of a service: `https://pds.example`. Clear text (`http`) is allowed only on this
 /// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(String);
@@ -27,14 +27,14 @@ pub enum Reach {
     Private,
 }
 
-/// Why a service on this machine is not contacted.
+/// Reason why a service on this machine is not contacted.
 const HERE: &str = "it is this machine";
 
 impl Origin {
-    /// An origin that the user configured: `https` anywhere, `http` to this machine.
+    /// Parses an origin that the user configured: `https` anywhere, `http` to this machine.
     ///
     /// # Errors
-    /// `config` when it is no such URL.
+    /// `config` if the text is not such a URL.
     pub fn configured(text: &str) -> Result<Self> {
         let refused = |why: &str| {
             Error::new(
@@ -47,13 +47,13 @@ impl Origin {
         if url.scheme() == "http" && !is_here(&url) {
             return Err(refused("it would be reached in clear text"));
         }
-        Self::of(&url).ok_or_else(|| refused("it is more than scheme, host and port"))
+        Self::of(&url).ok_or_else(|| refused("it has more than a scheme, a host and a port"))
     }
 
-    /// An origin that a document of somebody else names.
+    /// Parses an origin that another account's document names.
     ///
     /// # Errors
-    /// `protocol` when it is not one that `reach` allows.
+    /// `protocol` if `reach` does not allow the origin.
     pub fn found(text: &str, reach: Reach) -> Result<Self> {
         let refused = |why: &str| {
             Error::new(
@@ -66,7 +66,8 @@ impl Origin {
         };
         Self::allowed(text, reach).map_err(|why| match why {
             HERE => refused(why).with_hint(
-                "name it in the configuration: a service on this machine is used only where that is done",
+                "add the service to the configuration: a service on this machine is used \
+                 only if it is configured",
             ),
             _ => refused(why),
         })
@@ -74,7 +75,7 @@ impl Origin {
 
     /// Parses an origin as [`Self::found`] does, or returns the reason of the refusal.
     pub(crate) fn allowed(text: &str, reach: Reach) -> Result<Self, &'static str> {
-        let url = Url::parse(text).map_err(|_| "it is no address")?;
+        let url = Url::parse(text).map_err(|_| "it is not a valid address")?;
         let here = is_here(&url);
         if here && reach == Reach::Public {
             return Err(HERE);
@@ -87,10 +88,10 @@ impl Origin {
         if url.scheme() != "https" && !(here && url.scheme() == "http") {
             return Err("it is not https");
         }
-        Self::of(&url).ok_or("it is more than scheme, host and port")
+        Self::of(&url).ok_or("it has more than a scheme, a host and a port")
     }
 
-    /// The origin of a knot or another service that is named by host and port.
+    /// Returns the origin of a knot or another service that is named by host and port.
     ///
     /// # Errors
     /// As [`Self::found`].
@@ -114,20 +115,20 @@ impl Origin {
         (plain && url.has_host()).then(|| Self(url.origin().ascii_serialization()))
     }
 
-    /// `https://host:port`, without a slash behind it.
+    /// Returns `https://host:port`, without a slash at the end.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Host, and port where it is not the scheme's own.
+    /// Returns the host, and the port if it is not the default of the scheme.
     #[must_use]
     pub fn host(&self) -> &str {
         self.0.split_once("://").map_or("", |(_, host)| host)
     }
 
-    /// The DID that a service at this origin has: the audience of tokens for it. A port is written
-    /// with `%3A` (did:web specification; a PDS refuses any other form).
+    /// Returns the DID of a service at this origin, which is the audience of its tokens. A port is
+    /// written with `%3A` (did:web specification; a PDS refuses any other form).
     #[must_use]
     pub fn service_did(&self) -> String {
         format!("did:web:{}", self.host().replace(':', "%3A"))

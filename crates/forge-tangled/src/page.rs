@@ -1,4 +1,4 @@
-//! Pages of lists that are in memory as a whole.
+//! Cuts pages from lists that are completely in memory.
 
 use forge_core::{Cursor, Error, Page, PageReq, Result};
 

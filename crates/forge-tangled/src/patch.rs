@@ -18,7 +18,7 @@ use crate::{blocking::MayBlock, printed};
 
 /// Maximum size of an unpacked round (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
-/// The most that a packed round has. Bytes that do not pack need a thousandth more.
+/// Maximum size of a packed round. Bytes that cannot be compressed grow by about a thousandth.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// Returns true if a patch has more than [`MAX_PARTS`] files, hunks and mails.
@@ -32,7 +32,7 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
 /// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
-    /// The file in whose changes the fault is; `None` for a header or a message.
+    /// The file whose changes are not UTF-8; `None` if a header or a message is not UTF-8.
     file: Option<String>,
 }
 
@@ -43,25 +43,25 @@ impl NotText {
             Some(file) => format!("what {name} changes in '{}'", one_line(file)),
             None => format!("a message or a header of {name}"),
         };
-        format!("a knot takes patches as text in UTF-8, and {part} is not")
+        format!("a knot accepts only patches in UTF-8, and {part} is not in UTF-8")
     }
 
     /// Returns the hint how to make a valid patch.
     pub fn hint(&self) -> String {
         match &self.file {
             Some(file) => format!(
-                "mark '{}' as `-diff` in .gitattributes, so that it travels as a binary file, and \
-                 make the patch anew: `git format-patch --stdout BASE..HEAD`",
+                "mark '{}' as `-diff` in .gitattributes, so that git sends it as a binary file, \
+                 and make the patch again: `git format-patch --stdout BASE..HEAD`",
                 one_line(file)
             ),
-            None => "make the patch anew, with messages in UTF-8: `git -c \
+            None => "make the patch again, with messages in UTF-8: `git -c \
                      i18n.logOutputEncoding=UTF-8 format-patch --stdout BASE..HEAD`"
                 .to_owned(),
         }
     }
 }
 
-/// A patch as the text that a knot takes.
+/// Returns a patch as text, which a knot requires.
 ///
 /// # Errors
 /// The first part that is not UTF-8.
@@ -84,7 +84,8 @@ pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
 /// Packs a patch for `uploadBlob`. The same patch gives the same bytes.
 ///
 /// # Errors
-/// `invalid_input` where it is too large, or not UTF-8: no knot could merge it as it is.
+/// `invalid_input` if the patch is too large or not UTF-8, because no knot could merge it
+/// unchanged.
 pub(crate) fn pack(patch: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     if patch.len() > ROUND_MAX {
         return Err(Error::invalid(
@@ -133,7 +134,7 @@ pub(crate) fn unpack(blob: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     })
 }
 
-/// Why tangled's ingester does not take a blob as the patch of a round, as the end of a sentence.
+/// Returns why tangled's ingester refuses a blob as the patch of a round, as the end of a sentence.
 pub(crate) fn fault_of_packed(blob: &[u8], _: MayBlock) -> Option<String> {
     match is_packed(blob) {
         true => expand(blob).err(),
@@ -145,11 +146,11 @@ fn is_packed(blob: &[u8]) -> bool {
     blob.starts_with(&[0x1f, 0x8b])
 }
 
-/// Expands gzip as Go's reader does, with which tangled and its knots read a round: all members one
-/// after the other, and an error where anything else is behind them (`compress/gzip`, `Multistream`).
+/// Expands gzip as Go's reader does, which tangled and its knots use: all members in sequence, and
+/// an error for other bytes after the last member (`compress/gzip`, `Multistream`).
 ///
 /// # Errors
-/// Why it is no patch, as the end of a sentence.
+/// Why the bytes are not a patch, as the end of a sentence.
 fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
     if blob.len() > PACKED_MAX {
         return Err("is more than 16 MiB".to_owned());
@@ -168,18 +169,18 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
-    /// The commit that it was made from, full hex.
+    /// The full hex id of the commit from which the mail was made.
     pub oid: String,
     pub author: Signature,
     pub subject: String,
     pub body: String,
-    /// Its unified diff.
+    /// The unified diff of the commit.
     pub diff: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
-    /// The bytes as they are stored.
+    /// The bytes as stored.
     pub raw: Vec<u8>,
     /// The mails, oldest first; empty for a plain diff.
     pub mails: Vec<Mail>,
@@ -209,8 +210,8 @@ impl Patch {
         self.mails.last().map(|m| m.oid.as_str())
     }
 
-    /// The unified diff; of several commits one after the other, which is not the same as one diff
-    /// from base to head.
+    /// Returns the unified diff. The diffs of several commits follow one another, which differs
+    /// from one diff from base to head.
     pub fn diff(&self) -> Vec<u8> {
         if self.mails.is_empty() {
             return as_printed(&self.raw).into_owned();
@@ -218,7 +219,7 @@ impl Patch {
         self.mails.iter().flat_map(|m| m.diff.clone()).collect()
     }
 
-    /// The commits, oldest first.
+    /// Returns the commits, oldest first.
     pub fn commits(&self) -> Vec<Commit> {
         self.mails
             .iter()
@@ -244,8 +245,8 @@ fn authors(mail: &Mail) -> Vec<Signature> {
     std::iter::once(mail.author.clone()).chain(others).collect()
 }
 
-/// A patch as git printed it, also where a mail program has made its lines end in CR LF: `git am`
-/// takes that CR away. The first line tells, since it is none of a file.
+/// Returns a patch as git printed it. A mail program can make lines end in CR LF, and `git am`
+/// removes this CR. The first line decides, because it is never a line of a file.
 fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
     let mut lines = raw.split_inclusive(|b| *b == b'\n').peekable();
     if !lines.peek().is_some_and(|first| first.ends_with(b"\r\n")) {
@@ -264,7 +265,7 @@ fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// The mails of a series, oldest first.
+/// Parses the mails of a series, oldest first.
 fn mails(text: &[u8]) -> Vec<Mail> {
     let mut starts = mail_starts(text);
     starts.push(text.len());
@@ -298,14 +299,14 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     let diff_at = diff_start(body);
     let (message, diff) = body.split_at(diff_at);
     let message = String::from_utf8_lossy(message);
-    // A message of a subject alone begins with the line that ends it.
+    // If the commit has only a subject, the message begins with the line that ends it.
     let message = match message.strip_prefix("---\n") {
         Some(_) => "",
         None => message.split("\n---\n").next().unwrap_or_default(),
     };
     let (own, message) = headers_of_message(message);
     let headers = unfold(&String::from_utf8_lossy(header));
-    // Git takes the first header of the message, else the last one of the mail.
+    // Git takes the first header in the message, else the last header of the mail.
     let values = |name: &'static str| {
         let headers = own.iter().chain(headers.iter().rev());
         let named = headers.filter(move |(n, _)| n.eq_ignore_ascii_case(name));
@@ -339,10 +340,11 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The headers with which a message begins, and the rest of the message. `git am` takes them before
-/// those of the mail (`mailinfo.c`, `check_inbody_header`); git prints them where the author does not
-/// send the mail (`format.from`). Only the first `From:`, `Date:` and `Subject:` are headers, a later
-/// `[PATCH]` line replaces the subject, and a quoted `From ` line of git is skipped.
+/// Returns the headers at the start of a message, and the rest of the message. `git am` prefers
+/// them to the headers of the mail (`mailinfo.c`, `check_inbody_header`). git prints them if the
+/// author does not send the mail (`format.from`). Only the first `From:`, `Date:` and `Subject:`
+/// are headers. A later `[PATCH]` line replaces the subject, and a quoted `From ` line of git is
+/// skipped.
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
     let mut headers: Vec<(String, String)> = Vec::new();
@@ -385,7 +387,7 @@ fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     (headers, rest)
 }
 
-/// Header lines; those that begin with a blank continue the one before.
+/// Splits header lines. A line that begins with a blank continues the previous one.
 fn unfold(text: &str) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -401,7 +403,7 @@ fn unfold(text: &str) -> Vec<(String, String)> {
     headers
 }
 
-/// Encoded words, as git writes them: `=?UTF-8?q?…?=` and `=?UTF-8?b?…?=` (RFC 2047).
+/// Decodes encoded words, as git writes them: `=?UTF-8?q?…?=` and `=?UTF-8?b?…?=` (RFC 2047).
 fn decode_words(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -429,8 +431,8 @@ fn decode_words(text: &str) -> String {
     out
 }
 
-/// Maximum length of the text in an encoded word: that of a line of mail (RFC 5322, section 2.1.1).
-/// A header may begin a million words and end none.
+/// Maximum length of the text in an encoded word, which is that of a mail line (RFC 5322, section
+/// 2.1.1). A hostile header can begin a million words and end none.
 const MAX_WORD: usize = 998;
 
 fn encoded_word(text: &str) -> Option<(String, usize)> {
@@ -472,8 +474,8 @@ fn decode_quoted(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Name and address as `git am` takes them (`mailinfo.c`, `handle_from`): the address is the word
-/// around the first `@`, and stands for a name that has a second one.
+/// Parses name and address as `git am` does (`mailinfo.c`, `handle_from`). The address is the word
+/// around the first `@`. It also replaces a missing name, and a name with another `@`.
 fn parse_address(from: &str) -> (String, String) {
     let is_blank = |c: char| c.is_ascii_whitespace();
     let Some((before, _)) = from.split_once('@') else {
@@ -496,13 +498,13 @@ fn parse_address(from: &str) -> (String, String) {
     }
 }
 
-/// `Fri, 21 Nov 2026 10:00:00 +0100`.
+/// Parses a date such as `Fri, 21 Nov 2026 10:00:00 +0100`.
 fn date(text: &str) -> Option<Timestamp> {
     let at = chrono::DateTime::parse_from_rfc2822(text).ok()?;
     at.to_rfc3339().parse().ok()
 }
 
-/// The subject without `[PATCH 1/3]`.
+/// Returns the subject without `[PATCH 1/3]`.
 fn strip_prefix(subject: &str) -> &str {
     let rest = subject
         .strip_prefix("[PATCH")
@@ -533,8 +535,8 @@ fn without_signature(diff: &[u8]) -> &[u8] {
     diff
 }
 
-/// The changed files of a unified diff with git's headers, by path. A file that several commits
-/// change is counted in sum.
+/// Returns the changed files of a unified diff with git's headers, by path. The lines of a file
+/// that several commits change are added up.
 pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     let files = diff::files(diff).into_iter().map(|file| {
         let header = &file.header;
@@ -548,7 +550,8 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     merged(files.collect())
 }
 
-/// Returns true if two diffs are equal apart from the length to which blob ids are cut.
+/// Returns true if two diffs are equal except for `index` lines, which can shorten blob ids
+/// differently.
 pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
     let lines = |diff: &[u8]| -> Vec<Vec<u8>> {
         let lines = diff.split(|b| *b == b'\n');
@@ -559,8 +562,8 @@ pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Returns true if two diffs remove the same lines from the same files and add the same lines, at
-/// any place and with any context. A binary file is compared as git packs the file, or by the ids of
-/// its contents; without both the result is false.
+/// any place and with any context. A binary file is compared by its packed content, or by the ids
+/// of its contents; without both the result is false.
 pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     match (changed_lines(one), changed_lines(other)) {
         (Some(one), Some(other)) => !one.is_empty() && one == other,
@@ -612,7 +615,8 @@ fn are_same_ids(one: &[u8], other: &[u8]) -> bool {
 /// Least number of digits of a shortened id in an `index` line; git never prints fewer by default.
 const MIN_ID_DIGITS: usize = 7;
 
-/// The changes of each file; `None` where a file is binary and its content is left out.
+/// Returns the changes of each file; `None` if a hunk cannot be read, or if the content of a binary
+/// file is missing.
 fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
     let mut changes: BTreeMap<String, ChangedLines<'_>> = BTreeMap::new();
     let mut reader = LineReader::default();
@@ -622,10 +626,11 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
     for line in diff.split(|b| *b == b'\n') {
         let kind = reader.read(line);
         let is_changed = match kind {
-            // A missing newline is part of a change if its line is.
+            // The mark of a missing newline is a change if the line before it is one.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // The same content can be packed in many ways, and git refuses content with another id.
+            // One content can be packed in many ways. With ids, git refuses content with another
+            // id.
             DiffLine::Opaque => is_packed && !line.is_empty() && ids.is_none(),
             DiffLine::File(names) => {
                 file = parse_diff_path(names);
@@ -838,7 +843,7 @@ literal 1
     }
 
     #[test]
-    fn encoded_word_longer_than_a_line_is_not_decoded() {
+    fn overlong_encoded_word_is_not_decoded() {
         let word = |length: usize| format!("=?UTF-8?q?{}?=", "=41".repeat(length / 3));
         assert_eq!(decode_words(&word(900)), "A".repeat(300));
         let long = word(1_200);
@@ -850,7 +855,7 @@ literal 1
         assert_eq!(decode_words(&unended), unended);
     }
 
-    /// All but the first two as `git mailinfo` 2.47 has them; git takes no author from those.
+    /// Results of `git mailinfo` 2.47, except for the first two, from which git takes no author.
     #[test]
     fn author_address_is_word_around_first_at_sign() {
         let evil = "v@x.example";
@@ -896,7 +901,7 @@ literal 1
                 "ada@x.example",
                 "Inner",
             ),
-            // All as `git mailinfo` 2.47 has them.
+            // Results of `git mailinfo` 2.47.
             (
                 "[PATCH]\tOne\n[PATCH] Inner\n\nFrom: Ada <ada@x.example>\n",
                 "ada@x.example",
@@ -935,7 +940,7 @@ literal 1
 
     #[test]
     fn crlf_of_mail_is_not_part_of_patch() {
-        // A line of a file that ends in CR itself keeps it.
+        // A line of a file that itself ends in CR keeps this CR.
         let series = SERIES.replace("+one\n", "+one\r\n");
         let plain = &series[series.find("diff --git").unwrap()..series.find("-- \n2.47").unwrap()];
         for text in [series.as_str(), plain] {
@@ -1017,7 +1022,7 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
-        // An index accepts it nevertheless.
+        // An index accepts such a patch nevertheless.
         let mut gz = GzEncoder::new(Vec::new(), Compression::default());
         gz.write_all(&spoilt("Rename it")).unwrap();
         assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);
@@ -1079,7 +1084,7 @@ literal 1
         }
     }
 
-    /// As Go's `gzip.Reader`: each case was read with it.
+    /// Results of Go's `gzip.Reader` for each case.
     #[test]
     fn gzip_with_bytes_after_last_member_is_refused() {
         let member = |text: &[u8]| pack(text).unwrap();

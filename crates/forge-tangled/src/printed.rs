@@ -7,7 +7,7 @@
 
 use forge_core::diff::{DiffLine, HeaderKey, LineReader, mail_commit, shared_path, unquote_path};
 
-/// The most that a mail has behind the line `-- `: the version of git.
+/// Maximum length of the line after `-- `, in which git prints its version.
 const MAX_SIGNATURE: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Part {
     /// Between the message and the first file.
     Summary,
     Diff,
-    /// Behind the line `-- `.
+    /// After the line `-- `.
     Signature {
         has_version: bool,
     },
@@ -31,7 +31,7 @@ enum Part {
 /// State of a file of a diff, from the lines read so far.
 #[derive(Debug, Default)]
 struct File {
-    /// The path that both names of the first line have.
+    /// The path in the first line, if both its names have the same path.
     shared: Option<String>,
     from: Option<String>,
     to: Option<String>,
@@ -70,8 +70,8 @@ impl File {
     }
 }
 
-/// Why a patch, with line ends as git prints them, has another form than git prints: the end of a
-/// sentence that begins with "the patch". `None` where it has that form.
+/// Returns why a patch has another form than git prints, as the end of a sentence that begins with
+/// "the patch". `None` if it has git's form. `text` has line ends as git prints them.
 pub(crate) fn fault(text: &[u8]) -> Option<String> {
     let mut form = Form {
         part: Part::Start,
@@ -135,16 +135,16 @@ impl Form {
         }
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             return match line.trim_ascii().is_empty() || is_mime {
-                true => Err("a folded header that git does not print"),
+                true => Err("a folded header in a form that git does not write"),
                 false => Ok(()),
             };
         }
         let line = String::from_utf8_lossy(line);
         let Some((name, value)) = line.split_once(':') else {
-            return Err("a line in a mail's header that is none");
+            return Err("an invalid header line in a mail");
         };
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err("a line in a mail's header that is none");
+            return Err("an invalid header line in a mail");
         }
         let (name, value) = (name.to_ascii_lowercase(), value.trim().to_ascii_lowercase());
         let is_plain = match name.as_str() {
@@ -161,7 +161,7 @@ impl Form {
         }
     }
 
-    /// A line of a message, or of what stands between that and the first file.
+    /// Reads a line of a message, or of the text between the message and the first file.
     fn prose(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if is_mail_start(line) {
             return Err("a line that begins another mail");
@@ -218,7 +218,7 @@ impl Form {
             DiffLine::Opaque if is_packed(line) => Ok(()),
             DiffLine::Other if line.trim_ascii().is_empty() => Ok(()),
             DiffLine::Combined(_) => Err("a combined diff"),
-            _ => Err("a line that is no part of a file's changes"),
+            _ => Err("a line that is not part of a file's changes"),
         }
     }
 
@@ -230,8 +230,9 @@ impl Form {
     }
 }
 
-/// `text/plain`, alone or in UTF-8, as git prints it. git converts the lines of a message before it
-/// looks for the first file: in UTF-7 or ISO-2022-JP, a line can become one that begins a change.
+/// Returns true for `text/plain`, alone or in UTF-8, as git prints it. git converts the lines of a
+/// message before it searches for the first file. In UTF-7 or ISO-2022-JP, a line can become one
+/// that begins a change.
 fn is_plain_text(value: &str) -> bool {
     let Some(rest) = value.strip_prefix("text/plain") else {
         return false;
@@ -243,7 +244,7 @@ fn is_plain_text(value: &str) -> bool {
     rest.is_empty() || name.is_some_and(is_ascii_or_utf8)
 }
 
-/// Returns true if `git mailsplit` may begin a mail here: `From`, and a time.
+/// Returns true if `git mailsplit` may begin a mail at this line: `From`, and a time.
 fn is_mail_start(line: &[u8]) -> bool {
     let is_digit = |b: &u8| b.is_ascii_digit();
     line.starts_with(b"From ")
@@ -260,7 +261,8 @@ fn begins_change(line: &[u8]) -> bool {
     !is_end && begins.iter().any(|begin| line.starts_with(begin))
 }
 
-/// A line of a binary patch: its head, a line of base 85, or the blank one that ends it.
+/// Returns true for a line of a binary patch: its head, a base-85 line, or the blank line at its
+/// end.
 fn is_packed(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let is_head = |word: &[u8]| {

@@ -14,11 +14,11 @@ use crate::{
     records::{self, Record},
 };
 
-/// Rounds whose patch is looked at, the newest first: each costs a request.
+/// Maximum number of rounds whose patch is checked, the newest first: each costs a request.
 const MAX_ROUNDS: usize = 20;
 
 impl Tangled {
-    /// Returns the fault of a record, judged without other records.
+    /// Returns the fault of a record that the record alone proves.
     pub(crate) fn fault_on_its_face(&self, record: &Record) -> Option<String> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -52,27 +52,27 @@ impl Tangled {
             if let Some(fault) = self.fault_of_blobs(&uri, record).await {
                 return Some(fault);
             }
-            return self.taken_place(record).await;
+            return self.sibling_of_parent(record).await;
         }
-        if let Some(fault) = self.names_nothing(record).await {
+        if let Some(fault) = self.missing_subject(record).await {
             return Some(fault);
         }
         if uri.collection == names.status {
-            return self.no_right(record, &fields.status_pull, true).await;
+            return self.missing_right(record, &fields.status_pull, true).await;
         }
         if uri.collection == names.issue_state {
-            return self.no_right(record, &fields.state_issue, true).await;
+            return self.missing_right(record, &fields.state_issue, true).await;
         }
         if uri.collection == names.label_op {
-            return self.no_right(record, &fields.op_subject, false).await;
+            return self.missing_right(record, &fields.op_subject, false).await;
         }
         None
     }
 
-    /// The missing subject of a record, if the subject's server says that it does not exist. A
-    /// status waits for its subject, and is then forgotten (tangled's ingester,
+    /// Returns a message about the record's subject, if the subject's server says that it does not
+    /// exist. A status waits for its subject, and is then dropped (tangled's ingester,
     /// `drainPendingState`).
-    pub(crate) async fn names_nothing(&self, record: &Record) -> Option<String> {
+    pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
         };
@@ -84,7 +84,7 @@ impl Tangled {
         })
     }
 
-    /// A patch that is not gzip, or too large.
+    /// Returns the fault of a patch that is not gzip, or too large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
@@ -104,7 +104,7 @@ impl Tangled {
 
     /// Returns another pull request with the same parent, because the index allows chains but no
     /// trees. The index keeps the other pull request, which it already has.
-    async fn taken_place(&self, record: &Record) -> Option<String> {
+    async fn sibling_of_parent(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
         let target = record.text_at(&[&fields.target, &fields.target_repo])?;
@@ -116,7 +116,8 @@ impl Tangled {
         ))
     }
 
-    /// A pull request other than `uri` that the index has on top of `below`.
+    /// Finds a pull request other than `uri` that depends on `below`. `None` if the index lists
+    /// `uri`.
     pub(crate) async fn find_other_dependent(
         &self,
         repo: &str,
@@ -136,9 +137,14 @@ impl Tangled {
         all.iter().find(on_top).map(|r| r.uri.clone())
     }
 
-    /// The reason why the account may not write this record. If the knot does not answer, the index
+    /// Returns why the account may not write this record. If the knot does not answer, the index
     /// accepts every account, so nothing is proved.
-    async fn no_right(&self, record: &Record, field: &str, author_may: bool) -> Option<String> {
+    async fn missing_right(
+        &self,
+        record: &Record,
+        field: &str,
+        author_may: bool,
+    ) -> Option<String> {
         let about = AtUri::parse(record.text(field)?).ok()?;
         let (repository, author) = if about.collection == self.settings.dialects.sh.issue {
             let found = self.issue_of_record(&about).await.ok()?;
@@ -183,7 +189,7 @@ fn fault_of_pull(value: &Value, fields: &ShFields) -> Option<String> {
         let named = value.get(&**of).and_then(|of| of.get(&**repo)?.as_str());
         if let Some(named) = named.filter(|named| !named.starts_with("did:")) {
             return Some(format!(
-                "`{of}.{repo}` is '{}', where the index takes the DID of a repository alone",
+                "`{of}.{repo}` is '{}', but the index accepts only the DID of a repository",
                 one_line(named)
             ));
         }

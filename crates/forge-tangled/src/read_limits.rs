@@ -40,7 +40,7 @@ impl Default for ReadLimits {
 /// Maximum number of list pages in memory at once, over all hosts.
 const PAGES: usize = 8;
 
-/// How many bytes a list may still keep.
+/// Number of bytes that a list may still keep.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicUsize,
@@ -61,7 +61,7 @@ impl Budget {
         self.pages.acquire().await.ok()
     }
 
-    /// Takes `bytes`; `false` where there are not so many left.
+    /// Takes `bytes`; returns `false` if fewer are left.
     pub fn take(&self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -88,15 +88,15 @@ fn weight_of_content(value: &Value) -> usize {
 }
 
 /// Maximum size of an answer that is neither a list, a record, a blob nor a comparison. The longest
-/// is a patch that a knot makes, as long as a round.
+/// is a patch from a knot, which is as long as a round.
 pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 
 /// Maximum size of an answer with a token: a session, which has the account's document too, or a
 /// token for another service. A token's claims are parsed, and each request repeats the token.
 pub(crate) const MAX_SESSION: usize = 256 * 1024;
 
-/// Maximum size of a knot's comparison, which has each patch more than once. Memory has it as JSON,
-/// as a value and as patches.
+/// Maximum size of a knot's comparison, which contains each patch more than once. Memory holds it
+/// as JSON, as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
 /// Maximum weight of a comparison as JSON. A knot sends an object for each line of a diff, and the

@@ -1,4 +1,4 @@
-//! Records of a repository server: reading, and the writes that a personal data server takes.
+//! Reads the records of a PDS or a knot, and builds the records to write.
 
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -19,7 +19,7 @@ use crate::{
 /// Maximum number of records on a page of `listRecords`.
 pub(crate) const PAGE: usize = 100;
 
-/// A record as it is stored: unknown fields and all.
+/// A record as stored, including unknown fields.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Record {
     pub uri: String,
@@ -36,7 +36,7 @@ struct Listed {
 }
 
 impl Record {
-    /// The DID of the account that it is in.
+    /// Returns the DID of the account that has the record.
     pub fn author(&self) -> &str {
         self.uri
             .strip_prefix("at://")
@@ -44,31 +44,32 @@ impl Record {
             .unwrap_or_default()
     }
 
-    /// An entry of a list; where it is no record, the at-uri that it claims.
+    /// Parses an entry of a list. If the entry is not a record, the error is the at-uri that it
+    /// claims.
     pub fn of_entry(entry: Value) -> Result<Self, Option<String>> {
         let uri = entry.get("uri").and_then(Value::as_str).map(str::to_owned);
         serde_json::from_value(entry).map_err(|_| uri)
     }
 
-    /// Holds what `origin` sent against its CID, and fills that in where the server did not say it.
-    /// The CID of a stamped record of Tangled 1.0 stays the server's word.
+    /// Checks the value that `origin` sent against its CID, and adds a CID that the server left
+    /// out. The CID of a stamped record of Tangled 1.0 is not checked.
     fn verify(&mut self, origin: &Origin) -> Result<()> {
         let actual = cid::check_record(self.cid.as_deref(), &self.value, origin, &self.uri)?;
         self.cid = actual.or(self.cid.take());
         Ok(())
     }
 
-    /// Approximate size in memory, in bytes.
+    /// Returns the approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         self.uri.len() + self.cid().len() + read_limits::weight(&self.value)
     }
 
-    /// The collection that it is in.
+    /// Returns the collection of the record.
     pub fn collection(&self) -> &str {
         self.uri.split('/').nth(3).unwrap_or_default()
     }
 
-    /// Its key.
+    /// Returns the key of the record.
     pub fn rkey(&self) -> &str {
         self.uri.rsplit('/').next().unwrap_or_default()
     }
@@ -107,7 +108,7 @@ impl Record {
 /// Reads a record of the account with the DID `repo`.
 ///
 /// # Errors
-/// `protocol` where the server sends another record, or one with another CID than it says.
+/// `protocol` if the server sends another record, or a record with another CID than it states.
 pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -> Result<Record> {
     let nsid = "com.atproto.repo.getRecord";
     let params = [("repo", repo), ("collection", collection), ("rkey", rkey)];
@@ -119,7 +120,7 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
         false => e,
     })?;
     if record.uri != uri {
-        let why = format!("asked for {uri}, it sent {}", record.uri);
+        let why = format!("it was asked for {uri}, and sent {}", record.uri);
         return Err(fault::garbled(xrpc.origin(), nsid, &why, false));
     }
     record.verify(xrpc.origin())?;
@@ -152,7 +153,7 @@ pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
     get(xrpc, &uri.authority, &uri.collection, &uri.rkey).await
 }
 
-/// The records of a collection, and what was passed over.
+/// The records of a collection, with warnings about skipped entries.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub records: Vec<Record>,
@@ -179,7 +180,8 @@ pub(crate) async fn page<T: DeserializeOwned + Send + Sync>(
     }
 }
 
-/// All records of a collection, newest key first; of more than `most`, the newest.
+/// Reads the records of a collection, newest key first. If there are more than `most`, only the
+/// newest are read.
 pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) -> Result<Listing> {
     let budget = Budget::new(usize::MAX);
     list_matching(xrpc, repo, collection, most, &budget, |_| true).await
@@ -225,7 +227,7 @@ pub(crate) async fn list_matching(
             bytes = bytes.saturating_add(weight);
             if bytes > xrpc.limits().account {
                 let most = read_limits::human(xrpc.limits().account);
-                cut = Some(format!("{within} has more than {most} of records"));
+                cut = Some(format!("the records of {within} exceed {most}"));
                 break;
             }
             match Record::of_entry(entry) {
@@ -246,7 +248,8 @@ pub(crate) async fn list_matching(
                     if !budget.take(weight) {
                         let most = read_limits::human(xrpc.limits().list);
                         cut = Some(format!(
-                            "{within} and the accounts before it have more than {most} of records"
+                            "the records of {within} and of the accounts read before it exceed \
+                             {most}"
                         ));
                         break;
                     }
@@ -283,7 +286,7 @@ pub(crate) async fn list_matching(
     })
 }
 
-/// The most that a blob has of which several are read at once. Few patches are longer, packed.
+/// Maximum size of a blob that is read at the same time as others. Few packed patches are larger.
 const SHORT_BLOB: usize = 4 * 1024 * 1024;
 /// Long blobs are read one at a time, and all blobs are unpacked one at a time, because strangers
 /// choose their number.
@@ -293,7 +296,7 @@ static UNPACKING: Semaphore = Semaphore::const_new(1);
 /// Reads a blob that the record `of` names, on a thread that may block: a patch can be long.
 ///
 /// # Errors
-/// `protocol` where the bytes have another CID, or are more than a patch has; those of `read`.
+/// `protocol` if the bytes have another CID, or exceed the size of a patch; the errors of `read`.
 pub(crate) async fn blob<T: Send + 'static>(
     xrpc: &Xrpc,
     of: &AtUri,
@@ -328,7 +331,7 @@ async fn get_blob(xrpc: &Xrpc, params: Params<'_>, max: usize) -> Result<Vec<u8>
     xrpc.bytes("com.atproto.sync.getBlob", params).await
 }
 
-/// A record to create under a key of our choice.
+/// A record to create under a key that forge chooses.
 #[derive(Clone, Debug)]
 pub(crate) struct NewRecord {
     pub collection: String,
@@ -369,8 +372,8 @@ impl NewRecord {
     }
 }
 
-/// Returns the input that creates all `records` in the account `did`, or none. The input requests
-/// no validation, because a server would refuse an unknown lexicon.
+/// Builds the input that creates all `records` in the account `did`, or none of them. The input
+/// requests no validation, because a server would refuse an unknown lexicon.
 pub(crate) fn creation(did: &str, records: &[NewRecord]) -> Value {
     let writes: Vec<Value> = records.iter().map(NewRecord::operation).collect();
     json!({ "repo": did, "writes": writes })

@@ -1,6 +1,6 @@
-//! The branches of a repository as git itself tells them.
+//! Lists the branches of a repository with git.
 //!
-//! The query of a knot for the branches of a Tangled 1.0 repository is not known. Knots do serve
+//! The method of a knot for the branches of a Tangled 1.0 repository is not known. Knots do serve
 //! repositories over git's smart HTTP.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
@@ -13,21 +13,21 @@ use url::Url;
 use crate::{Tangled, blocking, knot::Branch, repository::Repository};
 
 /// Timeout for listing the branches of a knot.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// More is not read of the branches of a repository, in bytes of what git prints.
+/// Maximum number of bytes that are read of git's list of branches.
 pub(crate) const MAX_PRINTED: usize = 8 * 1024 * 1024;
 
-/// A repository has fewer branches.
+/// Maximum number of branches, which no repository reaches.
 const MAX_BRANCHES: usize = 50_000;
 
-/// No directory, so that libcurl finds no `.netrc` there.
+/// A file instead of a home directory, so that libcurl finds no `.netrc`.
 const NO_HOME: &str = "/dev/null";
 /// A git directory that no account of the machine can create: git obeys the configuration of an
 /// explicit `GIT_DIR`, whoever owns it.
 const NO_GIT_DIR: &str = "/dev/null/none";
 
-/// Branches, and which of them is the default one.
+/// The branches of a repository, and the name of the default branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refs {
     default: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Refs {
 }
 
 impl Refs {
-    /// Reads what git has printed; `None` stands for more than [`MAX_PRINTED`].
+    /// Parses the output of git; `None` is an output of more than [`MAX_PRINTED`].
     fn read(printed: Option<Vec<u8>>) -> Result<Self, String> {
         let Some(printed) = printed else {
             return Err(format!("they take more than {} MiB", MAX_PRINTED >> 20));
@@ -47,7 +47,7 @@ impl Refs {
         }
     }
 
-    /// Reads what `git ls-remote --symref` prints.
+    /// Parses the output of `git ls-remote --symref`.
     fn parse(printed: &str) -> Self {
         let mut refs = Self::default();
         for line in printed.lines() {
@@ -67,7 +67,7 @@ impl Refs {
         refs
     }
 
-    /// The branch of this name.
+    /// Returns the branch `name`.
     pub fn branch(&self, name: &str) -> Option<Branch> {
         self.branches.get(name).map(|hash| Branch {
             name: name.to_owned(),
@@ -77,7 +77,7 @@ impl Refs {
         })
     }
 
-    /// The default branch; `None` while it has no commit.
+    /// Returns the default branch; `None` if it has no commit.
     pub fn default_branch(&self) -> Option<Branch> {
         self.branch(self.default.as_deref()?)
     }
@@ -100,7 +100,7 @@ impl Tangled {
     /// Lists the branches of a repository with git from its knot, without credentials: every
     /// repository is public.
     pub(crate) async fn remote_refs(&self, repository: &Repository) -> Result<Refs> {
-        // Addresses that are not contacted are refused there.
+        // This refuses addresses that must not be contacted.
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
         let at = url.clone();
@@ -110,19 +110,19 @@ impl Tangled {
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
             Error::new(ErrorKind::Network, message)
-                .with_hint(format!("see whether `git ls-remote {url}` works"))
+                .with_hint(format!("check whether `git ls-remote {url}` works"))
         };
         let args = args.iter().map(String::as_str).collect();
-        let said = match timeout(PATIENCE, git.run_within(args, MAX_PRINTED)).await {
+        let said = match timeout(LIST_TIMEOUT, git.run_within(args, MAX_PRINTED)).await {
             Ok(Ok(printed)) => return Refs::read(printed).map_err(|why| unread(&why)),
             Ok(Err(said)) if matches!(said.kind(), ErrorKind::Git { .. }) => said,
             Ok(Err(not_run)) => return Err(not_run),
             Err(_) => {
-                let seconds = PATIENCE.as_secs();
+                let seconds = LIST_TIMEOUT.as_secs();
                 return Err(unread(&format!("no answer in {seconds} seconds")));
             }
         };
-        // git tells a 404 from other failures by its words alone.
+        // git distinguishes a 404 from other failures only by its message.
         let missing = format!("'{url}/' not found");
         if said.message().contains(&missing) {
             let host = one_line(repository.knot().host()).into_owned();
@@ -133,17 +133,18 @@ impl Tangled {
     }
 }
 
-/// The arguments of git for the branches at `url`. `addresses` are the only ones that git connects
-/// to; `None` where any may be, or a proxy makes the connection.
+/// Returns git's arguments for the branches at `url`. git connects only to `addresses`; `None` if
+/// every address is allowed, or if a proxy makes the connection.
 fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
     let pinned = addresses.and_then(|found| pinned_host(url, found));
     let pinned = pinned.map(|host| format!("http.{url}.curloptResolve={host}"));
     let settings = [
-        // The longest one wins: the address is not changed into one of another protocol.
+        // git applies the longest match, so no setting of the user changes the URL to another
+        // protocol.
         format!("url.{url}.insteadOf={url}"),
         format!("http.{url}.extraHeader="),
         "credential.helper=".to_owned(),
-        // No redirect to another path either: that would be another repository.
+        // A redirect to another path is refused too, because it leads to another repository.
         "http.followRedirects=false".to_owned(),
     ];
     let settings = pinned.into_iter().chain(settings);
@@ -152,8 +153,8 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
     args
 }
 
-/// The host of `url` with the addresses that were checked, as libcurl takes it: git does not look
-/// the name up again.
+/// Returns the host of `url` with the checked addresses, in libcurl's form, so that git does not
+/// resolve the name again.
 fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let addresses: Vec<String> = addresses
@@ -178,7 +179,7 @@ fn anonymous_git(url: &str) -> Git {
     git.with_env("GIT_DIR", NO_GIT_DIR)
         .with_env("GIT_ALLOW_PROTOCOL", scheme)
         .with_env("GIT_TERMINAL_PROMPT", "0")
-        // Set and empty, so that no other program is asked.
+        // Set and empty, so that git runs no program that asks for a password.
         .with_env("GIT_ASKPASS", "")
 }
 
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The name resolves nowhere else, and the port does not speak TLS.
+    /// The name resolves only to the pinned address, and the port does not speak TLS.
     #[tokio::test]
     async fn git_of_pinned_host_connects_to_pinned_address() {
         let here = Ipv4Addr::LOCALHOST;

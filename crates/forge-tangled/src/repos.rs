@@ -15,8 +15,8 @@ use crate::{
     Era, Tangled, caps, fault, knot::MAX_BRANCHES, page, repository::Repository, ticket_writes,
 };
 
-const ONLY_READ: &str = "this repository has no DID of its own: it uses tangled's protocol of \
-                         2025, in which no service shows the records of a client";
+const ONLY_READ: &str = "this repository has no DID: it uses tangled's protocol of 2025, and no \
+                         service shows the records that forge writes for it";
 static GIVE_A_DID: Hint = Hint::new(
     "have the owner open the repository on the web after its knot was updated, which gives the \
      repository a DID",
@@ -33,9 +33,9 @@ fn read_only_capabilities() -> Vec<(Capability, Support)> {
 }
 
 impl Tangled {
-    /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
-    /// wrong one would be an orphan.
-    pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
+    /// Refuses to write to a repository with an older or newer protocol, because no service shows a
+    /// record of the wrong protocol.
+    pub(crate) fn require_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
         match repository.era {
             Era::Sh2026 => Ok(()),
             Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, &GIVE_A_DID)),
@@ -48,7 +48,7 @@ impl Tangled {
         }
     }
 
-    /// The ids of a repository beside its canonical one.
+    /// Returns the ids of a repository except its canonical id.
     fn aliases(&self, repository: &Repository) -> Vec<RepoId> {
         let at = |host: &str, path| RepoId {
             kind: ForgeKind::TANGLED,
@@ -163,7 +163,7 @@ impl Repos for Tangled {
         }
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::RepoFile)?;
+            self.require_2026(&repository, Capability::RepoFile)?;
         }
         let at = match at {
             Some(at) => at.to_owned(),

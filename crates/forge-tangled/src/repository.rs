@@ -18,11 +18,11 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// More repositories than an account has.
+/// Maximum number of repositories that are read of an account.
 pub(crate) const MAX_REPOS: usize = 2000;
 /// Recovery if the owner of a repository could not be determined.
 const AGAIN: &str = "try again later, or look for its owner on the web";
-/// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
+/// As [`AGAIN`], for a repository of Tangled 1.0, whose manifest may use unknown names.
 const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; where its manifest \
                              has other names, set `dialect.manifest_owner` and \
                              `dialect.manifest_name` in the configuration of the host";
@@ -37,15 +37,15 @@ pub(crate) struct Repository {
     pub record: Record,
     /// The repository's own DID; `None` for a repository of 2025.
     pub did: Option<String>,
-    /// The knot that its record names; in 1.0, its own identity.
+    /// The knot that the repository's record names; in 1.0, the knot of the repository's identity.
     recorded_knot: Origin,
     /// Set if the repository's own identity names another knot.
     moved_to: OnceCell<Origin>,
     /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
-    /// Set once the knot has not contradicted the owner.
+    /// Set once the knot has confirmed the owner, or has proved that it is too old to do so.
     confirmed: OnceCell<()>,
-    /// Set if the knot could not be asked.
+    /// Warning if the knot could not be asked.
     unconfirmed: OnceCell<Warning>,
 }
 
@@ -163,15 +163,15 @@ impl Repository {
 }
 
 impl Tangled {
-    /// The repository of an id; looked up once in [`crate::Settings::kept`].
+    /// Returns the repository of an id. The lookup is cached for [`crate::Settings::kept`].
     pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
         let found = self.claimed_repository(id).await?;
         self.confirm_owner(&found).await?;
         Ok(found)
     }
 
-    /// The same repository, known only by its record, for a caller that reads while the knot is
-    /// asked. The caller must return nothing unless [`Self::confirm_owner`] succeeds.
+    /// As [`Self::repository`], but without confirmation by the knot, for a caller that reads while
+    /// the knot is asked. The caller must return nothing unless [`Self::confirm_owner`] succeeds.
     pub(crate) async fn claimed_repository(
         &self,
         id: &RepoId,
@@ -215,11 +215,10 @@ impl Tangled {
         }
     }
 
-    /// The declaration that a name, or an older record of a repository, means among all that its
-    /// owner has.
+    /// Finds the owner's declaration with this name, or of the repository in an older record.
     ///
     /// # Errors
-    /// `protocol` where there are more of them than are read, and it is none of these.
+    /// `protocol` if the owner has more declarations than are read, and none of these matches.
     pub(crate) fn declaration_among(
         &self,
         owner: &Identity,
@@ -244,8 +243,8 @@ impl Tangled {
         Ok(found)
     }
 
-    /// The `sh.tangled.repo` record: newer ones have the name as their key, older ones a TID and
-    /// the name inside.
+    /// Finds the `sh.tangled.repo` record. Newer records have the name as their key; older records
+    /// have a TID as their key, and the name in a field.
     async fn sh_record(
         &self,
         pds: &Xrpc,
@@ -265,7 +264,7 @@ impl Tangled {
         }))
     }
 
-    /// The name of a repository of 2025 or 2026: newer ones have it as their key.
+    /// Returns the name of a repository of 2025 or 2026. Newer records have it as their key.
     pub(crate) fn named<'a>(&self, record: &'a Record) -> &'a str {
         let name = record.text(&self.fields().repo_name);
         name.unwrap_or(record.rkey())
@@ -323,7 +322,7 @@ impl Tangled {
     /// the knot in the repository's own DID document knows the owner. If the knot cannot be asked,
     /// reading continues, and [`Repository::doubt`] has the warning.
     pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
-        // A knot that does not answer is not waited for each time.
+        // The wait for a silent knot is not repeated with each call.
         if repository.unconfirmed.initialized() {
             return Ok(());
         }
@@ -335,7 +334,7 @@ impl Tangled {
         Ok(())
     }
 
-    /// As [`Self::confirm_owner`], for what writes: what is not found out is a failure.
+    /// As [`Self::confirm_owner`], for a write: an unconfirmed owner is an error.
     pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
         if repository.declared_alone.is_some() && !repository.confirmed.initialized() {
             return self.declaration_confirmed(repository).await;
@@ -366,7 +365,7 @@ impl Tangled {
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
 
-    /// A declaration of 1.0 was checked when it was found.
+    /// Asks the knot for the owner. A declaration of 1.0 was already checked when it was found.
     async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
@@ -429,11 +428,10 @@ impl Tangled {
         }
     }
 
-    /// Returns true if a knot proves that it is too old for a method, so that the records count
-    /// instead: the knot reports a version, but not the capability (`repo-did-input`, which knots
-    /// have since August 2026, for the method that names a repository's owner). An unknown method
-    /// alone proves nothing: a proxy, or a page at the knot's address, does not know the method
-    /// either.
+    /// Returns true if a knot proves that it is too old for a method, so that the records decide
+    /// instead. The proof is a version without the capability (`repo-did-input`, which knots have
+    /// since August 2026, for the method that names a repository's owner). An unknown method alone
+    /// proves nothing: a proxy, or a page at the knot's address, does not know the method either.
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
@@ -472,8 +470,8 @@ impl Tangled {
         })
     }
 
-    /// The reason to doubt a declaration. Anybody can declare a repository; the repository's own
-    /// manifest names its owner. The keys of a manifest are known only from descriptions, so an
+    /// Returns the reason to doubt a declaration. Anybody can declare a repository; its own
+    /// manifest names the owner. The keys of a manifest are known only from descriptions, so an
     /// unreadable manifest gives a warning, and stops writes.
     ///
     /// # Errors
@@ -492,8 +490,10 @@ impl Tangled {
             Ok((said, _)) if said.starts_with("did:") => {
                 return Err(claimed(owner, did, &said, knot));
             }
-            Ok((said, _)) => Some(unclear(format!("it names '{}'", one_line(&said)))),
-            Err(e) if e.is_not_found() => Some(unclear("none can be read there".to_owned())),
+            Ok((said, _)) => Some(unclear(format!("the manifest names '{}'", one_line(&said)))),
+            Err(e) if e.is_not_found() => {
+                Some(unclear("the repository has no manifest".to_owned()))
+            }
             Err(e) => Some(e),
         })
     }
@@ -502,8 +502,8 @@ impl Tangled {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;
-        // A repository of 1.0 has an account on its knot, and no other method was seen of one. A
-        // document of 2026 may name its knot in the same way.
+        // A repository of 1.0 has an account on its knot, so its manifest is read first. The
+        // document of a repository of 2026 may name its knot in the same way.
         let (owner, name) = match account.document.pds(self.settings.reach) {
             Ok(_) => match self.manifest(&xrpc, did).await {
                 Ok(said) => said,
@@ -527,7 +527,7 @@ impl Tangled {
         Ok(found)
     }
 
-    /// Owner and name as a knot of 2026 has them.
+    /// Reads owner and name from a knot of 2026.
     async fn read_owner_and_name(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let said = self.ask_whose(knot, did).await?;
         Ok((said.owner_did, said.rkey))
@@ -540,8 +540,8 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
-    /// Owner and name from the manifest of 1.0, whose field names were seen in prose alone: both
-    /// spellings, at the top or in an object, are taken.
+    /// Reads owner and name from the manifest of 1.0. Its field names are known only from prose, so
+    /// both spellings are accepted, at the top or in an object.
     async fn manifest(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let record = records::find(knot, did, &self.settings.dialects.org.manifest, "self").await?;
         let value = record.map(|r| r.value).unwrap_or_default();
@@ -574,8 +574,8 @@ impl Tangled {
     }
 }
 
-/// The declaration that a name means, or the one of the repository that an older record is about:
-/// what was declared is of Tangled 1.0, by whatever name somebody asks for it.
+/// Finds the declaration with a name, or of the repository in an older record. A declared
+/// repository uses Tangled 1.0, by whichever of its names it is requested.
 fn declaration_of(
     declarations: Vec<Record>,
     names: &Dialects,
@@ -601,7 +601,7 @@ fn declaration_of(
     named.or(same)
 }
 
-/// The warning of a declaration that nothing confirms.
+/// Returns the warning for a declaration that nothing confirms.
 fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
         "only the declaration says that {} owns {did}: the repository's own manifest does not \
@@ -640,11 +640,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn repository_owner_is_read_by_configured_names() {
         let described = json!({ "ownerDid": "did:plc:a", "rkey": "r" });
-        goes_by_its_names::<Described>(&other_names().knot, &described);
+        assert_reads_configured_names::<Described>(&other_names().knot, &described);
     }
 }

@@ -7,22 +7,22 @@ use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
 /// The addresses of tangled's services, and options for their use.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The host that repositories are named under: `tangled.org`.
+    /// The host in the names of repositories: `tangled.org`.
     pub host: String,
     /// The web pages.
     pub web: Origin,
     /// The index (tangled's own: "bobbin").
     pub index: Origin,
-    /// An index of backlinks, asked when [`Self::index`] does not answer.
+    /// An index of backlinks, queried if [`Self::index`] does not answer.
     pub backlinks: Option<Origin>,
     /// The directory of `did:plc` identities.
     pub plc: Origin,
-    /// Service that resolves handles, in place of DNS and the handles' own hosts. For services on
+    /// Service that resolves handles, instead of DNS and the handles' own hosts. For services on
     /// this machine, whose handles no other service knows.
     pub handles: Option<Origin>,
-    /// The name server that is asked about handles, in place of the system's.
+    /// The name server for handles, instead of the system's name server.
     pub dns: Option<SocketAddr>,
-    /// The viewer's personal data server, in place of the one that the identity names.
+    /// The viewer's personal data server, instead of the server that the identity names.
     pub pds: Option<Origin>,
     /// The services that a stranger's document may name.
     pub reach: Reach,
@@ -35,21 +35,22 @@ pub struct Settings {
     /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
     /// Changes in the meantime are seen only after that.
     pub kept: Duration,
-    /// How much of others' answers is read and held.
+    /// Limits for the answers of other accounts that are read and kept.
     pub read_limits: ReadLimits,
-    /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
-    /// own ingests all that we write since July 2026.
+    /// Collections that this index is known not to ingest, each with the recovery. Tangled's own
+    /// index ingests all collections that forge writes since July 2026.
     pub not_ingested: Vec<(String, String)>,
     /// Marker at the start of the title of a draft; without a marker there are no drafts.
     pub draft_marker: Option<DraftMarker>,
-    /// Reviews with a verdict are comments whose first line says it; else there are none.
+    /// True if reviews with a verdict are comments whose first line states the verdict. Otherwise
+    /// there are no verdicts.
     pub verdict_comments: bool,
     /// The names of the protocol.
     pub dialects: Dialects,
 }
 
 impl Settings {
-    /// The usual services.
+    /// Returns the settings for the public services.
     ///
     /// # Errors
     /// `config` if a built-in address is invalid.
@@ -84,8 +85,7 @@ impl Settings {
         caps::with(self.draft_marker.is_some(), self.verdict_comments)
     }
 
-    /// The entry of `collection` among those that are not ingested: its name, and what
-    /// to do in place of waiting for a record of it to appear.
+    /// Returns the entry of a collection that the index does not ingest: its name and the recovery.
     pub(crate) fn not_ingested(&self, collection: &str) -> Option<&(String, String)> {
         self.not_ingested.iter().find(|(c, _)| c == collection)
     }

@@ -47,7 +47,7 @@ impl Skipped {
     }
 }
 
-/// The warnings for those of `records` that are `broken`, which says why.
+/// Returns a warning for each record for which `broken` returns a reason.
 pub(crate) fn malformed_warnings(
     records: &[Record],
     broken: impl Fn(&Record) -> Option<&'static str>,

@@ -1,5 +1,5 @@
-//! Finds records by other people: in the index; if it does not answer, with an index of backlinks;
-//! if that does not answer either, on the servers of the known accounts.
+//! Finds records by other people. The first source that answers is used: the index, then an index
+//! of backlinks, then the servers of the known accounts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,10 +21,10 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// How many requests a host gets at once.
+/// Maximum number of concurrent requests to a host.
 pub(crate) const IN_FLIGHT: usize = 8;
-/// How many accounts are read at once: while the directory is asked where some are, the servers of
-/// others answer.
+/// Maximum number of accounts that are read at once. While the directory resolves some accounts,
+/// the servers of others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
@@ -39,7 +39,7 @@ pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
 pub(crate) struct Pushers {
     /// By DID.
     pub accounts: BTreeSet<String>,
-    /// Said where the knot, which decides, did not answer.
+    /// Warning if the knot, which decides, did not answer.
     pub doubt: Option<Warning>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Sourced<T> {
 
 /// The records of a repository that were found without the index.
 #[derive(Debug)]
-pub(crate) struct Elsewhere {
+pub(crate) struct FallbackListing {
     /// Pull requests, or issues.
     pub records: Vec<Record>,
     /// Status records of the rows.
@@ -68,7 +68,7 @@ pub(crate) struct Elsewhere {
     pub warnings: Vec<Warning>,
     /// Name of the service that answered.
     pub source: String,
-    /// Everybody who was asked has answered to the end.
+    /// True if every source was read completely.
     pub is_all: bool,
 }
 
@@ -114,7 +114,7 @@ impl TargetField {
 }
 
 impl Kind {
-    /// The older kind of records about `subject`.
+    /// Returns the older collection of records about `subject`.
     fn find_older(&self, subject: &str) -> Option<&Older> {
         let collection = subject.split('/').nth(3)?;
         self.older.iter().find(|older| older.of == collection)
@@ -203,7 +203,7 @@ struct Link {
 
 /// Returns true if another source may have the records that the failed source did not send.
 pub(crate) fn is_down(error: &Error) -> bool {
-    // For others there is no room left either.
+    // After the total limit, the answers of other sources have no room either.
     !fault::is_spent(error)
         && matches!(
             error.kind(),
@@ -231,8 +231,8 @@ impl Tangled {
         self.identities.configured(self.settings.index.clone())
     }
 
-    /// The index, for a question that another source can answer too. An index that is down is asked
-    /// only once more, before all accounts are asked instead.
+    /// Returns the index for a query that another source can answer too. Such a query is repeated
+    /// only once while the index is down.
     pub(crate) fn index_or_others(&self) -> Xrpc {
         let index = self.index();
         match self.settings.backlinks {
@@ -241,9 +241,9 @@ impl Tangled {
         }
     }
 
-    /// Fails, as an index that is down would, if this index is known not to ingest one of the
-    /// collections: the records that it shows of them may be incomplete.
-    pub(crate) fn takes_in<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
+    /// Fails like an index that is down if this index does not ingest one of the collections: its
+    /// records may then be incomplete.
+    pub(crate) fn check_ingested<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
         match names.find(|name| self.settings.not_ingested(name).is_some()) {
             None => Ok(()),
@@ -254,15 +254,15 @@ impl Tangled {
         }
     }
 
-    /// All records of `kind` about `subject`. `accounts` are asked, and even looked for, only when
-    /// no index answers.
+    /// Reads all records of `kind` about `subject`. `accounts` are determined and read only if no
+    /// index answers.
     pub(crate) async fn about(
         &self,
         kind: &Kind,
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Sourced<Vec<Record>>> {
-        let why = match self.takes_in([&kind.collection]) {
+        let why = match self.check_ingested([&kind.collection]) {
             Err(e) => e.message().to_owned(),
             Ok(()) => match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
@@ -310,7 +310,7 @@ impl Tangled {
         Ok(self.second_best(&why, found, by))
     }
 
-    /// Finds the accounts with a record of the collection, or of its older one, about `subject`.
+    /// Finds the records of the collection, and of its older one, that link to `subject`.
     async fn linked(
         &self,
         kind: &Kind,
@@ -377,7 +377,7 @@ impl Tangled {
                 let weight = read_limits::weight(&item);
                 match Record::of_entry(item) {
                     Ok(record) if weight > ABOUT_MAX => {
-                        skipped.add(&record.uri, "it is longer than any that is read");
+                        skipped.add(&record.uri, "it exceeds the size limit for records");
                     }
                     Ok(record) => {
                         bytes = bytes.saturating_add(weight);
@@ -573,7 +573,7 @@ impl Tangled {
         all
     }
 
-    /// The records of accounts about `subject`, which an index may not have yet: all records of the
+    /// Reads the records of accounts about `subject`, which an index may lack: all records of the
     /// viewer, and the newest page of the other accounts. If an account cannot be read, the records
     /// of the index count.
     pub(crate) async fn fresh<const N: usize>(
@@ -681,7 +681,7 @@ impl Tangled {
         all
     }
 
-    /// Looks up the handles of accounts before rows are shown.
+    /// Looks up the handles of accounts before rows are shown, so that the cache has them.
     async fn learn_names(&self, accounts: &BTreeSet<String>) {
         let lookups = accounts.iter().cloned().map(|did| async move {
             self.identities.name_of(&did).await;
@@ -693,7 +693,7 @@ impl Tangled {
     }
 
     /// Reads the pull requests or issues of a repository and their states without the index.
-    /// `names` are both collections, and `targets` the fields of the first that name the
+    /// `names` are the collections of both. The fields `targets` of the first collection name the
     /// repository.
     ///
     /// The backlinks name the accounts, a hundred for each request. Then each account is read once,
@@ -704,7 +704,7 @@ impl Tangled {
         names: [&str; 2],
         targets: &[TargetField],
         down: &Error,
-    ) -> Elsewhere {
+    ) -> FallbackListing {
         let [collection, _] = names;
         let (uri, did) = (&*repository.record.uri, repository.did.as_deref());
         let mut subjects = Vec::new();
@@ -749,7 +749,7 @@ impl Tangled {
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
-        let why = match self.takes_in(names) {
+        let why = match self.check_ingested(names) {
             Err(e) => e.message().to_owned(),
             Ok(()) => no_answer(down),
         };
@@ -761,7 +761,7 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        Elsewhere {
+        FallbackListing {
             records: found.value,
             statuses: statuses.records,
             warnings,
@@ -770,8 +770,8 @@ impl Tangled {
         }
     }
 
-    /// The accounts that can have said something about a repository's pull requests and issues: its owner, its
-    /// collaborators, the viewer, and the author of the one that is asked about.
+    /// Returns the accounts that are read for records about a repository's pull requests and
+    /// issues: its owner, its collaborators, the viewer, and `author`.
     pub(crate) async fn known_accounts(
         &self,
         repository: &Repository,
@@ -786,8 +786,8 @@ impl Tangled {
         accounts
     }
 
-    /// The collaborators: from the knot, which decides; where it does not say, from the owner's
-    /// records. In 1.0 from the repository's own account.
+    /// Returns the collaborators. The knot's list decides; without the list, the owner's records
+    /// do. In 1.0, the records in the repository's own account decide.
     pub(crate) async fn collaborators(&self, repository: &Repository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
@@ -825,7 +825,7 @@ impl Tangled {
         }
     }
 
-    /// The collaborators that a knot names, without asking anybody else.
+    /// Reads the collaborators that a knot lists, without a request to another service.
     pub(crate) async fn collaborators_of_knot(
         &self,
         knot: &Xrpc,
@@ -892,7 +892,7 @@ impl Tangled {
 fn without_room(record: &Record, pds: &Xrpc) -> Listing {
     let most = read_limits::human(pds.limits().list);
     let told = format!(
-        "{} is left out: the accounts before it have more than {most} of records",
+        "{} is left out: the records of the accounts read before it exceed {most}",
         one_line(&record.uri)
     );
     Listing {
@@ -916,11 +916,11 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a knot names, asked by its method for them with this parameter.
+/// Reads the collaborators that a knot lists, with the given method and parameter.
 ///
 /// # Errors
-/// `protocol` for an answer of another form, and where there is no end of them: those who are left
-/// out may write, too.
+/// `protocol` for an answer of another form, and for an endless list: the accounts that it leaves
+/// out may also push.
 async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,

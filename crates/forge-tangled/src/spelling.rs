@@ -17,7 +17,7 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    /// A word that was seen on public pages, or here, or that the configuration gives.
+    /// Creates a word that public pages, this repository or the configuration has.
     pub fn known(word: &str) -> Self {
         Self {
             word: word.to_owned(),
@@ -68,8 +68,8 @@ pub(crate) fn of_state<'a>(
         return Spelling::known(usual);
     }
     let told = format!(
-        "the state was sent as '{usual}', which is a guess: nothing of its kind here shows how \
-         Tangled 1.0 spells it"
+        "the state was written as '{usual}', which is a guess: no record here shows the value that \
+         Tangled 1.0 uses"
     );
     Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
 }
@@ -81,8 +81,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
         return Spelling::known(word);
     }
     let told = format!(
-        "the repository that the round was submitted to was named by the key '{word}', which is a \
-         guess: it was not seen on Tangled 1.0"
+        "the field '{word}', which names the repository of the round, is a guess: its name on \
+         Tangled 1.0 is not known"
     );
     Spelling::with(word, guess(told, "knot_field_submit_repo"))
 }
@@ -91,8 +91,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
 /// guess.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
-        "the comment names the ticket of the pull request, and not its newest round, which is a \
-         guess: this was not seen on Tangled 1.0",
+        "the comment refers to the pull request's ticket instead of its newest round, which is a \
+         guess: Tangled 1.0 may expect the round",
     )
 }
 
@@ -116,7 +116,10 @@ pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
         .iter()
         .map(|warning| warning.message.as_str())
         .collect();
-    let told = format!("check whether this is the cause: {}", told.join("; "));
+    let told = format!(
+        "check whether a guessed name is the cause: {}",
+        told.join("; ")
+    );
     let hint = match error.hint().cloned() {
         Some(hint) => hint.map_text(|text| format!("{text}; {told}")),
         None => Hint::from(told),
@@ -147,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn state_word_is_usual_then_most_frequent_then_guessed() {
+    fn state_word_is_learned_before_guessed() {
         use PrState::{Closed, Merged};
         let mut names = Dialects::default();
         for (seen, state, wanted, told) in [

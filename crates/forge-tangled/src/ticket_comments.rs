@@ -20,7 +20,7 @@ use crate::{
     write::{self, MAX_EDIT_ATTEMPTS},
 };
 
-/// Change to which a comment belongs: the time from which an equal text is the same comment.
+/// The write to which a comment belongs. It decides whether an equal comment is a repetition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GoesWith {
     /// A change of the ticket; the comment is about the resulting version.
@@ -140,7 +140,7 @@ impl Tangled {
         };
         let (step, warnings) = match written {
             Ok(mut written) => {
-                // Said of the whole.
+                // The outcome of the whole command has this warning.
                 written.warnings.retain(|w| *w != experimental());
                 (comments::comment_step(&written), written.warnings)
             }

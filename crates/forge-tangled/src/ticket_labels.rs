@@ -1,8 +1,8 @@
-//! Labels of Tangled 1.0, which stand in the tickets themselves.
+//! Labels of Tangled 1.0, which are values in the tickets.
 //!
-//! The fields of a label definition have not been seen: labels are known by the tickets that carry
-//! them, and are written in the same form. Only a label without a value has been seen, so the place
-//! of a value is a guess.
+//! The fields of a label definition have not been seen. Labels are therefore read from the tickets
+//! that have them, and are written in the same form. Only a label without a value has been seen, so
+//! the field of a value is a guess.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// `None` for what has no key.
+    /// Parses a label; `None` if it has no key.
     fn parse(token: &Value, names: &Dialects) -> Option<Self> {
         let key = token.get(&*names.fields.label_key)?.as_str()?;
         let value = match token.get(&*names.fields.label_value) {
@@ -67,7 +67,7 @@ impl Carried {
     }
 }
 
-/// A label that tickets carry.
+/// A label that tickets have.
 struct Seen {
     which: Carried,
     /// Number of tickets with the label.
@@ -92,14 +92,14 @@ pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names
     replace_labels(map, labels.collect(), names);
 }
 
-/// Refuses to change labels that are no list: what else is there would be lost.
+/// Refuses to change labels that are not a list, because a change would overwrite them.
 pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
     match ticket.value.get(&*names.fields.labels) {
         None | Some(Value::Null | Value::Array(_)) => Ok(()),
         Some(_) => Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "the labels of {} are no list, and were left as they are",
+                "the labels of {} are not a list, and were left unchanged",
                 ticket.uri
             ),
         )
@@ -107,7 +107,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
     }
 }
 
-/// Adds labels and takes others off, by name; the rest stays as it is.
+/// Adds labels and removes others, by name. All other labels stay unchanged.
 pub(crate) fn relabel(
     map: &mut Map<String, Value>,
     add: &[Value],
@@ -162,7 +162,7 @@ fn spelled(token: &Value, which: &Carried, names: &Dialects) -> Value {
     Value::Object(map)
 }
 
-/// The labels that tickets carry, those that most carry first.
+/// Returns the labels of the tickets, the most frequent first.
 fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
     let mut all: BTreeMap<Carried, Seen> = BTreeMap::new();
     for ticket in tickets {
@@ -193,7 +193,7 @@ fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
     all
 }
 
-/// Labels by name, as they are spelled on other tickets.
+/// Finds labels by name, as other tickets spell them.
 fn find_used_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
     let known = seen(tickets, names);
     let one = |typed: &String| {
@@ -216,7 +216,7 @@ fn find_used_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> 
 }
 
 impl Tangled {
-    /// All tickets of a repository, issues and pull requests.
+    /// Reads all tickets of a repository: issues and pull requests.
     async fn labelled_tickets(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
@@ -230,7 +230,7 @@ impl Tangled {
         Ok(all)
     }
 
-    /// Labels by name, as other tickets of this repository have them.
+    /// Finds labels by name, as other tickets of this repository spell them.
     pub(crate) async fn labels_in_use(
         &self,
         repository: &Repository,
@@ -243,7 +243,7 @@ impl Tangled {
         find_used_labels(&tickets.records, wanted, &self.settings.dialects)
     }
 
-    /// A page of the labels that the tickets of a repository carry, by name.
+    /// Returns a page of the labels that the tickets of a repository have, by name.
     pub(crate) async fn labels_of_tickets(
         &self,
         repository: &Repository,
@@ -325,7 +325,7 @@ mod tests {
             check_list(&ticket(fine), &names).unwrap();
         }
         let e = check_list(&ticket(json!({"bug": 1})), &names).unwrap_err();
-        assert!(e.message().contains("left as they are"), "{e:?}");
+        assert!(e.message().contains("left unchanged"), "{e:?}");
     }
 
     #[test]

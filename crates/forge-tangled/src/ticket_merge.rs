@@ -1,9 +1,9 @@
 //! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
 //!
 //! The knot's own merge method is only partly known (not its styles, its answer, or who sets the
-//! state), so it is not used: a push needs no guess. A push is never repeated: the branch decides.
-//! If a command fails after its push, the same command finds the change on the branch and only
-//! writes the state.
+//! state), so it is not used. A push needs no guess. It is never repeated, because the branch shows
+//! whether it succeeded. If a command fails after its push, a repeated command finds the change on
+//! the branch and only writes the state.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ use crate::{
     },
     remote_refs::MAX_PRINTED,
     spelling,
-    ticket_writes::{altered_record_error, experimental, unseen},
+    ticket_writes::{altered_record_error, experimental, unread_write_error},
     tickets,
 };
 
 /// Time for a knot to detect a merge by itself.
-const NOTICES: Duration = Duration::from_secs(2);
+const MERGE_DETECTION_TIME: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
@@ -87,7 +87,7 @@ impl Tangled {
                 Precondition::NothingToMerge,
                 format!("{uri} has no round with commits"),
             )
-            .with_hint(Hint::new("have its author submit one").with_action(resubmit(uri)))
+            .with_hint(Hint::new("have its author submit a round").with_action(resubmit(uri)))
         })?;
         expected()?;
         no_message(req)?;
@@ -115,7 +115,7 @@ impl Tangled {
             return Err(incomplete_merge_error(located, &merge));
         }
         if !earlier {
-            shows_every_commit(&git, clone, pull, &before.hash, head).await?;
+            check_every_commit_shown(&git, clone, pull, &before.hash, head).await?;
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
@@ -171,7 +171,7 @@ impl Tangled {
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
         let now = self.reread_pull(located).await?.pull;
         let (was, is) = (&located.pull, &now);
-        // The CID of a stamped record is its server's word.
+        // Nothing verifies the CID of a stamped record.
         if was.record == is.record && was.source_sha == is.source_sha {
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl Tangled {
         let actual = match after {
             Ok(Some(after)) if failed && after.hash == before.hash => {
                 let hint = Hint::from(format!(
-                    "see that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
+                    "check that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
                      merge again; nothing was merged",
                     clone.remote,
                     clone.dir.display()
@@ -286,7 +286,7 @@ impl Tangled {
         }
         let mut told = Vec::new();
         let recorded = self
-            .ticket_is_merged(located, landed.earlier, &mut told)
+            .ensure_ticket_merged(located, landed.earlier, &mut told)
             .await;
         warnings.extend(told);
         steps.push(Step::new(RECORD, recorded.is_ok()));
@@ -326,16 +326,16 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The service that sets the state is unknown: the knot gets time to set it, then this call
-    /// sets it. Guesses about the word that is sent are added to `told`.
-    async fn ticket_is_merged(
+    /// Ensures that the state is set. Which service sets it is unknown, so the knot gets time to do
+    /// so, and then this call does. Adds warnings about guessed words to `told`.
+    async fn ensure_ticket_merged(
         &self,
         located: &Located,
         earlier: bool,
         told: &mut Vec<Warning>,
     ) -> Result<()> {
         let mut pause = self.settings.poll;
-        let end = Instant::now() + NOTICES.min(self.settings.wait);
+        let end = Instant::now() + MERGE_DETECTION_TIME.min(self.settings.wait);
         while !earlier && Instant::now() + pause < end {
             sleep(pause).await;
             pause *= 2;
@@ -363,7 +363,7 @@ impl Tangled {
             .await?;
         let now = self.reread_pull(located).await;
         let now = match changed {
-            true => now.map_err(|e| unseen(&ticket.uri, e)),
+            true => now.map_err(|e| unread_write_error(&ticket.uri, e)),
             false => {
                 told.clear();
                 now
@@ -405,7 +405,7 @@ async fn fetch(
         get(&base_ref).await?;
     }
     if !git.has_commit(head).await && get(head).await.is_err() && !is_fork {
-        // A server that gives branches alone.
+        // Some servers send only branches.
         let _ = get(&format!("refs/heads/{}", pull.head)).await;
     }
     for (oid, what) in [
@@ -431,9 +431,9 @@ async fn fetch(
     Ok(())
 }
 
-/// Refuses a round whose base hides commits: a merge takes every commit of `head` that the target
-/// branch lacks, and a diff of the round shows those above its base.
-async fn shows_every_commit(
+/// Refuses a round whose base hides commits. A merge takes every commit of `head` that the target
+/// branch lacks, but a diff of the round shows only those above its base.
+async fn check_every_commit_shown(
     git: &Git,
     clone: &LocalClone,
     pull: &Pull,
@@ -471,7 +471,7 @@ async fn shows_every_commit(
     )
 }
 
-/// How many commits `git rev-list` finds.
+/// Counts the commits that `git rev-list` finds.
 async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     let options = ["rev-list", "--count", "--end-of-options"];
     let args = [&options[..], revisions].concat();
@@ -509,9 +509,9 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// The newest merge commit of a round that a rebase cannot reproduce: a merge commit can change
-/// files by itself. `made` has the other commits of the round on top of `base`, and its content
-/// differs from a merge of the round.
+/// Finds the newest merge commit of a round that a rebase cannot reproduce, because a merge commit
+/// can change files by itself. `made` is a commit with the other commits of the round on top of
+/// `base`; its content differs from that of a merge of the round.
 async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // The branch may have changed the round's lines since: a merge of both proves nothing.
@@ -593,8 +593,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
         .with_retry(Retry::Ambiguous)
         .with_hint(
             Hint::from(format!(
-                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again: a \
-                 pushed merge is recorded, and not pushed once more",
+                "look at the branch with `git ls-remote {} refs/heads/{base}` in {}, then merge \
+                 again: a pushed merge is recorded, and not pushed once more",
                 clone.remote,
                 clone.dir.display()
             ))

@@ -13,7 +13,7 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::{altered_record_error, unseen};
+pub(crate) use crate::account::{altered_record_error, unread_write_error};
 use crate::{
     Dialects, Tangled,
     account::check_fields_kept,
@@ -51,9 +51,9 @@ struct Ends {
 }
 
 impl Tangled {
-    /// Opens a pull request: the ticket, then its first patch. A ticket whose patch is refused is
-    /// taken back, unless it was there before: its stamp names who edited it last, and somebody else
-    /// may have opened it.
+    /// Opens a pull request: writes the ticket, then its first patch. If the patch is refused, a
+    /// new ticket is deleted. An older ticket stays, because its stamp names only the last editor,
+    /// and another account may have opened it.
     pub(crate) async fn create_ticket(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -135,7 +135,7 @@ impl Tangled {
             Some(begun) => {
                 let uri = begun.record.uri.clone();
                 warnings.push(Warning::new(format!(
-                    "a command that was cut off had begun this pull request, and it was finished: \
+                    "an interrupted command had begun this pull request; this command finished it: \
                      {uri}"
                 )));
                 if !labels.is_empty() {
@@ -192,15 +192,17 @@ impl Tangled {
             };
             self.view_located(&located, PrFields::NONE).await
         };
-        let mut view = opened.await.map_err(|e| unseen(&uri.to_string(), e))?;
+        let mut view = opened
+            .await
+            .map_err(|e| unread_write_error(&uri.to_string(), e))?;
         view.base_oid = Some(ends.base);
         let mut outcome = Outcome::immediate(view);
         outcome.warnings = warnings;
         Ok(outcome)
     }
 
-    /// Submits what the head branch has now as another round; `head` is another branch of the same
-    /// repository, or the first one that is named at all.
+    /// Submits the current head branch as another round. `head` names another branch of the same
+    /// repository; it is required if no round names its branch.
     pub(crate) async fn resubmit_ticket(
         &self,
         located: &Located,
@@ -378,7 +380,7 @@ impl Tangled {
             if now == before {
                 map.insert(field.to_owned(), json!(word));
             } else if now != to {
-                // Above all a merge is not overruled.
+                // A state that another writer has set is not overruled, above all a merge.
                 let [before, now] = [before, now].map(|it| names.org.state(it));
                 return Err(write::stale(&uri, before, now));
             }
@@ -391,7 +393,7 @@ impl Tangled {
         Ok(told)
     }
 
-    /// The same pull request as it is now.
+    /// Reads the pull request again.
     pub(crate) async fn reread_pull(&self, located: &Located) -> Result<Located> {
         let pull = self.ticket(&located.repository, &located.pull.uri).await?;
         Ok(Located {
@@ -406,11 +408,12 @@ impl Tangled {
             let located = self.reread_pull(located).await?;
             self.view_located(&located, PrFields::NONE).await
         };
-        view.await.map_err(|e| unseen(&located.pull.record.uri, e))
+        view.await
+            .map_err(|e| unread_write_error(&located.pull.record.uri, e))
     }
 
-    /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
-    /// repository.
+    /// Returns the merge base and the head of two branches. The head branch is in `source`, which
+    /// is a fork or the same repository.
     async fn resolve_ends(
         &self,
         repository: &Repository,
@@ -461,7 +464,7 @@ impl Tangled {
         })
     }
 
-    /// The commit that two commits of a repository share.
+    /// Asks the knot for the merge base of two commits.
     async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
@@ -486,9 +489,9 @@ impl Tangled {
         })
     }
 
-    /// A round of a branch of `source`. A lost answer is decided by the patches that are there,
-    /// which are read back in any case; `before` is how many of them had this head already. The
-    /// guesses that it takes are added to `told`.
+    /// Submits a branch of `source` as a round, and reads the patches back. If the answer is lost,
+    /// these patches decide. `before` is the number of earlier patches with this head. Adds
+    /// warnings about guesses to `told`.
     async fn submit(
         &self,
         (repository, ticket): (&Repository, &str),
@@ -530,7 +533,7 @@ impl Tangled {
         let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
         let patches = match (self.ticket_patches(repository).await, lost.as_ref()) {
             (Ok(patches), _) => patches.records,
-            (Err(e), None) => return Err(unseen(&uri, e)),
+            (Err(e), None) => return Err(unread_write_error(&uri, e)),
             (Err(_), Some(_)) => Vec::new(),
         };
         let of_head = patches.iter().filter(|p| {
@@ -611,7 +614,7 @@ pub(crate) fn set_title(map: &mut Map<String, Value>, title: &str, names: &Diale
     set_text(map, &names.fields.title, title, names, names.inline(title));
 }
 
-/// Sets the description, or takes it out: the knot refuses an empty one.
+/// Sets the description; removes an empty description, because the knot refuses it.
 pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
     let field = &*names.fields.body;
     match text.trim().is_empty() {
@@ -685,7 +688,7 @@ pub(crate) fn overrides(
         Capability::RepoFile,
         Capability::Checks,
     ];
-    // Capabilities that a host has by configuration, and that were not tried with this protocol.
+    // Capabilities that the host's configuration adds, and that were not tried with this protocol.
     let configured = [
         Capability::PrCreateDraft,
         Capability::PrDraft,

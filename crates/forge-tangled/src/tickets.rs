@@ -27,7 +27,7 @@ use crate::{
 
 /// Maximum length of an unknown word in a warning, in characters.
 const WORD_MAX: usize = 60;
-/// More records than a repository is read for.
+/// Maximum number of records that are read of a collection of a repository.
 pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
 
 /// Returns the last editor of a record in a repository's account, from the knot's stamp.
@@ -86,22 +86,22 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let fields = &names.fields;
     let mut warnings = Vec::new();
     let mut odd = |what: String| {
-        let text = format!("{what} of {} was skipped", record.uri);
+        let text = format!("skipped in {}: {what}", record.uri);
         warnings.push(Warning::new(text));
     };
     let state_of = value.get(&*fields.state);
     if state_of.is_some_and(|word| !word.is_string()) {
-        odd("the state, which is no text,".to_owned());
+        odd("the state, which is not a text".to_owned());
     }
     let body = value.get(&*fields.body);
     if body.is_some_and(|b| !b.is_null()) && markdown(value, &fields.body, names).is_none() {
-        odd("the description, which has no text,".to_owned());
+        odd("the description, which has no text".to_owned());
     }
     let mut list = |name: &str| match value.get(name) {
         None | Some(Value::Null) => Default::default(),
         Some(Value::Array(items)) => items.iter(),
         Some(_) => {
-            odd(format!("`{name}`, which is no list,"));
+            odd(format!("`{name}`, which is not a list"));
             Default::default()
         }
     };
@@ -119,7 +119,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
         (
             dids.len(),
             assignees.len(),
-            "assignees that are no accounts",
+            "assignees that are not accounts",
         ),
     ] {
         if all > read {
@@ -156,20 +156,20 @@ pub(crate) fn unassigned<'a>(
     })
 }
 
-/// Why a record of the patches of a repository belongs to no pull request.
+/// Returns why a record of a patch belongs to no pull request.
 fn broken_patch(patch: &Record, names: &Dialects) -> Option<&'static str> {
     let ticket = patch.text(&names.fields.ticket);
     ticket.is_none().then_some("it names no ticket")
 }
 
-/// Why a comment of a repository is about nothing.
+/// Returns why a comment is about no record.
 fn broken_comment(comment: &Record, names: &Dialects) -> Option<&'static str> {
     subject(comment, names)
         .is_none()
         .then_some("it names no subject")
 }
 
-/// The at-uri of what a comment is about.
+/// Returns the at-uri of the record that a comment is about.
 pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a str> {
     comment.text_at(&[&*names.fields.subject, "uri"])
 }
@@ -196,14 +196,14 @@ pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     comment
 }
 
-/// A text that is an object of markdown, or a bare string.
+/// Returns a text that is an object of markdown, or a plain string.
 pub(crate) fn markdown<'a>(value: &'a Value, name: &str, names: &Dialects) -> Option<&'a str> {
     let field = value.get(name)?;
     let text = || field.get(&*names.fields.text)?.as_str();
     field.as_str().or_else(text)
 }
 
-/// The pull request of a ticket and its patches; `None` for an issue.
+/// Builds the pull request of a ticket and its patches; `None` for an issue.
 fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<Pull>> {
     let fields = &names.fields;
     let Some(base) = ticket.text(&fields.target_branch).map(str::to_owned) else {
@@ -215,7 +215,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
             format!("{} is no pull request: {what}", ticket.uri),
         )
     };
-    let uri = AtUri::parse(&ticket.uri).map_err(|_| broken("its address is none"))?;
+    let uri = AtUri::parse(&ticket.uri).map_err(|_| broken("its at-uri is invalid"))?;
     let title =
         markdown(&ticket.value, &fields.title, names).ok_or_else(|| broken("it has no title"))?;
     let created_at = ticket
@@ -274,7 +274,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
     }))
 }
 
-/// All comments of a repository, and the patches that some of them may be on.
+/// All comments of a repository, and the patches that comments may be on.
 pub(crate) struct Talk {
     comments: Listing,
     patches: Listing,
@@ -302,7 +302,7 @@ impl Tangled {
         Ok((self.knot(repository).await?, did))
     }
 
-    /// The rounds of all pull requests, and what could not be read of them.
+    /// Reads the rounds of all pull requests, with warnings about unreadable records.
     pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
@@ -335,7 +335,7 @@ impl Tangled {
         Ok(found)
     }
 
-    /// All pull requests, newest first, what could not be read, and whether there are more.
+    /// Reads all pull requests, newest first, with warnings. Returns whether there are more.
     pub(crate) async fn tickets(
         &self,
         repository: &Repository,
@@ -378,7 +378,7 @@ impl Tangled {
         Ok(Talk { comments, patches })
     }
 
-    /// The comments on a ticket, and what could not be read.
+    /// Reads the comments on a ticket, with warnings about unreadable records.
     pub(crate) async fn ticket_comments(
         &self,
         repository: &Repository,
@@ -388,7 +388,7 @@ impl Tangled {
         Ok(talk.about(ticket, &self.settings.dialects))
     }
 
-    /// The commits between two ends as `git format-patch` writes them.
+    /// Reads the commits between two ends as `git format-patch` writes them.
     pub(crate) async fn commits_as_patch(
         &self,
         repository: &Repository,

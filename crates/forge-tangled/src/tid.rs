@@ -9,10 +9,10 @@ use chrono::{DateTime, SecondsFormat};
 use forge_core::Timestamp;
 
 const LETTERS: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
-/// The last instant that was used, in microseconds: two keys of one process never share one.
+/// The time of the newest key in microseconds: two keys of one process never have the same time.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// A new key, later than every one that this process has made.
+/// Creates a key that is later than every other key of this process.
 pub(crate) fn new() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -25,10 +25,10 @@ pub(crate) fn new() -> String {
     encode(micros << 10 | fastrand::u64(..1024))
 }
 
-/// A new key, later than `other` too, where that is a key.
+/// As [`new`]. The key is also later than `other`, if `other` is a key.
 pub(crate) fn new_after(other: &str) -> String {
     let new = new();
-    // A microsecond later; the first bit of a key is not set.
+    // The key is a microsecond later. The first bit of a key is never set.
     let behind = decode(other).and_then(|value| value.checked_add(1 << 10));
     match behind.filter(|value| value >> 63 == 0) {
         Some(behind) => new.max(encode(behind)),
@@ -47,7 +47,7 @@ fn encode(value: u64) -> String {
         .collect()
 }
 
-/// When a key was made, to the second; `None` for one that is no TID.
+/// Returns the time when a key was made, to the second; `None` if it is not a TID.
 pub(crate) fn time(key: &str) -> Option<Timestamp> {
     let micros = decode(key)? >> 10;
     Some(Timestamp::from_unix(
@@ -89,11 +89,11 @@ mod tests {
         assert_eq!(sorted, keys);
         let age = Timestamp::now().unix() - time(&keys[0]).unwrap().unix();
         assert!((-1..60).contains(&age), "{age}");
-        // Decoded by others: tangled.org core issue 496.
+        // The time of this key is known from tangled.org core issue 496.
         assert_eq!(time("3mkuuamwfj322").unwrap().date(), "2026-05-02");
         assert!(time("self").is_none() && time("3mkuuamwfj32!").is_none());
         assert!(time("zzzzzzzzzzzzz").is_none(), "beyond 64 bits");
-        // Of January 2036.
+        // The other key is of January 2036.
         let later = new_after("3vacbxdfk2222");
         assert_eq!(later, "3vacbxdfk2322");
         for past in ["3mkuuamwfj322", "self", "jzzzzzzzzzzzz"] {

@@ -1,5 +1,5 @@
-//! Verdicts, which tangled has not: comments whose first line says one, where the configuration
-//! allows it.
+//! Verdicts, which tangled lacks. If the configuration allows it, a comment whose first line states
+//! a verdict counts as one.
 //!
 //! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that every
 //! reader knows what was reviewed. The record names the round as well; a line that does not match
@@ -29,7 +29,7 @@ use futures::{StreamExt as _, stream};
 
 /// Maximum number of verdicts that are read from the servers of their authors.
 const MAX_CONFIRMED: usize = 100;
-/// The part of a view that is incomplete without a verdict.
+/// The section of a view that is incomplete if a verdict is missing.
 const SECTION: &str = "latest_reviews";
 
 const APPROVED: &str = "Approved round ";
@@ -72,7 +72,7 @@ impl<'a> VerdictComment<'a> {
     }
 }
 
-/// The first line of a comment with a verdict on a round.
+/// Builds the first line of a comment with a verdict on a round.
 fn first_line(verdict: Verdict, round: usize, patch: &str) -> Option<String> {
     let words = match verdict {
         Verdict::Approve => APPROVED,
@@ -94,7 +94,7 @@ pub(crate) struct Given {
 
 /// The effect of a verdict: the author's own verdict is a comment, and an approval of an older
 /// round no longer counts. A request for changes counts until the same reviewer approves.
-fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
+fn effective_state(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     match said {
         _ if own => ReviewState::Commented,
         ReviewState::Approved if !newest => ReviewState::Dismissed,
@@ -102,7 +102,7 @@ fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     }
 }
 
-/// Fills in what the reviews add up to: the last verdict of everybody who may push.
+/// Sets the summary of the reviews: the last verdict of each account that may push.
 pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
     let mut latest: Vec<&Given> = Vec::new();
     for given in given.iter().filter(|g| g.counts) {
@@ -129,17 +129,21 @@ pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
 }
 
 impl Tangled {
-    /// Comments that give a verdict, and the others.
-    pub(crate) fn parted(&self, pull: &Pull, all: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
+    /// Splits comments into those that give a verdict and the others.
+    pub(crate) fn split_verdicts(
+        &self,
+        pull: &Pull,
+        all: Vec<Record>,
+    ) -> (Vec<Record>, Vec<Record>) {
         let verdicts = self.settings.verdict_comments;
         all.into_iter().partition(|record| {
             verdicts && VerdictComment::of(record, pull, self.fields()).is_some()
         })
     }
 
-    /// Replaces the verdicts that would count by the records on their authors' servers: an index can
-    /// show verdicts that nobody has given. A verdict that cannot be read counts if it requests
-    /// changes, and not if it approves.
+    /// Replaces the verdicts that would count by the records on their authors' servers, because an
+    /// index can show verdicts that nobody has given. A verdict that cannot be read counts if it
+    /// requests changes, and not if it approves.
     async fn confirm_verdicts(
         &self,
         pull: &Pull,
@@ -207,9 +211,10 @@ impl Tangled {
         records::find(&pds, &uri.authority, &uri.collection, &uri.rkey).await
     }
 
-    /// The reviews that comments with a verdict are, in their order, and why others are not. With
-    /// `commits` each names the commit that was looked at, which takes the patch of its round.
-    pub(crate) async fn given(
+    /// Converts verdict comments to reviews, in their order, with warnings about those that are
+    /// left out. With `commits`, each review names the reviewed commit, for which the patch of its
+    /// round is read.
+    pub(crate) async fn convert_verdicts(
         &self,
         located: &Located,
         verdicts: Vec<Record>,
@@ -240,7 +245,7 @@ impl Tangled {
                 None => None,
             };
             let author = self.actor(did).await;
-            let state = standing(said.state, own, newest == Some(said.round));
+            let state = effective_state(said.state, own, newest == Some(said.round));
             let at = record
                 .created_at(&self.fields().created_at)
                 .unwrap_or(pull.created_at);

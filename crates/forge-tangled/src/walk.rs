@@ -33,7 +33,7 @@ impl Item {
         let broken = |why: String| {
             Error::new(
                 ErrorKind::Protocol,
-                format!("{uri} of the index is no {what}: {why}"),
+                format!("the index lists {uri}, which is not a valid {what}: {why}"),
             )
         };
         if let Some(why) = missing_row_field(&row, fields) {
@@ -72,8 +72,8 @@ fn missing_row_field(row: &Value, fields: &IndexFields) -> Option<String> {
     })
 }
 
-/// The position at which a list continues: the index's cursor for a page of `size`, and how many
-/// rows of that page were taken.
+/// The position at which a list continues: the index's cursor of a page of `size` rows, and the
+/// number of rows that were already taken from the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     size: usize,
@@ -128,7 +128,7 @@ impl Position {
 
 /// Reads a list of the index row by row, newest first. A page is requested only when one of its
 /// rows is wanted.
-pub(crate) struct Walk<'a> {
+pub(crate) struct IndexPager<'a> {
     index: Xrpc,
     query: &'a str,
     fields: &'a IndexFields,
@@ -136,15 +136,15 @@ pub(crate) struct Walk<'a> {
     at: Position,
     order: &'static str,
     page: VecDeque<Value>,
-    /// The cursor behind the page; `None` before the first, and empty at the end.
+    /// The cursor of the next page; `None` before the first page, and empty at the end.
     next: Option<String>,
     scanned: u64,
     /// Size of the kept rows in memory, in bytes.
     bytes: usize,
 }
 
-impl<'a> Walk<'a> {
-    /// From `position`, else from the beginning with pages of `size`.
+impl<'a> IndexPager<'a> {
+    /// Starts at `position`, or at the beginning with pages of `size` rows.
     pub fn new(
         index: Xrpc,
         (query, fields): (&'a str, &'a IndexFields),
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// How many rows were taken.
+    /// Returns the number of rows that were taken.
     pub fn scanned(&self) -> u64 {
         self.scanned
     }

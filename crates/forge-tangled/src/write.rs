@@ -17,7 +17,7 @@ use crate::{
 /// Maximum number of retries of an edit after concurrent edits.
 pub(crate) const MAX_EDIT_ATTEMPTS: u32 = 60;
 
-/// The time now, to the millisecond.
+/// Returns the current time, to the millisecond.
 pub(crate) fn now() -> String {
     timestamp_after(None)
 }
@@ -31,7 +31,7 @@ pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
         let behind = before
             .to_utc()
             .checked_add_signed(TimeDelta::milliseconds(1))?;
-        // Four digits are all that the form of a time has for a year.
+        // RFC 3339 has only four digits for a year.
         (behind.year() <= 9999).then_some(behind)
     });
     let at = behind.map_or(now, |behind| behind.max(now));
@@ -42,7 +42,7 @@ pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
 /// lexicon describes it.
 ///
 /// # Errors
-/// `invalid_input` with what is wrong.
+/// `invalid_input`, which names the first problems.
 pub(crate) fn checked(record: NewRecord, names: &Dialects) -> Result<NewRecord> {
     if !names.is_described(&record.collection) {
         return Ok(record);
@@ -57,15 +57,18 @@ fn invalid(collection: &str, problems: &[lexicon::Problem]) -> Error {
     let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     Error::new(
         ErrorKind::InvalidInput { field: None },
-        format!("this is no valid {collection} record: {}", first.join("; ")),
+        format!(
+            "this is not a valid {collection} record: {}",
+            first.join("; ")
+        ),
     )
 }
 
 impl Tangled {
-    /// Creates records in the viewer's account, all or none; their CIDs, in order.
+    /// Creates records in the viewer's account, all or none, and returns their CIDs in order.
     ///
-    /// The keys are ours, so an answer that was lost is read back, and a record that is not there
-    /// can be sent again: the server refuses a key that exists.
+    /// forge chooses the keys. If an answer is lost, the records are read back. Missing records are
+    /// sent again, which is safe because the server refuses an existing key.
     pub(crate) async fn create_records(
         &self,
         _: Undeclared,
@@ -94,7 +97,7 @@ impl Tangled {
                         }),
                     };
                 }
-                // The second one may be refused because the first one has arrived.
+                // The second request may be refused because the first one has arrived.
                 Err(e) if tried > 0 || fault::is_ambiguous(&e) => e,
                 Err(e) => return Err(e),
             };
@@ -117,7 +120,7 @@ impl Tangled {
         }
     }
 
-    /// The CIDs of records that should be there; `None` when the first is not.
+    /// Returns the CIDs of the records, or `None` if one of them is missing.
     async fn read_back(&self, did: &str, records: &[NewRecord]) -> Result<Option<Vec<String>>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
@@ -131,8 +134,8 @@ impl Tangled {
         Ok(Some(cids))
     }
 
-    /// Reads one of the viewer's records, changes it and puts it back, unless somebody else was
-    /// faster: then all of it again, or with `expected` a conflict. Fields that we do not know stay.
+    /// Reads one of the viewer's records, changes it and writes it back. If another writer was
+    /// faster, starts again, or with `expected` fails with a conflict. Unknown fields are kept.
     pub(crate) async fn edit_record(
         &self,
         _: Undeclared,
@@ -181,7 +184,8 @@ impl Tangled {
         Err(self.stale(uri, "the version that was read", "another each time"))
     }
 
-    /// Puts a record under its key; its new CID. `swap` is the CID that it must have now.
+    /// Writes a record under its key, and returns its new CID. `swap` is the CID that the stored
+    /// record must have.
     async fn put(&self, uri: &AtUri, value: &Value, swap: Option<&str>) -> Result<String> {
         let input = json!({
             "repo": uri.authority,
@@ -224,8 +228,9 @@ impl Tangled {
         Ok(())
     }
 
-    /// Uploads a blob; the object that records refer to it with. The same bytes are the same blob,
-    /// so that it may be sent again. The write of these records is what uses the look up.
+    /// Uploads a blob, and returns the object with which records refer to it. The upload can be
+    /// repeated, because the same bytes are the same blob. Only the write of these records uses up
+    /// the proof.
     pub(crate) async fn upload(
         &self,
         _: &Undeclared,
@@ -246,7 +251,7 @@ impl Tangled {
         let blob = answer.get("blob");
         let named = blob.and_then(|blob| blob.get("ref")?.get("$link")?.as_str());
         let (Some(blob), Some(named)) = (blob, named) else {
-            let message = "the server took a blob and did not name it";
+            let message = "the server accepted a blob, but did not name it";
             return Err(Error::new(ErrorKind::Protocol, message));
         };
         // A record with another CID would refer to other bytes.
@@ -274,7 +279,7 @@ impl Tangled {
                 missing: Vec::new(),
                 sso_url: None,
             },
-            format!("only {owner} can change what is in their account: {uri}"),
+            format!("only {owner} can change the records in their account: {uri}"),
         )
         .with_hint(format!(
             "ask {owner} to change it: on tangled not even the owner of a repository can edit what \
@@ -292,12 +297,12 @@ pub(crate) fn changed(
     let Value::Object(mut map) = old.value.clone() else {
         return Err(Error::new(
             ErrorKind::Protocol,
-            format!("{uri} is no record that could be edited"),
+            format!("{uri} is not a record that can be edited"),
         ));
     };
     change(&mut map)?;
     let new = Value::Object(map);
-    // A record that was not valid before is not made worse by an edit of a title.
+    // A record that was already invalid can still be edited.
     if lexicon::check(&uri.collection, &old.value).is_ok()
         && let Err(problems) = lexicon::check(&uri.collection, &new)
     {
@@ -306,15 +311,15 @@ pub(crate) fn changed(
     Ok(new)
 }
 
-/// The error of a write that failed after another one had succeeded; the message names both. `done`
-/// is a sentence, and `rest` is the name of the failed part.
-pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
+/// Returns the error for a write that failed after another write had succeeded; the message names
+/// both. `done` is a sentence, and `rest` is the name of the failed part.
+pub(crate) fn partial_failure(done: &str, rest: &str, error: Error) -> Error {
     let why = error.message();
     let message = match fault::is_ambiguous(&error) {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };
-    let again = "repeat the command, which then does only what is left";
+    let again = "repeat the command, which then does only the remaining steps";
     let hint = match error.hint().cloned() {
         Some(first) => first.map_text(|text| format!("{text}; then {again}")),
         None => Hint::new(again).with_action(AGAIN),
@@ -325,7 +330,7 @@ pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
         .with_source(error)
 }
 
-/// The record is not the version that was expected.
+/// Returns the error for a record that is not the expected version.
 pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
     Error::new(
         ErrorKind::Conflict {

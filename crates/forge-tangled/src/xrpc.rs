@@ -41,7 +41,7 @@ fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(d)?.unwrap_or_default())
 }
 
-/// Client of a service, with a token or none. Atrium sends its requests through this client.
+/// Client of a service, with or without a token. Atrium sends its requests through this client.
 #[derive(Clone, Debug)]
 pub(crate) struct Xrpc {
     http: Http,
@@ -51,11 +51,11 @@ pub(crate) struct Xrpc {
     token: Option<Secret>,
     class: Option<Idempotency>,
     retries: Option<u32>,
-    /// The answer is held against [`ReadLimits`].
+    /// True if the answer counts against [`ReadLimits`].
     is_bounded: bool,
-    /// The most bytes of an answer that is no list.
+    /// Maximum size of an answer that is not a list, in bytes.
     max_body: Option<usize>,
-    /// The answer is bytes, whatever type its server says they have.
+    /// True if the answer is bytes, regardless of its content type.
     is_blob: bool,
 }
 
@@ -82,8 +82,8 @@ impl Xrpc {
         self
     }
 
-    /// Repeats a transient failure once, for a request whose failure would waste costly earlier
-    /// requests.
+    /// Returns the same service with one retry, for a request whose failure would waste costly
+    /// earlier requests.
     pub fn asked_twice(mut self) -> Self {
         self.retries = Some(1);
         self
@@ -101,14 +101,14 @@ impl Xrpc {
         self
     }
 
-    /// The same service, for a blob of at most `max` bytes.
+    /// Returns the same service for a blob of at most `max` bytes.
     pub fn for_blob(mut self, max: usize) -> Self {
         self.max_body = Some(max);
         self.is_blob = true;
         self
     }
 
-    /// The same service, for an answer with a token.
+    /// Returns the same service for an answer with a token.
     pub fn for_token(mut self) -> Self {
         self.max_body = Some(MAX_SESSION);
         self
@@ -124,13 +124,13 @@ impl Xrpc {
         self.guard.read_limits()
     }
 
-    /// The same service, asked with a token.
+    /// Returns the same service with a token.
     pub fn with_token(mut self, token: Secret) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// The same service, for calls that may be repeated so.
+    /// Returns the same service for calls that may be repeated as `class` says.
     pub fn with_class(mut self, class: Idempotency) -> Self {
         self.class = Some(class);
         self
@@ -140,12 +140,12 @@ impl Xrpc {
         &self.origin
     }
 
-    /// atrium's typed client of this service.
+    /// Returns atrium's typed client of this service.
     pub fn typed(self) -> AtpServiceClient<Self> {
         AtpServiceClient::new(self)
     }
 
-    /// A failure of one of atrium's typed calls.
+    /// Converts a failure of one of atrium's typed calls.
     pub fn failed<E: std::fmt::Debug + Send + Sync + 'static>(
         &self,
         nsid: &str,
@@ -164,7 +164,7 @@ impl Xrpc {
                     },
                     None => Failure::default(),
                 };
-                // A service may repeat what it was sent: a password, a token.
+                // A service may repeat secrets of the request: a password, a token.
                 let failure = Failure {
                     error: self.http.redact(&failure.error),
                     message: self.http.redact(&failure.message),
@@ -186,13 +186,13 @@ impl Xrpc {
             _ => fault::garbled(
                 &self.origin,
                 nsid,
-                "it is not of the form that was agreed",
+                "its format is not the expected one",
                 write,
             ),
         }
     }
 
-    /// A query with a JSON answer.
+    /// Sends a query with a JSON answer.
     pub async fn query<O: DeserializeOwned + Send + Sync>(
         &self,
         nsid: &str,
@@ -237,7 +237,7 @@ impl Xrpc {
         })
     }
 
-    /// A query whose answer has the names of a table.
+    /// Sends a query whose answer has configurable field names.
     pub async fn ask<A: Answer>(
         &self,
         nsid: &str,
@@ -248,7 +248,7 @@ impl Xrpc {
         answers::read(answer, names).map_err(|why| fault::garbled(&self.origin, nsid, &why, false))
     }
 
-    /// A query whose answer is bytes.
+    /// Sends a query whose answer is bytes.
     pub async fn bytes(&self, nsid: &str, params: Params<'_>) -> Result<Vec<u8>> {
         let output = self
             .call::<Value>(Method::GET, nsid, params, None, None, false)
@@ -259,7 +259,7 @@ impl Xrpc {
         }
     }
 
-    /// A procedure with a JSON body; `Null` where the answer has no body.
+    /// Calls a procedure with a JSON body. Returns `Null` if the answer has no body.
     pub async fn procedure(&self, nsid: &str, input: &Value) -> Result<Value> {
         let write = self.class.is_none_or(|c| c != Idempotency::Read);
         let output = self
@@ -279,7 +279,7 @@ impl Xrpc {
         }
     }
 
-    /// A procedure whose body is bytes of `encoding`.
+    /// Calls a procedure whose body is bytes of `encoding`.
     pub async fn upload(&self, nsid: &str, encoding: &str, body: Vec<u8>) -> Result<Value> {
         let output = self
             .call::<Value>(
@@ -371,7 +371,7 @@ impl HttpClient for Xrpc {
         };
         request.extensions_mut().insert(BodyMax(max));
         let write = request.method() != Method::GET && self.class != Some(Idempotency::Read);
-        // A write, and the token for it, is sent however much was read before.
+        // The read limit does not stop a write, nor the token for it.
         let is_limited = !write && self.max_body != Some(MAX_SESSION);
         if is_limited && call::received(0) > self.limits().command {
             return Err(Box::new(fault::spent(self.limits().command)));
@@ -392,7 +392,7 @@ impl HttpClient for Xrpc {
             // atrium would parse a blob of the type JSON and change its bytes.
             parts.headers.remove(header::CONTENT_TYPE);
         }
-        // atrium parses a failure of any type.
+        // atrium parses a failure of any content type.
         if self.is_bounded || !parts.status.is_success() || is_json(&parts.headers) {
             self.weigh(&body, write)?;
         }
@@ -401,8 +401,8 @@ impl HttpClient for Xrpc {
 }
 
 impl Xrpc {
-    /// Sends a request. The transport does not repeat a request that breaks the server (500),
-    /// except one marked by [`Self::asked_twice`].
+    /// Sends a request. The transport does not repeat a request after status 500, so this function
+    /// does if [`Self::asked_twice`] has marked the request.
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>> {
         let again = self.retries == Some(1) && request.method() == Method::GET;
         let sent = || {

@@ -141,11 +141,7 @@ fn login_stores_did_and_server() {
         .world
         .directory()
         .rename(&world.t.bob.did, Some("other.test"));
-    says(
-        &world.login("bob.test"),
-        1,
-        "does not name that handle back",
-    );
+    says(&world.login("bob.test"), 1, "does not list the handle");
     assert_eq!(world.stored(), stored);
 }
 

@@ -179,8 +179,8 @@ fn doctor_compares_1_0_records_with_their_lexicons() {
     }
     let (verdict, detail) = entry(&report, "record org.tangled.review.patch");
     assert_eq!(verdict, "differs", "{report}");
-    let lacks =
-        r#"lacks required fields: "head"; fields of another form: "ticket"; unknown fields: "#;
+    let lacks = "lacks required fields: \"head\"; fields with unexpected types: \"ticket\"; \
+                 unknown fields: ";
     assert!(detail.starts_with(lacks), "{detail}");
     assert!(detail.contains(r#""source.at_x=y""#), "{detail}");
     assert!(detail.contains(r"'ok\'"), "{detail}");

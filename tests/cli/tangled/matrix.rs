@@ -250,7 +250,7 @@ fn knot_record_under_each_index_state_is_immediate() {
         let check = ["tangled", "ingestion", uri];
         let output = t.forge(&t.alice, &check).output().exits(0);
         let said = output.stdout_text();
-        let why = "because:\trecords of Tangled 1.0 are read where they are stored\n";
+        let why = "because:\trecords of Tangled 1.0 are read from the account that stores them, ";
         let whole = said.starts_with("ingestion:\timmediate\n") && said.contains(why);
         assert!(whole, "{mood}: {output:?}");
     }

@@ -44,7 +44,7 @@ fn resubmit_of_moved_branch_adds_a_round() {
     let since = diff(&["--round", "1", "--since", "0"]);
     assert_eq!(names(since.stdout_text()), ["more.txt"]);
     let said = since.stderr_text();
-    assert!(said.contains("those of round 0 are left out"), "{said}");
+    assert!(said.contains("as in round 0 are left out"), "{said}");
 
     let history = t.forge(&t.bob, &["pr", "view", &uri, "--history"]).text();
     let rows: Vec<Vec<&str>> = crate::world::rows(&history);

@@ -17,7 +17,8 @@ fn unproven_merge_claim_is_a_warning() {
     let view = t.forge(&t.alice, &view).output().exits(0);
     assert_eq!(view.stdout_text(), "MERGED\n");
     let said = view.stderr_text();
-    let word = "warning: a status record of bob.test (collaborator) says that it is merged; ";
+    let word = "warning: a status record of bob.test (collaborator) says that the pull request is \
+                merged; ";
     assert!(said.contains(word), "{said}");
     let not_there = "is merged, and 'main' does not show the change";
     let look = ["pr", "view", &uri, "--json", "mergeable"];
@@ -41,7 +42,7 @@ fn unproven_merge_claim_is_a_warning() {
     let looked = t.forge(&t.alice, &look).output().exits(0);
     let said = looked.stderr_text();
     assert!(
-        said.contains("in the future: here it counts as of"),
+        said.contains("has a creation time in the future ("),
         "{said}"
     );
     says(&t.forge(&t.alice, &merge), 0, "was already merged");

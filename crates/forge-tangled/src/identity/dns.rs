@@ -37,7 +37,7 @@ pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<St
     options.attempts = RETRIES;
     let provider = TokioRuntimeProvider::default();
     let builder = TokioResolver::builder_with_config(config, provider).with_options(options);
-    // The dot keeps the system's search list out.
+    // The dot prevents a lookup in the system's search list.
     let lookup = builder.build().ok()?;
     let found = match lookup.lookup(format!("{name}."), RecordType::TXT).await {
         Ok(found) => found,

@@ -3,15 +3,16 @@ use serde_json::Value;
 use crate::{Origin, Reach};
 use forge_core::{AtUri, Error, ErrorKind, Result, text::truncate_chars};
 
-/// A DID document, as far as we need it.
+/// The parts of a DID document that forge needs.
 ///
-/// Two forms are about: the directory of the PLC method writes full ids
-/// (`did:plc:…#atproto_pds`), older ones fragments alone. Services are matched by the fragment.
+/// The id of a service has two forms: the directory of the PLC method writes full ids
+/// (`did:plc:…#atproto_pds`), and older documents only fragments. Services are matched by the
+/// fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The DID that the document describes.
     pub did: String,
-    /// The handle that it claims, in lower case: the first that is one, and no other counts
+    /// The claimed handle, in lower case. Only the first valid handle of the document counts
     /// (atproto specification, "DID Documents"). A claim is not a proof.
     pub handle: Option<String>,
     pds: Option<String>,
@@ -25,7 +26,7 @@ impl Document {
     /// Reads the document of `did`.
     ///
     /// # Errors
-    /// `protocol` if the value is no document, or the document of another DID.
+    /// `protocol` if the value is not a document, or is the document of another DID.
     pub fn parse(did: &str, value: &Value) -> Result<Self> {
         if value.get("id").and_then(Value::as_str) != Some(did) {
             return Err(Error::new(
@@ -66,10 +67,10 @@ impl Document {
         size_of::<Self>() + self.did.len() + texts.map(String::len).sum::<usize>()
     }
 
-    /// The personal data server.
+    /// Returns the personal data server.
     ///
     /// # Errors
-    /// `protocol` when it names none, or one that must not be contacted.
+    /// `protocol` if the document names none, or one that must not be contacted.
     pub fn pds(&self, reach: Reach) -> Result<Origin> {
         match &self.pds {
             Some(endpoint) => Origin::found(endpoint, reach),
@@ -83,8 +84,8 @@ impl Document {
         }
     }
 
-    /// The knot of a repository's own account: its `#tangled_knot`, else its `#atproto_pds` (the
-    /// knots of Tangled 1.0 are both).
+    /// Returns the knot of a repository's own account: its `#tangled_knot`, else its `#atproto_pds`
+    /// (the knots of Tangled 1.0 are both).
     ///
     /// # Errors
     /// As [`Self::pds`].
@@ -117,7 +118,7 @@ mod tests {
                 json!(["https://bob.test", "at://alice.test"]),
                 Some("alice.test"),
             ),
-            // Neither is a handle.
+            // The first alias is not a handle.
             (
                 json!(["at://alice.test/path", "at://bob.test"]),
                 Some("bob.test"),
@@ -165,7 +166,7 @@ mod tests {
         let bare = Document::parse("did:plc:other", &other).unwrap();
         assert_eq!(bare.pds(Reach::Public).unwrap_err().code(), "protocol");
     }
-    /// A thousand accounts may be kept at the same time.
+    /// The cache can hold a thousand documents.
     #[test]
     fn large_did_document_is_stored_in_little_memory() {
         let service = |id: &str, at: &str| json!({"id": id, "serviceEndpoint": at});

@@ -37,11 +37,11 @@ const FAILED_FOR: Duration = Duration::from_secs(60);
 /// An account that has been looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Its DID.
+    /// The DID.
     pub did: String,
     /// The handle, if the handle and the document name each other.
     pub handle: Option<String>,
-    /// Its document.
+    /// The DID document.
     pub document: Document,
 }
 
@@ -53,7 +53,7 @@ impl Identity {
     }
 }
 
-/// Looks accounts up, each once in [`Settings::kept`].
+/// Resolves accounts, and caches each for [`Settings::kept`].
 #[derive(Debug)]
 pub(crate) struct Identities {
     http: Http,
@@ -62,7 +62,7 @@ pub(crate) struct Identities {
     documents: Cache<Document>,
     handles: Cache<String>,
     guard: Arc<Guard>,
-    /// Accounts whose names could not be found out.
+    /// Accounts whose names could not be looked up.
     failed: Cache<()>,
 }
 
@@ -73,7 +73,7 @@ impl Identities {
         Self {
             http,
             settings,
-            // A handle that could not be looked up is none of the account's for a minute.
+            // An account whose handle could not be looked up has no handle for a minute.
             known: Cache::weighed(kept, most, |it: &Identity| it.document.weight())
                 .retrying(|it| it.handle.is_none() && it.document.handle.is_some()),
             documents: Cache::weighed(kept, most, Document::weight),
@@ -83,10 +83,10 @@ impl Identities {
         }
     }
 
-    /// An account by handle or DID; a `@` in front is dropped.
+    /// Returns an account by handle or DID, with or without a leading `@`.
     ///
     /// # Errors
-    /// `invalid_input` for what is neither; `not_found` when nobody has it.
+    /// `invalid_input` for a name that is neither; `not_found` if no account has the name.
     pub async fn account(&self, name: &str) -> Result<Identity> {
         let name = name.strip_prefix('@').unwrap_or(name);
         if name.starts_with("did:") {
@@ -95,7 +95,8 @@ impl Identities {
         let handle = name.to_ascii_lowercase();
         let did = self.resolve(&handle).await?;
         let identity = self.of_did(&did).await?;
-        // Both ways: a domain can name any DID, but the DID's document names the handle back.
+        // Both directions are checked: a domain can name any DID, so the document must name the
+        // handle.
         if identity.document.handle.as_ref() != Some(&handle) {
             let but = match &identity.document.handle {
                 Some(other) => format!(" (it names {other})"),
@@ -104,7 +105,8 @@ impl Identities {
             return Err(Error::not_found(
                 Noun::Account,
                 format!(
-                    "{handle} leads to {did}, whose identity does not name that handle back{but}"
+                    "the handle {handle} leads to {did}, but the identity of that account does \
+                     not list the handle{but}"
                 ),
             )
             .with_hint("if you trust it, name the account by its DID"));
@@ -144,8 +146,8 @@ impl Identities {
         cell.get_or_try_init(|| self.document(did)).await.cloned()
     }
 
-    /// The name of an account; the DID itself if the name cannot be looked up. A failed lookup is
-    /// not repeated for a while, because one account may have written a thousand records.
+    /// Returns the name of an account, or the DID itself if the name cannot be looked up. A failed
+    /// lookup is not repeated for a while, because one account may have written a thousand records.
     pub async fn name_of(&self, did: &str) -> String {
         if check_did(did).is_err() {
             return did.to_owned();
@@ -164,14 +166,14 @@ impl Identities {
         }
     }
 
-    /// The personal data server of an account.
+    /// Returns the client of an account's personal data server.
     pub async fn pds(&self, did: &str) -> Result<Xrpc> {
         let document = self.document_of(did).await?;
         let origin = document.pds(self.settings.reach)?;
         self.service(origin).await
     }
 
-    /// The knot that a repository's own document names.
+    /// Returns the knot that a repository's own document names.
     pub async fn knot(&self, did: &str) -> Result<Origin> {
         self.document_of(did).await?.knot(self.settings.reach)
     }
@@ -186,7 +188,7 @@ impl Identities {
         Ok(self.xrpc(origin, NamedBy::Stranger))
     }
 
-    /// A service that the user named.
+    /// Returns the client of a service that the user configured.
     pub fn configured(&self, origin: Origin) -> Xrpc {
         self.xrpc(origin, NamedBy::User)
     }
@@ -196,16 +198,17 @@ impl Identities {
         Xrpc::new(self.http.clone(), origin, named_by, guard)
     }
 
-    /// The addresses at which a service that a document named may be contacted, for a program that
-    /// connects to it itself. `None` where any may be, or a proxy makes the connection.
+    /// Returns the addresses at which a service of a document may be contacted, for a program that
+    /// makes its own connection. `None` if every address is allowed, or if a proxy makes the
+    /// connection.
     ///
     /// # Errors
-    /// `protocol` when none of its addresses is public; `network` when nobody knows them.
+    /// `protocol` if none of the addresses is public; `network` if they cannot be resolved.
     pub async fn addresses(&self, origin: &Origin) -> Result<Option<Vec<IpAddr>>> {
         self.guard.addresses(origin).await
     }
 
-    /// The DID that a handle leads to; the other direction is not checked.
+    /// Returns the DID of a handle, without a check that the DID's document names the handle.
     pub async fn resolve(&self, handle: &str) -> Result<String> {
         if !is_handle(handle) {
             return Err(Error::invalid(
@@ -254,8 +257,8 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
-    /// The error for a handle that could not be looked up. No server has said that the handle is
-    /// unused.
+    /// Returns the error for a handle that could not be looked up. No server has said that the
+    /// handle is unused.
     fn unresolved_handle_error(&self, handle: &str) -> Error {
         let asked = match self.settings.dns {
             Some(server) => format!("the name server {server}"),
@@ -318,10 +321,15 @@ impl Identities {
     /// Reads the page at an address, and follows redirects.
     async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
         let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
-            Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")).with_source(e)
+            Error::new(
+                ErrorKind::Internal,
+                format!("'{url}' is not a valid address: {e}"),
+            )
+            .with_source(e)
         })?;
         request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
-        // Boxed, as in `Xrpc`: every operation holds some of these.
+        // Boxed for the same reason as in `Xrpc::call`: every operation nests some of these
+        // futures.
         let sent = Box::pin(self.guard.send(request, named_by, REDIRECTS_MAX));
         let body = body_of(url, sent.await?)?;
         let _ = forge_core::call::received(body.len());
@@ -385,7 +393,7 @@ fn check_did(did: &str) -> Result<()> {
 fn no_did(did: &str) -> Error {
     Error::invalid(
         "owner",
-        format!("'{}' is no DID that can be looked up", one_line(did)),
+        format!("'{}' is not a DID that can be looked up", one_line(did)),
     )
     .with_hint("name the account by a did:plc:… or a did:web:…")
 }
@@ -482,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn well_known_page_with_more_than_did_is_refused() {
+    fn well_known_page_with_other_text_is_refused() {
         for page in [DID.to_owned(), format!("{DID}\n"), format!(" {DID}\r\n")] {
             assert_eq!(did_on(page.as_bytes()).as_deref(), Some(DID), "{page:?}");
         }

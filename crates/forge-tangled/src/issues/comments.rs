@@ -1,4 +1,4 @@
-//! Changing and deleting comments on an issue, and the issue itself.
+//! Changes and deletes comments on an issue, and deletes an issue.
 
 use forge_core::{
     Action, AtUri, Capability, Error, Noun, Op, Outcome, Result, Warning, check_version,
@@ -46,7 +46,7 @@ impl Tangled {
 
     /// Returns the at-uri of an existing comment on this issue.
     async fn issue_comment(&self, located: &Located, key: &str) -> Result<AtUri> {
-        self.speaks_2026(&located.repository, Capability::IssueCommentEdit)?;
+        self.require_2026(&located.repository, Capability::IssueCommentEdit)?;
         self.session.viewer().await?;
         let names = &self.settings.dialects;
         let fields = &names.sh_fields;
@@ -67,7 +67,7 @@ impl Tangled {
     /// See [`forge_core::Issues::delete_issue`].
     pub(super) async fn remove_issue(&self, id: &IssueId) -> Result<Outcome<()>> {
         let located = self.locate_issue(id).await?;
-        self.speaks_2026(&located.repository, Capability::IssueDelete)?;
+        self.require_2026(&located.repository, Capability::IssueDelete)?;
         let uri = &located.issue.uri;
         let undeclared = self.undeclared(&located.repository).await?;
         self.delete_record(undeclared, uri).await?;

@@ -18,15 +18,15 @@ use crate::{
     records::NewRecord,
     repository::Repository,
     ticket_labels::set_labels,
-    ticket_writes::{describe, done, no_assignees, set_title, unseen},
+    ticket_writes::{describe, done, no_assignees, set_title, unread_write_error},
     write,
 };
 
 impl Tangled {
     /// See [`forge_core::Issues::create_issue`].
     ///
-    /// The issue and its labels are one write, all or none. Without a state an issue is open, so
-    /// that none is written with it.
+    /// The issue and its labels are one write, all or none. An issue without a state is open, so no
+    /// state is written.
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
         let title = LIMITS.check_title(&new.title)?;
         LIMITS.check_text("body", &new.body)?;
@@ -35,7 +35,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.open_ticket(repository, title, new).await;
         }
-        self.speaks_2026(&repository, Capability::IssueCreate)?;
+        self.require_2026(&repository, Capability::IssueCreate)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects.sh;
         let labels = self.label_change(
@@ -99,7 +99,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Opens one in the account of a repository of 1.0.
+    /// Opens an issue in the account of a repository of 1.0.
     async fn open_ticket(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -112,10 +112,10 @@ impl Tangled {
         }
         let wanted = Wanted::from(new);
         if wanted.has_values() {
-            self.speaks_2026(&repository, Capability::IssueValues)?;
+            self.require_2026(&repository, Capability::IssueValues)?;
         }
         if wanted.has_relations() {
-            self.speaks_2026(&repository, Capability::IssueRelations)?;
+            self.require_2026(&repository, Capability::IssueRelations)?;
         }
         let names = &self.settings.dialects;
         let fields = &names.fields;
@@ -137,7 +137,7 @@ impl Tangled {
         Ok(done(self.view_written_issue(repository, &uri).await?))
     }
 
-    /// An issue as it is after a write to the account of its repository.
+    /// Reads an issue after a write to the account of its repository.
     pub(super) async fn view_written_issue(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -151,6 +151,7 @@ impl Tangled {
             };
             self.view_issue(&located, &IssueFields::default()).await
         };
-        view.await.map_err(|e| unseen(&uri.to_string(), e))
+        view.await
+            .map_err(|e| unread_write_error(&uri.to_string(), e))
     }
 }

@@ -1,4 +1,4 @@
-//! Changing an issue: its text in its author's record, everything else in records of the viewer's,
+//! Edits an issue. Its text is in its author's record. All other changes are records of the viewer,
 //! which are one write.
 
 use forge_core::{
@@ -22,12 +22,12 @@ use crate::{
     kinds,
     label_definitions::no_board,
     labels::Before,
-    pulls::{state::Standing, status::Status},
+    pulls::{state::EffectiveState, status::Status},
     records::{NewRecord, Record},
     sources::IN_FLIGHT,
     ticket_labels::{check_list, relabel},
     ticket_writes::{describe, done, experimental, no_assignees, set_title},
-    write::half_done,
+    write::partial_failure,
 };
 
 /// Writes of an edit in addition to the text.
@@ -71,7 +71,7 @@ impl Tangled {
         if located.repository.era == Era::Org10 {
             return self.change_ticket_issue(&located, title, edit).await;
         }
-        self.speaks_2026(&located.repository, Capability::IssueEdit)?;
+        self.require_2026(&located.repository, Capability::IssueEdit)?;
         let (uri, expected) = (&located.issue.uri, edit.expected_version.as_deref());
         let has_text = title.is_some() || edit.body.is_some();
         let viewer = self.session.viewer().await?;
@@ -98,7 +98,7 @@ impl Tangled {
         let (written, warnings) = written.map_err(|e| match edited {
             true => {
                 let done = format!("{uri} has the new text");
-                half_done(&done, &plan.name(edit.comment.is_some()), e)
+                partial_failure(&done, &plan.name(edit.comment.is_some()), e)
             }
             false => e,
         })?;
@@ -120,7 +120,7 @@ impl Tangled {
             self.may_set(repository, uri, &issue.author, Op::IssueComment)
                 .await?;
             plan.statuses = self.issue_statuses(located).await?;
-            let standing = Standing::of(&plan.statuses);
+            let standing = EffectiveState::of(&plan.statuses);
             if standing.state != wanted_state(state) {
                 plan.state = Some(self.issue_state_record(uri, state, standing)?);
             }
@@ -159,7 +159,7 @@ impl Tangled {
         Ok(plan)
     }
 
-    /// Puts title and body into the record.
+    /// Writes title and body into the record.
     async fn edit_text(
         &self,
         located: &Located,
@@ -185,9 +185,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// If the changes are already in effect, a comment is not repeated that the viewer has written
-    /// with the same text since the last state change: an earlier command wrote the comment and was
-    /// interrupted.
+    /// If the changes are already in effect, an earlier command may have written the comment and
+    /// then been interrupted. A comment that the viewer wrote with the same text since the last
+    /// state change is therefore not repeated.
     async fn write_beside(
         &self,
         located: &Located,
@@ -330,10 +330,10 @@ impl Tangled {
         let repository = &located.repository;
         let wanted = Wanted::from(edit);
         if wanted.has_values() {
-            self.speaks_2026(repository, Capability::IssueValues)?;
+            self.require_2026(repository, Capability::IssueValues)?;
         }
         if wanted.has_relations() {
-            self.speaks_2026(repository, Capability::IssueRelations)?;
+            self.require_2026(repository, Capability::IssueRelations)?;
         }
         if !edit.assignees.is_empty() {
             return Err(no_assignees());
@@ -356,7 +356,7 @@ impl Tangled {
             let mut rest = rest.map_err(|e| match changed {
                 true => {
                     let uri = &located.issue.uri;
-                    half_done(&format!("{uri} has the new text"), "the rest", e)
+                    partial_failure(&format!("{uri} has the new text"), "the rest", e)
                 }
                 false => e,
             })?;
@@ -373,7 +373,7 @@ impl Tangled {
         }
     }
 
-    /// Sets the state of a ticket and comments on it, or comments alone.
+    /// Sets the state of a ticket and comments on it, or only comments.
     async fn set_ticket_beside(
         &self,
         located: &Located,
@@ -438,7 +438,7 @@ impl Tangled {
     }
 }
 
-/// A record that an edit writes beside the text.
+/// A record that an edit writes in addition to the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IssueEditPart {
     Comment,

@@ -2,8 +2,8 @@
 //!
 //! Relations are labels whose values are the at-uris of issues. Labels count only from accounts
 //! that may push, so only the label operations of these accounts are read, whatever the number of
-//! issues. The index lists the issues; their states come from the accounts that may set them,
-//! because the index believes anybody.
+//! issues. The index lists the issues. Their states come from the accounts that may set them,
+//! because the index shows states of any account.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -30,17 +30,17 @@ use crate::{
     },
     records::Record,
     repository::Repository,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
-    walk::{Item, Walk},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
+    walk::{IndexPager, Item},
 };
 
-/// The most issues of a repository that are read for their relations.
+/// Maximum number of issues of a repository that are read for relations.
 const MAX_ISSUES: usize = 5_000;
-/// How many the index is asked for at once.
+/// Number of issues in one request to the index.
 const PAGE: usize = 1_000;
-/// The most related issues that are given along.
+/// Maximum number of related issues in an answer.
 const MAX_RELATED: usize = 200;
-/// The most issues that are read one by one, because the list of the repository lacks them.
+/// Maximum number of issues that are read one by one because the list of the repository lacks them.
 const MAX_ELSEWHERE: usize = 50;
 
 /// An issue that relations can lead to.
@@ -51,7 +51,7 @@ struct Node {
     elsewhere: Option<(Arc<Repository>, PrState)>,
 }
 
-/// The issues of a repository, and what their labels say.
+/// The issues of a repository, with their labels and states.
 pub(super) struct Graph {
     pub repository: Arc<Repository>,
     definitions: Arc<Definitions>,
@@ -69,7 +69,7 @@ pub(super) struct Graph {
     /// True if there may be further relations.
     truncated: bool,
     pub warnings: Vec<Warning>,
-    /// Why an issue could not be read.
+    /// Errors of issues that could not be read, by at-uri.
     failed: HashMap<String, Error>,
 }
 
@@ -269,7 +269,7 @@ impl Tangled {
         }
     }
 
-    /// Works out which issue names which.
+    /// Determines the relations from the label operations.
     async fn add_relations(&self, graph: &mut Graph) {
         let own: Vec<Record> = graph
             .operations
@@ -309,13 +309,14 @@ impl Tangled {
         }
     }
 
-    /// The issues of a repository with their counts of comments, warnings, and whether there are more.
+    /// Reads the issues of a repository with their numbers of comments. Returns warnings, and
+    /// whether there are more issues.
     async fn issues_for_graph(
         &self,
         repository: &Repository,
     ) -> (Vec<(Stored, u64)>, Vec<Warning>, bool) {
         let names = &self.settings.dialects;
-        let listed = match self.takes_in([&names.sh.issue]) {
+        let listed = match self.check_ingested([&names.sh.issue]) {
             Ok(()) => self.issues_of_index_for_graph(repository).await,
             Err(e) => Err(e),
         };
@@ -325,7 +326,7 @@ impl Tangled {
             Err(e) => return (Vec::new(), vec![unread("the issues", &e)], true),
         };
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
-        let Elsewhere {
+        let FallbackListing {
             records,
             mut warnings,
             is_all,
@@ -357,12 +358,12 @@ impl Tangled {
         let of = &names.inputs.index;
         let params = vec![(&*of.subject, repository.target())];
         let method = &names.methods.index.list_issues;
-        let mut walk = Walk::new(self.index_or_others(), (method, of), params, None, PAGE);
+        let mut walk = IndexPager::new(self.index_or_others(), (method, of), params, None, PAGE);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while let Some(row) = walk.next().await? {
             if walk.scanned() > MAX_ISSUES as u64 {
                 warnings.push(Warning::new(format!(
-                    "the newest {MAX_ISSUES} issues alone were read for relations"
+                    "only the newest {MAX_ISSUES} issues were searched for relations"
                 )));
                 return Ok((rows, warnings, true));
             }
@@ -384,8 +385,8 @@ impl Tangled {
         Ok((rows, warnings, is_cut))
     }
 
-    /// Reads what is not known yet of these issues and of those next to them: issues that the list
-    /// lacks, and the states of authors who may not push.
+    /// Reads the missing parts of these issues and of their neighbours: issues that the list lacks,
+    /// and the states of authors who may not push.
     pub(super) async fn fill_graph(&self, graph: &mut Graph, uris: &[String]) {
         let mut wanted: BTreeSet<String> = uris.iter().cloned().collect();
         for uri in uris {
@@ -433,7 +434,7 @@ impl Tangled {
         graph.read.extend(authors);
     }
 
-    /// Reads an issue by its record alone, and its state.
+    /// Reads an issue of any repository, and its state.
     async fn issue_elsewhere(&self, uri: &str) -> Result<(Located, PrState)> {
         let id = self.issue_of_record(&AtUri::parse(uri)?).await?;
         let located = self.locate_issue(&id).await?;
@@ -462,7 +463,7 @@ impl Tangled {
         Some(issue)
     }
 
-    /// Labels, assignees and values, from what the graph knows.
+    /// Adds labels, assignees and values from the graph.
     pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut IssueFacts) {
         let Some(records) = graph.operations.get(uri) else {
             return;

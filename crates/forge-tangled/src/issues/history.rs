@@ -25,9 +25,9 @@ use crate::{
     tid,
 };
 
-/// The most changes of one record that are named.
+/// Maximum number of changes of one record that are named.
 const MAX_NAMED: usize = 20;
-/// The most characters of a value that are shown.
+/// Maximum number of characters of a value that are shown.
 const MAX_VALUE: usize = 100;
 
 /// Label changes of a history event, with their kind and texts.
@@ -137,7 +137,8 @@ impl Tangled {
         warnings
     }
 
-    /// Adds a change of labels: an event for labels, one for assignees, one for fields and relations.
+    /// Adds a change of labels: one event each for labels, for assignees, and for fields and
+    /// relations.
     async fn add_label_events(
         &self,
         record: &Record,

@@ -20,17 +20,17 @@ use crate::{
     Era, Tangled, kinds,
     label_definitions::no_board,
     pulls::{
-        list::{as_indexed, is_unknown_owner, knot_name, worked_out},
-        rest::{self, Place, Placed, Whole},
-        state::Standing,
+        list::{as_indexed, is_unknown_owner, knot_name, state_of_unknown_word},
+        rest::{self, FullList, Place, Placed},
+        state::EffectiveState,
         status::{self, Words},
     },
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{Item, Position, SCAN, Walk},
+    walk::{IndexPager, Item, Position, SCAN},
 };
 
 const SCHEME: &str = "tangled-issues";
@@ -61,7 +61,7 @@ struct People {
 struct FoundIssues {
     rows: Vec<IssueRow>,
     next: Option<Position>,
-    /// How many match in all, where that is known.
+    /// Number of all matches, if known.
     total: Option<u64>,
     scanned: u64,
     /// Name of the service that answered.
@@ -93,7 +93,10 @@ impl Tangled {
         if let Some(cursor) = &req.cursor
             && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
         {
-            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            let down = Error::new(
+                ErrorKind::Network,
+                "earlier pages of this list were read without the index",
+            );
             let behind = (&down, Some(place));
             return self
                 .rest_of_issues(&repository, query, &people, behind, req.limit)
@@ -108,7 +111,7 @@ impl Tangled {
             found
         } else {
             let names = &self.settings.dialects.sh;
-            let page = match self.takes_in([&names.issue, &names.issue_state]) {
+            let page = match self.check_ingested([&names.issue, &names.issue_state]) {
                 Ok(()) => {
                     self.issues_of_index(&repository, query, &people, position, req.limit)
                         .await
@@ -142,7 +145,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads a page after a position without the index, which does not answer.
+    /// Reads a page after a position without the index, which is down.
     async fn rest_of_issues(
         &self,
         repository: &Arc<Repository>,
@@ -178,7 +181,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// The rows with the sections of `fields`.
+    /// Builds the issues of the rows, with the sections of `fields`.
     async fn issue_rows(
         &self,
         repository: &Arc<Repository>,
@@ -215,7 +218,7 @@ impl Tangled {
         issues
     }
 
-    /// Rows from the index until `limit` match, or there are no more.
+    /// Reads rows from the index until `limit` rows match or the list ends.
     async fn issues_of_index(
         &self,
         repository: &Repository,
@@ -242,7 +245,7 @@ impl Tangled {
         params.extend(people.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_issues;
         let begun = position.is_none();
-        let mut walk = Walk::new(index, (method, of), params, position, size);
+        let mut walk = IndexPager::new(index, (method, of), params, position, size);
         if query.oldest_first {
             walk = walk.oldest_first();
         }
@@ -291,7 +294,7 @@ impl Tangled {
                     number: None,
                 };
                 let read = self.issue_statuses(&located).await;
-                worked_out(&word, read.map(|all| Standing::of(&all).state))
+                state_of_unknown_word(&word, read.map(|all| EffectiveState::of(&all).state))
             }
         };
         Ok(IssueRow {
@@ -323,7 +326,8 @@ impl Tangled {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The row, if the query wants it. Labels and assignees are looked up where a filter names them.
+    /// Returns the row if it matches the query. Labels and assignees are read only if a filter
+    /// needs them.
     async fn wanted(
         &self,
         repository: &Repository,
@@ -361,19 +365,19 @@ impl Tangled {
         Ok((labelled && assigned).then_some(row))
     }
 
-    /// All that match, in the order of the query, without the index.
+    /// Reads all matching issues in the order of the query, without the index.
     async fn issues_without_index(
         &self,
         repository: &Repository,
         query: &IssueQuery,
         people: &People,
         down: &Error,
-    ) -> Result<(Whole<IssueRow>, u64, Vec<Warning>)> {
+    ) -> Result<(FullList<IssueRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
         let targets = kinds::targets_of_issues(names);
-        let Elsewhere {
+        let FallbackListing {
             records,
             statuses: states,
             mut warnings,
@@ -417,7 +421,7 @@ impl Tangled {
         }
         let mut rows = self.all_wanted(repository, rows, query, people).await?;
         sort(&mut rows, query);
-        let whole = Whole {
+        let whole = FullList {
             rows,
             source,
             is_all,
@@ -458,8 +462,8 @@ impl Tangled {
         })
     }
 
-    /// The issues among the tickets of a repository of 1.0, what could not be read, and whether there
-    /// are more.
+    /// Reads the issues among the tickets of a repository of 1.0. Returns warnings, and whether
+    /// there are more issues.
     pub(super) async fn issue_tickets(
         &self,
         repository: &Repository,
@@ -479,8 +483,8 @@ impl Tangled {
     }
 }
 
-/// The warning of a row whose labels were not looked up, because that would take a request for each
-/// row.
+/// Returns the warning for a row whose labels are not looked up, because each row would need a
+/// request.
 fn unlabelled() -> Warning {
     Warning::new("labels and assignees are not looked up for a list; a view has them")
         .of_section("labels")
@@ -493,7 +497,7 @@ fn sort(rows: &mut [IssueRow], query: &IssueQuery) {
     }
 }
 
-/// The page of a list that is in memory.
+/// Returns the page of a list that is in memory.
 fn page_of(all: FoundIssues, skip: usize, limit: usize) -> FoundIssues {
     let end = skip.saturating_add(limit);
     let more = all.rows.len() > end;

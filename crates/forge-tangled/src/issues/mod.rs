@@ -74,7 +74,7 @@ impl Issues for Tangled {
                 .comment_in_account(repository, record.rkey(), body, None)
                 .await;
         }
-        self.speaks_2026(repository, Capability::IssueComment)?;
+        self.require_2026(repository, Capability::IssueComment)?;
         self.comment_about(repository, record, None, body, None, None)
             .await
     }

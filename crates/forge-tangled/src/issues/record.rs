@@ -42,7 +42,7 @@ impl Stored {
         Self::of(record, title, body, target, author, created_at)
     }
 
-    /// Reads a ticket; `None` for one that is a pull request, because it names a branch.
+    /// Parses a ticket; `None` for a pull request, which names a branch.
     pub fn of_ticket(ticket: Record, names: &Dialects) -> Result<Option<Self>> {
         let fields = &names.fields;
         if ticket.text(&fields.target_branch).is_some() {
@@ -65,7 +65,8 @@ impl Stored {
         author: String,
         created_at: Option<Timestamp>,
     ) -> Result<Self> {
-        let uri = AtUri::parse(&record.uri).map_err(|_| broken(&record, "its address is none"))?;
+        let uri =
+            AtUri::parse(&record.uri).map_err(|_| broken(&record, "its at-uri is invalid"))?;
         let title = title.ok_or_else(|| broken(&record, "it has no title"))?;
         let created_at = created_at.ok_or_else(|| broken(&record, "it has no time"))?;
         Ok(Self {

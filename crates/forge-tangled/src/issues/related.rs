@@ -1,4 +1,4 @@
-//! Several issues with their relations, and those that they are related to.
+//! Reads several issues with their relations, and the related issues.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Tangled {
     async fn related_address(&self, id: &IssueId) -> Result<(Arc<Repository>, AtUri)> {
         let (repository, uri, _) = self.issue_address(id).await?;
         if repository.era == Era::Org10 {
-            self.speaks_2026(&repository, Capability::IssueRelations)?;
+            self.require_2026(&repository, Capability::IssueRelations)?;
         }
         Ok((repository, uri))
     }
@@ -102,7 +102,7 @@ impl Tangled {
         Some(issue)
     }
 
-    /// Adds the relations to issues of a repository, whose issues are read once for it.
+    /// Adds the relations in the graph to issues of a repository.
     pub(super) async fn add_relations_to(&self, graph: &mut Graph, issues: &mut [Issue]) {
         let uris: Vec<String> = issues.iter().map(|issue| issue.node_id.clone()).collect();
         self.fill_graph(graph, &uris).await;
@@ -133,7 +133,7 @@ impl Tangled {
     }
 }
 
-/// The warnings of a graph, as those of the section that lacks something.
+/// Returns the warnings of a graph, for the section of the relations.
 fn of_relations(graph: &Graph) -> impl Iterator<Item = Warning> {
     let warnings = graph.warnings.iter().cloned();
     warnings.map(|warning| warning.of_section("relations"))

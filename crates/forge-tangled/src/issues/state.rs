@@ -13,7 +13,7 @@ use crate::{
     ingest::Seen,
     kinds,
     pulls::{
-        state::Standing,
+        state::EffectiveState,
         status::{Status, Words},
     },
     records::NewRecord,
@@ -36,13 +36,13 @@ impl Tangled {
         if located.repository.era == Era::Org10 {
             return self.set_ticket_issue(&located, req).await;
         }
-        self.speaks_2026(&located.repository, Capability::IssueState)?;
+        self.require_2026(&located.repository, Capability::IssueState)?;
         let record = &located.issue.record;
         let author = &located.issue.author;
         self.may_set(&located.repository, &record.uri, author, Op::IssueComment)
             .await?;
         let statuses = self.issue_statuses(&located).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         let state = wanted_state(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
@@ -77,7 +77,7 @@ impl Tangled {
             written.map_err(|e| match &req.comment {
                 Some(_) => {
                     let rest = format!("the new state of {}", record.uri);
-                    write::half_done("the comment is written", &rest, e)
+                    write::partial_failure("the comment is written", &rest, e)
                 }
                 None => e,
             })?
@@ -98,12 +98,12 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// The record that sets the state of the issue `uri`, later than the one that decides now.
+    /// Builds the record that sets the state of the issue `uri`, with a time later than `before`.
     pub(super) fn issue_state_record(
         &self,
         uri: &str,
         state: IssueState,
-        before: Standing,
+        before: EffectiveState,
     ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -130,7 +130,7 @@ impl Tangled {
         &self,
         located: &Located,
         state: IssueState,
-        before: Standing,
+        before: EffectiveState,
     ) -> Result<Outcome<Issue>> {
         let uri = located.issue.record.uri.as_str();
         let record = self.issue_state_record(uri, state, before)?;
@@ -149,8 +149,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Closes or reopens a ticket, then says why. How this repository spells a closed issue is
-    /// learned from its tickets.
+    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
+    /// state is spelled.
     pub(super) async fn set_ticket_issue(
         &self,
         located: &Located,

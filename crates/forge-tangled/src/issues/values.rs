@@ -1,4 +1,4 @@
-//! Values of fields and relations of an issue, as changes of its labels.
+//! Changes the values of fields and the relations of an issue, which are labels.
 
 use forge_core::{
     Action, AtUri, Error, Hint, Op, PrKey, Result,
@@ -18,10 +18,10 @@ static DEFINE: Hint = Hint::fixed(
     Action::fixed(forge_core::Call::Op(Op::IssueFieldDefine), &[]),
 );
 
-/// The values that an issue is to have, and the issues that it is to name.
+/// The values and the relations that an issue is to have.
 #[derive(Debug, Default)]
 pub(super) struct Wanted<'a> {
-    /// By the field's name; `None` clears it.
+    /// Values by the field's name; `None` clears the field.
     values: Vec<(&'a str, Option<&'a str>)>,
     parent: Option<Option<&'a IssueId>>,
     blocked_by: &'a [IssueId],
@@ -107,7 +107,7 @@ fn relation_among<'d>(
     relations.find(|d| d.relation() == Some(relation))
 }
 
-/// The option as the field spells it; of a field that takes any text, the text.
+/// Returns the option as the field spells it, or the text for a field without options.
 fn option_of<'v>(field: &'v Definition, value: &'v str) -> Option<&'v str> {
     if field.allowed.is_empty() {
         return Some(value).filter(|value| !value.trim().is_empty());
@@ -120,18 +120,18 @@ fn option_of<'v>(field: &'v Definition, value: &'v str) -> Option<&'v str> {
     exact.or_else(near).map(String::as_str)
 }
 
-/// The field of that name.
+/// Finds the field with this name.
 ///
 /// # Errors
-/// `invalid_input` with the fields that there are.
+/// `invalid_input`, which names the existing fields.
 fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'d Definition> {
     if let Some(field) = field_among(definitions, name, scope) {
         return Ok(field);
     }
     let shown = one_line(name);
     if Relation::named(name).is_some() {
-        let message = format!("'{shown}' is a relation to other issues, and no field");
-        return Err(Error::invalid("values", message).with_hint("name the issues as a relation"));
+        let message = format!("'{shown}' is a relation to other issues, and not a field");
+        return Err(Error::invalid("values", message).with_hint("pass the issues as a relation"));
     }
     let fields = definitions
         .iter()
@@ -152,10 +152,10 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     Err(Error::invalid("values", message).with_hint(hint))
 }
 
-/// The value on the wire.
+/// Returns the value to write.
 ///
 /// # Errors
-/// `invalid_input` with the options that there are.
+/// `invalid_input`, which names the existing options.
 fn option<'v>(field: &'v Definition, value: &'v str) -> Result<&'v str> {
     option_of(field, value).ok_or_else(|| {
         let (name, shown) = (one_line(&field.name), one_line(value));
@@ -197,8 +197,8 @@ const fn field_name(relation: Relation) -> &'static str {
 }
 
 impl Tangled {
-    /// Checks values and relations of the issue `own`, before anything is written. A removal without
-    /// a value takes away whatever there is ([`Change::remaining`]).
+    /// Checks values and relations of the issue `own` before anything is written. A removal without
+    /// a value removes every value ([`Change::remaining`]).
     pub(super) async fn field_change(
         &self,
         repository: &Repository,
@@ -209,7 +209,7 @@ impl Tangled {
         if wanted.is_empty() {
             return Ok(change);
         }
-        // The index drops what others change.
+        // The index drops label operations of accounts that may not push.
         let why = "labels, which hold fields and relations, count only from accounts that may push";
         self.may_push(repository, "label", why).await?;
         let scope = &self.settings.dialects.sh.issue;
@@ -245,7 +245,7 @@ impl Tangled {
             }
             for id in wanted.unblocked_by {
                 let uri = match &id.key {
-                    // An issue that is gone can be taken off.
+                    // The relation to a deleted issue can be removed.
                     PrKey::Record(uri) => self.with_did(AtUri::parse(uri)?).await?.to_string(),
                     PrKey::Number(_) => self.locate_issue(id).await?.issue.record.uri,
                 };
@@ -266,7 +266,8 @@ impl Tangled {
         let refused = |what: &str| Err(Error::invalid(field_name(relation), what));
         if issue.uri.collection != self.settings.dialects.sh.issue {
             return refused(
-                "an issue of Tangled 1.0 cannot be named by one of the protocol of 2026",
+                "cannot relate the issues: one is of Tangled 1.0, the other of the protocol \
+                 of 2026",
             );
         }
         match (relation, own == Some(&issue.uri)) {

@@ -77,10 +77,10 @@ pub(super) fn missing_issue_error(uri: &AtUri) -> Error {
 }
 
 impl Tangled {
-    /// The repository of an issue that is known by its record alone, and its key there.
+    /// Returns the id of an issue from the at-uri of its record.
     ///
     /// # Errors
-    /// `not_found`; `protocol` for a record that is no issue.
+    /// `not_found`; `protocol` for a record that is not an issue.
     pub async fn issue_of_record(&self, uri: &AtUri) -> Result<IssueId> {
         let uri = self.with_did(uri.clone()).await?;
         let path = if uri.collection == self.settings.dialects.org.issue {
@@ -121,7 +121,7 @@ impl Tangled {
         })
     }
 
-    /// The repository, the at-uri and the number of an issue, which is not read.
+    /// Returns the repository, the at-uri and the number of an issue, without reading the issue.
     pub(super) async fn issue_address(
         &self,
         id: &IssueId,
@@ -142,7 +142,7 @@ impl Tangled {
         Ok((repository, uri, number))
     }
 
-    /// The issue of a record, as its server has it now.
+    /// Reads an issue from its server.
     pub(super) async fn issue_at(&self, repository: &Repository, uri: &AtUri) -> Result<Stored> {
         if repository.era == Era::Org10 {
             let (knot, did) = self.account(repository).await?;
@@ -178,7 +178,7 @@ impl Tangled {
         Ok(issue)
     }
 
-    /// A view of what has been located.
+    /// Reads the view of a located issue.
     pub(super) async fn view_issue(
         &self,
         located: &Located,
@@ -220,8 +220,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// A view after a write: the viewer's own records come from the viewer's server, because the
-    /// index may lag.
+    /// Reads the view after a write. The viewer's own records come from the viewer's server,
+    /// because the index may lag.
     pub(super) async fn view_issue_fresh(&self, located: &Located) -> Result<Issue> {
         let Located {
             repository, issue, ..
@@ -364,7 +364,7 @@ impl Tangled {
         }
     }
 
-    /// The model's issue of a record.
+    /// Builds the model of an issue.
     pub(super) async fn build_issue(
         &self,
         repository: &Repository,
@@ -409,7 +409,7 @@ impl Tangled {
             None => issue.record.uri.clone(),
         };
         shown.comments = beside.comment_models;
-        // The links of an issue name no pull request that closes it.
+        // Issue records name no pull requests that close them.
         shown.closing_pulls = Some(Vec::new());
         shown.values = beside.values;
         shown.warnings = beside.warnings;

@@ -9,14 +9,14 @@ use super::{
 };
 use crate::dialect::STAMP;
 
-/// Beginning of the problem of a required field that a record lacks.
+/// Beginning of the message about a required field that a record lacks.
 const MISSING: &str = "is missing";
 
 /// Maximum number of reported problems; a hostile record could have any number.
-const MOST_PROBLEMS: usize = 50;
+const MAX_PROBLEMS: usize = 50;
 
 /// Maximum nesting depth of a record. The records that this program writes have five levels.
-const MOST_LEVELS: usize = 32;
+const MAX_LEVELS: usize = 32;
 
 pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
     let walk = walk(set, collection, record);
@@ -58,7 +58,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
         }
         _ => walk.add(
             "$",
-            format!("no lexicon of ours describes {}", excerpt(collection)),
+            format!("forge has no lexicon for {}", excerpt(collection)),
         ),
     }
     walk
@@ -73,7 +73,7 @@ struct Walk {
 
 impl Walk {
     fn add(&mut self, path: &str, what: impl Into<String>) {
-        if self.problems.len() < MOST_PROBLEMS {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 what: what.into(),
@@ -81,12 +81,12 @@ impl Walk {
         }
     }
 
-    /// Checks `value` against atproto's data model, for every lexicon.
+    /// Checks `value` against atproto's data model, which every lexicon shares.
     fn data(&mut self, value: &Value, path: &str, level: usize) {
-        if level > MOST_LEVELS {
+        if level > MAX_LEVELS {
             self.add(
                 path,
-                format!("is nested more than {MOST_LEVELS} levels deep"),
+                format!("is nested more than {MAX_LEVELS} levels deep"),
             );
             return;
         }
@@ -149,7 +149,7 @@ impl Walk {
                 let (id, name) = resolve(&reference.to, document);
                 match self.set.find(id, name) {
                     Some(def) => self.value(def, value, path, id),
-                    None => self.add(path, format!("no lexicon of ours has {}", reference.to)),
+                    None => self.add(path, format!("forge has no lexicon for {}", reference.to)),
                 }
             }
             _ => self.add(
@@ -170,7 +170,7 @@ impl Walk {
         let is_unknown = |name: &&String| {
             !object.properties.contains_key(*name) && *name != "$type" && !name.starts_with(STAMP)
         };
-        let room = MOST_PROBLEMS.saturating_sub(self.unknown.len());
+        let room = MAX_PROBLEMS.saturating_sub(self.unknown.len());
         let unknown = fields.keys().filter(is_unknown).take(room);
         self.unknown
             .extend(unknown.map(|name| join_path(path, name)));
@@ -327,7 +327,7 @@ impl Walk {
             });
         match member.map(|(id, name)| (id, self.set.find(id, name))) {
             Some((id, Some(def))) => self.value(def, value, path, id),
-            Some((id, None)) => self.add(path, format!("no lexicon of ours has {id}")),
+            Some((id, None)) => self.add(path, format!("forge has no lexicon for {id}")),
             None if union.closed => {
                 self.add(
                     &join_path(path, "$type"),
@@ -343,7 +343,7 @@ impl Walk {
     }
 }
 
-/// The document and the name of a definition, from a reference in `document`.
+/// Returns the document and the name of a definition, from a reference in `document`.
 fn resolve<'a>(reference: &'a str, document: &'a str) -> (&'a str, &'a str) {
     match reference.split_once('#') {
         Some(("", name)) => (document, name),
@@ -367,7 +367,7 @@ fn join_path(path: &str, name: &str) -> String {
     format!("{path}.{}", name.escape_debug())
 }
 
-/// The start of a text that may be hostile, quoted.
+/// Quotes the start of a text that may be hostile.
 fn excerpt(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     let dots = if start.len() < text.len() { "…" } else { "" };

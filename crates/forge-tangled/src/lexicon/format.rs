@@ -92,14 +92,15 @@ fn is_at_uri(text: &str) -> bool {
     text.len() <= 8192 && authority && collection && key && parts.next().is_none()
 }
 
-/// A CID of version 1 in base 32, which is all that records hold.
+/// Returns true for a CID of version 1 in base 32, the only form in records.
 fn is_cid(text: &str) -> bool {
     (8..=256).contains(&text.len())
         && text.starts_with('b')
         && has_only(text, |c| c.is_ascii_lowercase() || ('2'..='7').contains(&c))
 }
 
-/// RFC 3339 with a `T`, whole seconds or a fraction of them, and a zone that is not `-00:00`.
+/// Returns true for RFC 3339 with a `T`, whole seconds or a fraction of them, and a zone that is
+/// not `-00:00`.
 fn is_datetime(text: &str) -> bool {
     text.len() <= 64
         && text.is_ascii()
@@ -110,7 +111,7 @@ fn is_datetime(text: &str) -> bool {
         && DateTime::parse_from_rfc3339(text).is_ok()
 }
 
-/// A scheme and a non-empty rest. A URL parser would refuse at-uris.
+/// Returns true for a scheme and a non-empty rest. A URL parser would refuse at-uris.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -127,7 +128,7 @@ fn is_uri(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each format with what it takes and what it does not.
+    /// Formats, each with valid and invalid texts.
     const TABLE: &[(&str, &[&str], &[&str])] = &[
         (
             "did",

@@ -1,8 +1,9 @@
-//! The lexicons of the records that we read and write, and a checker of records against them.
+//! The lexicons of the records that forge reads and writes, and the check of a record against its
+//! lexicon.
 //!
-//! The documents are in `lexicons/` of the workspace, written by us from what was observed; each
-//! says of its fields which were seen and which are inferred. [`check`] is called on every record
-//! before it is sent, [`check_in`] also knows what older dialects looked like:
+//! The documents are in `lexicons/` of the workspace. They were written from observation; each
+//! states which of its fields were seen, and which are inferred. [`check`] is called on every
+//! record before it is sent. [`check_in`] also checks against older dialects:
 //!
 //! ```
 //! use forge_tangled::lexicon;
@@ -18,8 +19,8 @@
 //! assert!(lexicon::check_in(lexicon::Set::Sh2025, "sh.tangled.repo.pull.status", &status).is_ok());
 //! ```
 //!
-//! A field that the lexicon does not name is let through, as atproto wants it: a record keeps what
-//! a newer client put in.
+//! A field that the lexicon does not name is allowed, as atproto requires: a record keeps the
+//! fields of newer clients.
 
 mod check;
 mod format;
@@ -33,10 +34,10 @@ use serde_json::Value;
 pub(crate) use format::{is_did, is_nsid};
 pub use store::Set;
 
-/// Something in a record that its lexicon does not allow.
+/// A part of a record that its lexicon does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: `$` is the record, then `.field` and `[index]`.
+    /// The path of the part: `$` is the record, then `.field` and `[index]`.
     pub path: String,
     /// The problem, with the start of the value.
     pub what: String,
@@ -48,12 +49,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks a record that we are about to write in `collection`: `sh.tangled.*` as of 2026,
-/// `org.tangled.*` as of 1.0.
+/// Checks a record before it is written in `collection`: `sh.tangled.*` as of 2026, `org.tangled.*`
+/// as of 1.0.
 ///
 /// # Errors
-/// Everything that is wrong with it (at most 50 things); one problem at `$` when no lexicon of ours
-/// describes the collection.
+/// All problems of the record (at most 50); one problem at `$` if forge has no lexicon for the
+/// collection.
 pub fn check(collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
     let set = if collection.starts_with("org.tangled.") {
         Set::Org10
@@ -72,7 +73,7 @@ pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Pr
 }
 
 /// Fields in which a record differs from its lexicon, as the paths of [`Problem`], without values.
-/// Names of unknown fields are the text of the record's author.
+/// The names of unknown fields come from the record's author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
     /// Required fields that the record lacks.
@@ -103,7 +104,7 @@ pub fn key_fits(set: Set, collection: &str, rkey: &str) -> bool {
         }
 }
 
-/// The collections that a dialect has a lexicon for, in order.
+/// Returns the collections for which a dialect has a lexicon, in order.
 #[must_use]
 pub fn collections(set: Set) -> Vec<&'static str> {
     set.ids()

@@ -1,5 +1,5 @@
-//! A Lexicon document, as far as records need it. Unknown rules are refused, because a skipped rule
-//! would weaken the check.
+//! A Lexicon document, with the parts that records need. Unknown rules are refused, because a
+//! skipped rule would weaken the check.
 
 use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ pub(super) struct Union {
     pub(super) closed: bool,
 }
 
-/// A type without rules of its own.
+/// A type without rules.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plain {
@@ -141,7 +141,7 @@ pub(super) struct Plain {
     _description: IgnoredAny,
 }
 
-/// A number as an integer of the data model: whole, and exact in every language.
+/// Returns a number as an integer of the data model: whole, and exact in every language.
 pub(super) fn integer(number: &Number) -> Option<i64> {
     const LARGEST: i64 = (1 << 53) - 1;
     number
@@ -149,7 +149,7 @@ pub(super) fn integer(number: &Number) -> Option<i64> {
         .filter(|it| (-LARGEST..=LARGEST).contains(it))
 }
 
-/// The name of a JSON type, with an article.
+/// Returns the name of a JSON type, with an article.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

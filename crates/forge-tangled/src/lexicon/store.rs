@@ -1,4 +1,4 @@
-//! The documents, as they are compiled in.
+//! The lexicon documents, which are compiled into forge.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -76,7 +76,7 @@ pub(super) const ORG_1_0: Documents = documents!("1.0":
 
 type Parsed = BTreeMap<&'static str, Document>;
 
-/// A document that is not understood is left out here; a test reads each of them.
+/// Parses the documents. An invalid document is left out; a test ensures that there is none.
 fn parse(all: &[Documents]) -> Parsed {
     all.iter()
         .flat_map(|documents| documents.iter())
@@ -102,7 +102,7 @@ impl Set {
         }
     }
 
-    /// The definition `name` of the document `id`.
+    /// Returns the definition `name` of the document `id`.
     pub(super) fn find(self, id: &str, name: &str) -> Option<&'static Def> {
         self.documents().get(id)?.defs.get(name)
     }

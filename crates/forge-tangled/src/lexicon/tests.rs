@@ -44,7 +44,7 @@ fn problems(record: &Value) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// `record` with the value at `pointer` set, or taken out.
+/// Returns `record` with the value at `pointer` set or removed.
 fn with(mut record: Value, pointer: &str, value: Option<Value>) -> Value {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = record.pointer_mut(parent).unwrap();
@@ -134,7 +134,7 @@ fn every_dialect_field_is_in_a_lexicon() {
         object.values().for_each(|it| properties(it, found));
     }
     let documents = [store::SH_2025, store::SH_2026, store::ORG_1_0].concat();
-    // Of pipelines the table has no field.
+    // The dialect has no field of pipelines.
     let sh = [
         "sh.tangled.feed.",
         "sh.tangled.label.",
@@ -158,7 +158,7 @@ fn every_dialect_field_is_in_a_lexicon() {
         missing.extend(names.filter(|(_, name)| !found.contains(name)));
     }
     let missing: Vec<&str> = missing.iter().map(|(key, _)| key.as_str()).collect();
-    // Two are inputs of a method, and one is what many names begin with.
+    // The first two are inputs of a method, and the last is the prefix of many names.
     assert_eq!(
         missing,
         ["field_sent_repo", "field_sent_branch", "field_stamp"]
@@ -398,9 +398,9 @@ fn record_with_wrong_or_unknown_type_is_refused() {
     let found = check("sh.tangled.no.such", &json!({})).unwrap_err();
     assert_eq!(
         found[0].to_string(),
-        "$: no lexicon of ours describes \"sh.tangled.no.such\""
+        "$: forge has no lexicon for \"sh.tangled.no.such\""
     );
-    // A definition that is no record is none that can be written.
+    // A definition that is not a record cannot be written.
     assert!(check("sh.tangled.markup.markdown", &json!({ "text": "x" })).is_err());
 }
 

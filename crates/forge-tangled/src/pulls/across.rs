@@ -44,8 +44,8 @@ impl Tangled {
         Ok(across)
     }
 
-    /// The repositories of an owner, a handle or a DID, as the records in the owner's account name
-    /// them.
+    /// Returns the repositories of an owner, a handle or a DID, from the records in the owner's
+    /// account.
     async fn repos_of(&self, owner: &str) -> Result<OwnedRepos> {
         let owner = match owner {
             "@me" => self.session.viewer().await?.identity.clone(),

@@ -1,4 +1,4 @@
-//! From records to the model's pull request.
+//! Builds the model's pull request from records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl Tangled {
                  {MAX_REFERENCES} were left out"
             )));
         }
-        // A round is its patch; no ref of the knot stands for it, so `head_ref` stays empty.
+        // A round is a patch without a ref on the knot, so `head_ref` stays empty.
         let mut shown = PullRequest::new(id, &pull.title, author, pull.created_at);
         shown.node_id = pull.record.uri.clone();
         shown.number = beside.number;
@@ -126,12 +126,12 @@ impl Tangled {
         ids.collect()
     }
 
-    /// An account, by its handle where that is proved.
+    /// Returns an account, by its handle if the handle is proved.
     pub(crate) async fn actor(&self, did: &str) -> Actor {
         Actor::new(self.identities.name_of(did).await)
     }
 
-    /// The page: records have no number, and the web has no page without one.
+    /// Returns the page. Records have no number, and the web has no page without one.
     fn page(&self, repository: &Repository, pull: &Pull, number: Option<u64>) -> String {
         match number {
             Some(number) => format!(
@@ -185,7 +185,7 @@ impl Tangled {
                 labelled.labels.extend(definition.labels(values));
             }
         }
-        // If two definitions have one name, the field is the first in the list of the repository.
+        // If two definitions have one name, the first in the list of the repository is the field.
         for definition in definitions.iter().filter(|d| d.is_field()) {
             let value = applied.get(&definition.uri).and_then(BTreeSet::first);
             if let Some(value) = value {

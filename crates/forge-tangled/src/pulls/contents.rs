@@ -1,4 +1,4 @@
-//! Files at a commit: from a clone that has it, else from the knot that has the head.
+//! Reads files at a commit: from a clone that has the commit, else from the knot that has the head.
 
 use forge_core::{
     PrId, Result,

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Maximum number of open pull requests that are searched for one of the same branches.
-const LOOK: usize = 100;
+const MAX_CANDIDATES: usize = 100;
 
 impl Tangled {
     /// See [`forge_core::PullRequests::create`].
@@ -46,12 +46,12 @@ impl Tangled {
         req.check_edits()?;
         let repository = self.repository(repo).await?;
         if req.draft {
-            self.speaks_2026(&repository, Capability::PrCreateDraft)?;
+            self.require_2026(&repository, Capability::PrCreateDraft)?;
         }
         if repository.era == Era::Org10 {
             return self.create_ticket(repository, req).await;
         }
-        self.speaks_2026(&repository, Capability::PrCreate)?;
+        self.require_2026(&repository, Capability::PrCreate)?;
         let author = self.session.viewer().await?.identity.clone();
         let viewer = author.did.clone();
         let below = match &req.depends_on {
@@ -77,7 +77,7 @@ impl Tangled {
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
-                let patch = given(patch)?;
+                let patch = parse_given_patch(patch)?;
                 // The knot does not compute these changes, so it does not check the base branch
                 // either.
                 let tip = self.branch(&repository, &base).await?;
@@ -102,7 +102,7 @@ impl Tangled {
                     )
                     .await?;
                 let source = fork.as_deref().unwrap_or(&repository).target();
-                self.no_twin(&repository, &base, &req.head.branch, source)
+                self.reject_open_twin(&repository, &base, &req.head.branch, source)
                     .await?;
                 let source = json!({
                     (self.fields().source_branch.to_string()): req.head.branch,
@@ -137,8 +137,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The patch of the commits that a branch has and its base lacks. For a stacked pull request,
-    /// the commits of the lower one are left out too. Also returns the tip of the base.
+    /// Returns the patch of the commits that a branch has and its base lacks. For a stacked pull
+    /// request, the commits of the lower one are left out too. Also returns the tip of the base.
     async fn patch_of_branch(
         &self,
         repository: &Repository,
@@ -185,7 +185,8 @@ impl Tangled {
         let packed = blocking::run_long(move |may| patch::pack(&raw, may)).await?;
         let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         if new.source.is_none() {
-            self.no_copy(repository, &new, &blob, patch).await?;
+            self.reject_same_patch(repository, &new, &blob, patch)
+                .await?;
         }
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -286,9 +287,9 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The patch that the knot makes of two branches, as `git format-patch` does, and the tip of
-    /// the base. Commits in both `base` and `from` are left out; `from` is the base itself, or the
-    /// branch below the changes.
+    /// Returns the patch that the knot makes of two branches, as `git format-patch` does, and the
+    /// tip of the base. The patch has the commits of `head` that `from` lacks; `from` is the base
+    /// itself, or the branch below the changes.
     pub(crate) async fn patch_from_knot(
         &self,
         repository: &Repository,
@@ -316,7 +317,7 @@ impl Tangled {
 
     /// Refuses a second open pull request of the same branches; `source` is the repository of the
     /// head.
-    async fn no_twin(
+    async fn reject_open_twin(
         &self,
         repository: &Repository,
         base: &str,
@@ -335,7 +336,7 @@ impl Tangled {
             Some(uri) => Some((uri.clone(), uri)),
             None => {
                 let page = self
-                    .list_pulls(&repository.id, &query, PageReq::first(LOOK))
+                    .list_pulls(&repository.id, &query, PageReq::first(MAX_CANDIDATES))
                     .await;
                 let rows = page.map(|page| page.items).unwrap_or_default();
                 self.open_one_of(rows, source).await?
@@ -357,9 +358,9 @@ impl Tangled {
         }
     }
 
-    /// Page and at-uri of the first of these index rows that is really open and belongs to another
-    /// account. The viewer's own pull requests were checked before. The index may not know yet that
-    /// a pull request is closed.
+    /// Returns page and at-uri of the first of these index rows that is really open and belongs to
+    /// another account. The viewer's own pull requests were checked before. The index may not know
+    /// yet that a pull request is closed.
     async fn open_one_of(
         &self,
         rows: Vec<PullRequest>,
@@ -381,9 +382,9 @@ impl Tangled {
         Ok(None)
     }
 
-    /// Refuses a second open pull request of the viewer's with exactly the patch `blob`, if no
-    /// branch distinguishes the two: an interrupted command may have opened the first.
-    async fn no_copy(
+    /// Refuses a second open pull request of the viewer with the patch `blob`, if no branch
+    /// distinguishes the two: an interrupted command may have opened the first.
+    async fn reject_same_patch(
         &self,
         repository: &Repository,
         new: &NewPull<'_>,
@@ -414,9 +415,9 @@ impl Tangled {
         Ok(())
     }
 
-    /// Returns true if the newest round of a pull request is the patch with this CID or, under this
-    /// title, has the same changes: the patch of the same edits differs if the base branch has
-    /// moved.
+    /// Returns true if the newest round of a pull request is the patch with this CID. Under the
+    /// same title, equal changes suffice, because the patch of the same edits differs if the base
+    /// branch has moved.
     async fn is_copy(
         &self,
         repository: &Repository,
@@ -438,8 +439,8 @@ impl Tangled {
         }
     }
 
-    /// The pull requests that the viewer has opened, in any repository. Fails if the viewer's
-    /// server cannot list them, because opening another could then open a second one.
+    /// Reads the pull requests that the viewer has opened, in any repository. Fails if the viewer's
+    /// server cannot list them, because the viewer could then open a second one.
     async fn list_own_pulls(&self) -> Result<Vec<Pull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
@@ -452,7 +453,8 @@ impl Tangled {
             .collect())
     }
 
-    /// The viewer's own open pull request of these branches, which the index may not know yet.
+    /// Finds the viewer's own open pull request of these branches, which the index may not know
+    /// yet.
     async fn find_own_open_pull(
         &self,
         repository: &Repository,
@@ -490,7 +492,7 @@ fn is_of(repository: &Repository, pull: &Pull, source: &str) -> bool {
     }
 }
 
-/// The patches that a knot's comparison has.
+/// Returns the patches of a knot's comparison.
 pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch> {
     let patch = compared.patch.unwrap_or_default();
     if patch.trim().is_empty() {
@@ -507,20 +509,20 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
     Ok(Patch::parse(patch.into_bytes()))
 }
 
-/// The warning about a patch with U+FFFD that a knot has printed. A knot prints U+FFFD for bytes
-/// that are not UTF-8, and the text does not distinguish that from a real U+FFFD. `uri` is the pull
-/// request's.
+/// Returns the warning about a patch with U+FFFD that a knot has printed. A knot prints U+FFFD for
+/// bytes that are not UTF-8, and the text does not distinguish that from a real U+FFFD. `uri` is
+/// that of the pull request.
 pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {
         Warning::new(
-            "the round has U+FFFD: if a changed file is not UTF-8, the knot has replaced its bytes \
-             by U+FFFD, and a merge would commit that",
+            "the round contains U+FFFD: if a changed file is not UTF-8, the knot replaced some of \
+             its bytes by U+FFFD, and a merge would commit the replacement",
         )
         .with_hint(
             Hint::new(
-                "then mark the file as `-diff` in .gitattributes, and submit another round from a \
-                 clone",
+                "if a changed file is not UTF-8, mark it as `-diff` in .gitattributes, and submit \
+                 another round from a clone",
             )
             .with_action(resubmit(uri).choose(Param::Head)),
         )
@@ -546,7 +548,7 @@ struct WrittenPull {
 }
 
 /// Parses a patch that the caller passed.
-pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
+pub(crate) fn parse_given_patch(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {
         return Err(

@@ -39,7 +39,7 @@ impl Tangled {
         self.diff_of_patch(located, newest, &patch, req).await
     }
 
-    /// The changes of one round.
+    /// Returns the changes of one round.
     pub(crate) async fn diff_of_patch(
         &self,
         located: &Located,
@@ -86,9 +86,11 @@ impl Tangled {
         // No method of a 1.0 knot is known that makes a single diff of several commits. The knot of
         // a fork belongs to the fork's owner, so its diff of these commits proves nothing.
         let unasked = match located.repository.era {
-            Era::Org10 => Some("a knot of Tangled 1.0 is not known to make one diff of them"),
+            Era::Org10 => {
+                Some("no method of a Tangled 1.0 knot is known that builds a combined diff")
+            }
             _ => (located.pull.fork(&located.repository))
-                .map(|_| "the knot of a fork is not believed to make one diff of them"),
+                .map(|_| "a fork's knot is not trusted to build the combined diff"),
         };
         if let Some(why) = unasked {
             let warning = (!has_distinct_files(patch)).then(|| {
@@ -111,8 +113,8 @@ impl Tangled {
         }
     }
 
-    /// The one diff of a round of several commits, by the knot of its repository: from the tip of
-    /// what it builds on, else from the base branch.
+    /// Reads the combined diff of a round of several commits from the knot of its repository. The
+    /// diff starts at the tip of the lower pull request, or at the base branch if there is none.
     async fn read_combined_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
         let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
@@ -141,7 +143,7 @@ impl Tangled {
         let head = patch.head().unwrap_or_default();
         let other = |what: &str| {
             let (from, of) = (one_line(from), &repository.id);
-            let why = format!("from '{from}' to {head} the knot of {of} has {what}");
+            let why = format!("for the range '{from}'..{head}, the knot of {of} returned {what}");
             Error::new(ErrorKind::Protocol, why)
         };
         let compared = self.compare(repository, from, head).await?;
@@ -151,11 +153,11 @@ impl Tangled {
             && (found.mails.iter().zip(&patch.mails))
                 .all(|(one, other)| patch::is_same_diff(&one.diff, &other.diff));
         if !is_same || found.head() != Some(head) {
-            return Err(other("other commits than this round"));
+            return Err(other("commits other than those of this round"));
         }
         match compared.combined_patch_raw.filter(|d| !d.is_empty()) {
             Some(diff) => Ok(Patch::parse(diff.into_bytes()).diff()),
-            None => Err(other("the commits alone")),
+            None => Err(other("only the separate commits, without a combined diff")),
         }
     }
 
@@ -210,8 +212,7 @@ pub(super) fn head_id(pull: &Pull, round: usize, patch: &Patch) -> String {
     id.or(patch.head()).unwrap_or_default().to_owned()
 }
 
-/// Returns true if no file is changed by two of the commits, so that their diffs can be joined into
-/// one.
+/// Returns true if no two commits change the same file, so that their diffs can be joined into one.
 fn has_distinct_files(patch: &Patch) -> bool {
     let mut seen = BTreeSet::new();
     patch.mails.iter().all(|mail| {
@@ -219,7 +220,7 @@ fn has_distinct_files(patch: &Patch) -> bool {
         let names = files
             .into_iter()
             .flat_map(|f| f.previous_path.into_iter().chain([f.path]));
-        // A file that keeps its name has it twice in its own commit.
+        // A commit lists a file that keeps its name under both its old and its new name.
         let names: BTreeSet<String> = names.collect();
         names.into_iter().all(|name| seen.insert(name))
     })

@@ -1,4 +1,4 @@
-//! Draft and ready: with the configured marker in front of the title, and not without one.
+//! Marks pull requests as draft or ready, if a marker for the title is configured.
 
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Result, Warning,
@@ -28,7 +28,8 @@ impl Tangled {
         }
     }
 
-    /// The title that an edit leaves: another title does not make a draft ready.
+    /// Returns the title after an edit. A draft keeps its marker: another title does not make it
+    /// ready.
     pub(crate) fn edited_title(&self, pull: &Pull, title: &str) -> Result<String> {
         match &self.settings.draft_marker {
             Some(marker) if marker.marks(&pull.title) => marked(marker, title),
@@ -36,7 +37,7 @@ impl Tangled {
         }
     }
 
-    /// Drafts are not merged.
+    /// Refuses to merge a draft.
     pub(crate) fn refuse_draft(&self, pull: &Pull) -> Result<()> {
         if !self.is_draft(&pull.title) {
             return Ok(());
@@ -65,7 +66,7 @@ impl Tangled {
             return Err(caps::refusal(Capability::PrDraft));
         };
         let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::PrDraft)?;
+        self.require_2026(&located.repository, Capability::PrDraft)?;
         let (pull, uri) = (&located.pull, &located.pull.record.uri);
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,

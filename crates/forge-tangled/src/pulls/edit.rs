@@ -1,4 +1,4 @@
-//! Changing title and description, labels and assignees.
+//! Edits title and description, labels and assignees.
 
 use forge_core::{
     Action, Capability, Error, Ingestion, Op, Outcome, PrId, Result, Warning, check_version,
@@ -7,9 +7,11 @@ use forge_core::{
 use serde_json::json;
 
 use super::{record::Pull, view::Located};
-use crate::{Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::half_done};
+use crate::{
+    Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::partial_failure,
+};
 
-/// The failure of a change of labels that goes with a text, which is written before it.
+/// Returns the error for a change of labels that failed after the text was written.
 fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
     let text = match (&edit.title, &edit.description) {
         (Some(_), Some(_)) => "title and the new description",
@@ -21,11 +23,11 @@ fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
         (true, false) => "the change of its assignees",
         (_, true) => "the change of its labels",
     };
-    half_done(&format!("{uri} has the new {text}"), rest, error)
+    partial_failure(&format!("{uri} has the new {text}"), rest, error)
 }
 
 impl Tangled {
-    /// The outcome of a change that the record of a pull request has already.
+    /// Returns the outcome of a change that the record of a pull request already has.
     pub(super) async fn unchanged_pull(
         &self,
         located: &Located,
@@ -58,7 +60,7 @@ impl Tangled {
         if located.repository.era == Era::Org10 {
             return self.edit_ticket(&located, edit).await;
         }
-        self.speaks_2026(&located.repository, Capability::PrEdit)?;
+        self.require_2026(&located.repository, Capability::PrEdit)?;
         let new_title = new_title
             .map(|title| self.edited_title(&located.pull, title))
             .transpose()?;

@@ -1,5 +1,5 @@
-//! Whole-file edits as a round: a commit that is made without a clone, out of what the knot says of
-//! the edited files, and printed as `git format-patch` prints it.
+//! Turns whole-file edits into a round. The commit is made without a clone, from the knot's
+//! versions of the edited files, and is printed as `git format-patch` prints it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +31,7 @@ use crate::{
 
 /// A file of the base branch.
 #[derive(Debug)]
-struct There {
+struct BaseFile {
     mode: u32,
     content: Vec<u8>,
 }
@@ -83,16 +83,18 @@ impl Answer for Blob {
 }
 
 impl Blob {
-    /// The bytes of the file, or why they are not known.
+    /// Returns the bytes of the file, or why they are not known.
     fn bytes(self) -> std::result::Result<Vec<u8>, &'static str> {
         let content = self.content.unwrap_or_default();
         let bytes = match self.encoding.as_deref() {
-            Some("base64") => STANDARD.decode(&content).map_err(|_| "it is no base64")?,
+            Some("base64") => STANDARD
+                .decode(&content)
+                .map_err(|_| "it is not valid base64")?,
             _ => content.into_bytes(),
         };
-        // A knot puts U+FFFD where a text is not UTF-8.
+        // A knot replaces bytes that are not UTF-8 by U+FFFD, which changes the size.
         match self.size.is_some_and(|size| size != bytes.len()) {
-            true => Err("it is not UTF-8, and sent as if it were"),
+            true => Err("it is not UTF-8, but was sent as text"),
             false => Ok(bytes),
         }
     }
@@ -129,7 +131,7 @@ impl Tangled {
             .iter()
             .map(|(edit, mode, _)| self.read_existing(repository, &tip, edit, *mode))
             .collect();
-        let there: Vec<Option<There>> = stream::iter(reads)
+        let there: Vec<Option<BaseFile>> = stream::iter(reads)
             .buffered(IN_FLIGHT)
             .try_collect()
             .await?;
@@ -173,8 +175,8 @@ impl Tangled {
         }
     }
 
-    /// The modes of what is at the paths of the edits: one question a directory, and more where a
-    /// directory is not there, because a file may be in its place.
+    /// Returns the modes of the existing files at the paths of the edits. Sends a request for each
+    /// directory, and more for a missing directory, because a file may be in its place.
     async fn modes<'a>(
         &self,
         repository: &Repository,
@@ -206,7 +208,7 @@ impl Tangled {
                 missing.extend(edit.directories());
             }
         }
-        // `git apply --check` does not see a file in the place of a directory.
+        // `git apply --check` does not notice a file in the place of a directory.
         let mut above = BTreeMap::new();
         for path in missing {
             let (directory, name) = split(path);
@@ -246,20 +248,20 @@ impl Tangled {
         }
     }
 
-    /// A file as it is, where it has a mode.
+    /// Reads a file that exists, which is one with a mode.
     async fn read_existing(
         &self,
         repository: &Repository,
         tip: &str,
         edit: &FileEdit,
         mode: Option<u32>,
-    ) -> Result<Option<There>> {
+    ) -> Result<Option<BaseFile>> {
         let Some(mode) = mode else { return Ok(None) };
         let content = self.read_content(repository, tip, edit).await?;
-        Ok(Some(There { mode, content }))
+        Ok(Some(BaseFile { mode, content }))
     }
 
-    /// A file at a revision, as the knot sends it.
+    /// Reads a file at a revision, as the knot sends it.
     async fn blob(&self, repository: &Repository, tip: &str, path: &str) -> Result<Blob> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
@@ -274,11 +276,12 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
-    /// A file or a directory at a revision; `None` where there is nothing. An empty path is the root.
+    /// Reads a file or a directory at a revision; `None` if there is neither. An empty path is the
+    /// root.
     ///
     /// # Errors
-    /// `invalid_input` (field `path`) for a file of more than [`MAX_REPO_FILE`] bytes; `protocol` where
-    /// the knot does not give it as it is.
+    /// `invalid_input` (field `path`) for a file of more than [`MAX_REPO_FILE`] bytes; `protocol`
+    /// if the knot does not send the file unchanged.
     pub(crate) async fn path_content(
         &self,
         repository: &Repository,
@@ -307,7 +310,7 @@ impl Tangled {
             return Err(too_large());
         }
         let bytes = blob.bytes().map_err(|why| {
-            let message = format!("the knot does not give '{shown}' as it is: {why}");
+            let message = format!("the knot does not send '{shown}' unchanged: {why}");
             Error::new(ErrorKind::Protocol, message).with_hint("read it in a clone")
         })?;
         match is_large(bytes.len()) {
@@ -351,7 +354,7 @@ impl Tangled {
         let unusable = |why: &'static str| {
             Error::new(
                 ErrorKind::Protocol,
-                format!("the knot does not give '{}' as it is: {why}", edit.shown()),
+                format!("the knot does not send '{}' unchanged: {why}", edit.shown()),
             )
             .with_hint("change it in a clone, and submit the changes as a patch")
         };
@@ -362,20 +365,20 @@ impl Tangled {
     }
 }
 
-/// A file before and after.
+/// The edit of a file, with the file before it and the mode after it.
 #[derive(Debug)]
 struct Change<'a> {
     edit: &'a FileEdit,
-    there: Option<&'a There>,
+    there: Option<&'a BaseFile>,
     mode: Option<u32>,
 }
 
-/// Directory and name of a path; the root is empty.
+/// Splits a path into directory and name. The directory of a name at the root is empty.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// The mode of what is called `name` among these.
+/// Returns the mode of the file `name` in a directory.
 fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
     let Some(found) = files.iter().find(|f| f.name == name) else {
         return Ok(None);
@@ -385,7 +388,7 @@ fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
         None => Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "the knot says that '{}' has the mode '{}', which is none of git's",
+                "the knot says that '{}' has the mode '{}', which git does not have",
                 one_line(name),
                 one_line(&found.mode)
             ),
@@ -401,7 +404,7 @@ fn directory(files: Vec<Listed>) -> PathContent {
     PathContent::Directory(entries.collect())
 }
 
-/// A mode as knots print it: octal digits (`0100644`), or in the way of `ls -l` (older ones).
+/// Parses a mode as knots print it: octal digits (`0100644`), or the form of `ls -l` (older knots).
 fn mode(text: &str) -> Option<u32> {
     if let Ok(mode) = u32::from_str_radix(text, 8) {
         return Some(mode);
@@ -416,12 +419,13 @@ fn mode(text: &str) -> Option<u32> {
     })
 }
 
-/// Prints one commit of the changes as a mail. The commit's tree has only the edited files, so no
-/// other repository has a commit of this id; the ids of the files are right, and applying the mail
+/// Prints the changes as a mail of one commit. The commit's tree has only the edited files, so no
+/// other repository has a commit of this id. The ids of the files are right, and applying the mail
 /// needs only these.
 ///
 /// The result does not depend on the time of the call: the same edits of the same tip give the same
-/// bytes. An interrupted command finds by them the pull request that it has opened.
+/// bytes. By these bytes, a repeated command finds the pull request that an interrupted command has
+/// opened.
 async fn print(
     changes: &[Change<'_>],
     title: &str,
@@ -495,7 +499,7 @@ fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
         .with_env("XDG_CONFIG_HOME", dir.path())
         .with_env("TZ", "UTC");
     for role in ["AUTHOR", "COMMITTER"] {
-        // An account has no address that everybody may see: its DID is what names it.
+        // An account has no public address, so the DID names the author.
         git = git
             .with_env(format!("GIT_{role}_NAME"), author.name())
             .with_env(format!("GIT_{role}_EMAIL"), &author.did)
@@ -504,8 +508,8 @@ fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
     git
 }
 
-/// The time of a branch's tip, as git takes a date; the epoch where the knot does not tell it, or
-/// tells one that git cannot count (Go's zero time).
+/// Returns the time of a branch's tip in git's format. The epoch replaces a missing time, and a
+/// time that git cannot represent (Go's zero time).
 fn date(when: Option<&str>) -> String {
     let when = when.and_then(|text| text.parse::<Timestamp>().ok());
     let seconds = when.map_or(0, |at| at.unix()).max(0);
@@ -525,8 +529,8 @@ fn id(printed: &[u8]) -> String {
     String::from_utf8_lossy(printed).trim().to_owned()
 }
 
-/// Files that have to travel as binary ones: a record of JSON takes no text but UTF-8 to the knot,
-/// and `git am` takes away the carriage returns at the ends of lines.
+/// Returns the attributes of files that must be sent as binary files. The JSON for the knot carries
+/// only UTF-8, and `git am` removes carriage returns at the ends of lines.
 fn attributes(changes: &[Change<'_>]) -> String {
     let fragile = |bytes: &[u8]| bytes.contains(&b'\r') || std::str::from_utf8(bytes).is_err();
     let mut lines = String::new();
@@ -540,12 +544,12 @@ fn attributes(changes: &[Change<'_>]) -> String {
     lines
 }
 
-/// The pattern of gitattributes(5) that fits one path, for between quotes.
+/// Returns the pattern of gitattributes(5) that matches only this path, for use in quotes.
 fn pattern(path: &str) -> String {
     let mut pattern = String::from("/");
     for c in path.chars() {
         match c {
-            // Once for the pattern, and once more for the quotes.
+            // Escaped once for the pattern, and once more for the quotes.
             '*' | '?' | '[' | ']' => pattern.push_str("\\\\"),
             '\\' => pattern.push_str("\\\\\\"),
             '"' => pattern.push('\\'),
@@ -570,19 +574,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{goes_by_its_names, other_names};
+    use crate::answers::tests::{assert_reads_configured_names, other_names};
 
     #[test]
-    fn tree_and_file_answers_are_read_by_configured_names() {
+    fn file_answers_are_read_by_configured_names() {
         let names = &other_names().knot;
         let tree = json!({ "files": [{ "name": "n", "mode": "0100644" }] });
-        goes_by_its_names::<Tree>(names, &tree);
+        assert_reads_configured_names::<Tree>(names, &tree);
         let blob = json!({ "content": "c", "encoding": "e", "size": 1, "fileTooLarge": true });
-        goes_by_its_names::<Blob>(names, &blob);
+        assert_reads_configured_names::<Blob>(names, &blob);
     }
 
     #[test]
-    fn file_modes_of_old_and_new_knots_are_read() {
+    fn file_modes_of_all_knots_are_read() {
         assert_eq!(mode("0100644"), Some(0o100_644));
         assert_eq!(mode("0100755"), Some(0o100_755));
         assert_eq!(mode("0040000"), Some(0o040_000));
@@ -602,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_pattern_matches_a_single_path() {
+    fn attributes_pattern_matches_a_single_path() {
         assert_eq!(pattern("a b/c"), "/a b/c");
         assert_eq!(pattern("[x]*"), r"/\\[x\\]\\*");
         assert_eq!(pattern("a\"b\\c"), r#"/a\"b\\\\c"#);

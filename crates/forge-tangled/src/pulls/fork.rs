@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Tangled {
-    /// The repository that a head branch is in, where it is not `upstream` itself.
+    /// Returns the repository of a head branch, or `None` if that is `upstream` itself.
     pub(crate) async fn fork_of_head(
         &self,
         upstream: &Repository,
@@ -46,10 +46,10 @@ impl Tangled {
         };
         let fork = self.repository(&self.at(path)).await?;
         if upstream.era == Era::Org10 {
-            comparable(&fork, upstream.era)?;
+            check_comparable(&fork, upstream.era)?;
             return Ok(Some(fork));
         }
-        if !means(&fork.record, upstream, self.fields()) {
+        if !is_fork_of(&fork.record, upstream, self.fields()) {
             return Err(Error::invalid(
                 "head",
                 format!(
@@ -61,19 +61,19 @@ impl Tangled {
                 Hint::new("name a fork, or submit the changes as a patch").with_action(OTHER_HEAD),
             ));
         }
-        comparable(&fork, Era::Sh2026)?;
+        check_comparable(&fork, Era::Sh2026)?;
         Ok(Some(fork))
     }
 
-    /// The repository that the record of a pull request from a fork names as its source, for a
-    /// target of this era.
+    /// Returns the repository that the record of a pull request names as its source, for a target
+    /// of this era.
     pub(crate) async fn fork_of_source(&self, source: &str, era: Era) -> Result<Arc<Repository>> {
         let path = match AtUri::parse(source) {
             Ok(uri) => RepoPath::Record(uri),
             Err(_) => RepoPath::Did(source.to_owned()),
         };
         let fork = self.repository(&self.at(path)).await?;
-        comparable(&fork, era)?;
+        check_comparable(&fork, era)?;
         Ok(fork)
     }
 
@@ -93,7 +93,7 @@ impl Tangled {
         let forks: Vec<&Record> = all
             .records
             .iter()
-            .filter(|r| means(r, upstream, self.fields()))
+            .filter(|r| is_fork_of(r, upstream, self.fields()))
             .collect();
         let owner = one_line(owner);
         match forks.as_slice() {
@@ -132,7 +132,7 @@ impl Tangled {
     }
 
     /// Makes a patch from a branch of a fork, as [`Self::patch_from_knot`] does. The fork's knot
-    /// fetches the base branch of `upstream` under a hidden name, and compares the two.
+    /// fetches the base branch of `upstream` as a hidden ref, and compares the two.
     pub(crate) async fn patch_from_fork(
         &self,
         upstream: &Repository,
@@ -166,31 +166,31 @@ impl Tangled {
 
 /// Checks that a branch of `fork` can be compared with a branch of a repository of `era`. Two cases
 /// are known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
-fn comparable(fork: &Repository, era: Era) -> Result<()> {
+fn check_comparable(fork: &Repository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());
     }
     let spoken = fork.era.name();
     let (why, hint) = match era {
         Era::Org10 => (
-            "from which a repository of Tangled 1.0 is not known to take changes",
+            "and a Tangled 1.0 repository is not known to accept changes from such a fork",
             Hint::new("push the branch to the repository itself, or to a fork on Tangled 1.0"),
         ),
         Era::Sh2025 | Era::Sh2026 => (
-            "in which a fork cannot be compared",
+            "and forks cannot be compared in that protocol",
             Hint::new("submit the changes as a patch").with_action(AS_PATCH),
         ),
     };
     Err(Error::invalid(
         "head",
-        format!("{} speaks tangled's protocol of {spoken}, {why}", fork.id),
+        format!("{} uses tangled's protocol of {spoken}, {why}", fork.id),
     )
     .with_hint(hint))
 }
 
 /// Returns true if a repository's record says that it was made from `upstream`: by its DID, its
 /// at-uri, or an address that ends with owner and name.
-fn means(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
+fn is_fork_of(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
     let Some(source) = record.text(&fields.repo_source) else {
         return false;
     };

@@ -1,4 +1,4 @@
-//! Deleting the branch that a pull request is from.
+//! Deletes the head branch of a pull request.
 
 use forge_core::{
     Changed, Error, ErrorKind, Precondition, Result, Step, Warning, check_expected_head,
@@ -35,7 +35,7 @@ impl Tangled {
             ));
             return false;
         }
-        let deleted = match self.is_spent(located, expected).await {
+        let deleted = match self.can_delete_head(located, expected).await {
             Ok(true) => self.delete_branch(repository, &pull.head).await,
             // The branch is already deleted.
             Ok(false) => return false,
@@ -49,13 +49,13 @@ impl Tangled {
     }
 
     /// Returns true if the head branch exists and has only commits of the newest round.
-    async fn is_spent(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
+    async fn can_delete_head(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
         };
         let name = one_line(&pull.head);
-        // A pull request may be from any branch, and a knot deletes any.
+        // A pull request can be from any branch, and a knot deletes every branch.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
             let message =
@@ -67,7 +67,8 @@ impl Tangled {
         let patch = self.latest_patch(repository, pull).await?;
         match head_of(located, &patch) {
             Some(head) if head == branch.hash => {
-                self.all_in_round(located, &patch, &branch.hash).await?;
+                self.check_all_in_round(located, &patch, &branch.hash)
+                    .await?;
                 Ok(true)
             }
             Some(head) => Err(Error::new(
@@ -95,11 +96,11 @@ impl Tangled {
 
     /// Refuses if the branch has a commit that the round lacks: a patch from a file may end at the
     /// same commit as the branch, and have fewer commits. A plain diff has no commits at all.
-    async fn all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
+    async fn check_all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // A round names commits by their ids, and may have other changes in their place.
+        // A round can contain the id of this commit with other changes.
         let is_ours = |mail: &Mail, ours: &Mail| ours.oid == mail.oid && is_same(mail, ours);
         let known = |mail: &&Mail| patch.mails.iter().any(|ours| is_ours(mail, ours));
         let Some(more) = there.mails.iter().find(|mail| !known(mail)) else {
@@ -118,7 +119,7 @@ impl Tangled {
     }
 }
 
-/// The step of a write that also deletes the head branch.
+/// Builds the step of a write that also deletes the head branch.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("delete head branch", done)
 }

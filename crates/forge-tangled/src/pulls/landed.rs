@@ -15,9 +15,9 @@ use crate::{
 
 /// Maximum page size of `sh.tangled.repo.log`.
 const PAGE: usize = 100;
-/// More pages than a caller would wait for.
+/// Maximum number of pages, which is more than a caller would wait for.
 const MAX_PAGES: usize = 100;
-/// By so many seconds the clocks of an author and of a knot may differ.
+/// Maximum difference between the clocks of an author and of a knot, in seconds.
 const CLOCKS_DIFFER: i64 = 900;
 /// Maximum number of commits of one subject, or of matching series, whose changes are read; each
 /// costs a request.
@@ -35,7 +35,7 @@ pub(super) enum MergeDetection {
     Unknown(String),
 }
 
-/// How far back a log is read.
+/// The limit up to which a log is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
     /// Back to this commit, exclusive.
@@ -145,12 +145,12 @@ impl Tangled {
         Ok(match (log.whole, log.unread) {
             (true, 0) => MergeDetection::No,
             (false, 0) => MergeDetection::Unknown(format!(
-                "the knot shows {} commits of '{base}', and an earlier commit may be the change",
+                "the knot shows only {} commits of '{base}', and the change may be in an earlier \
+                 commit",
                 log.commits.len(),
             )),
             (_, unread) => MergeDetection::Unknown(format!(
-                "{unread} of the commits of '{base}' that the knot shows cannot be read, and one \
-                 of them may be the change"
+                "{unread} commits of '{base}' cannot be read, and the change may be in one of them"
             )),
         })
     }
@@ -176,8 +176,8 @@ impl Tangled {
         self.landed_in(located, patch, after, until, &[name]).await
     }
 
-    /// The newest commits, page by page, as far as `until` or until they have those of a series.
-    /// The cursor of a log is how many commits came before (`sh.tangled.repo.log`).
+    /// Reads the newest commits page by page, back to `until` or until all commits of a series are
+    /// found. The cursor of a log is the number of earlier commits (`sh.tangled.repo.log`).
     async fn log(
         &self,
         repository: &Repository,
@@ -205,7 +205,7 @@ impl Tangled {
             }
             let answer: Value = knot.query(method, &params).await?;
             let listed = listed(&answer, &names.answers.knot);
-            // A knot that does not know the cursor begins anew.
+            // A knot that does not know the cursor sends the first page again.
             let first = listed.iter().flatten().next();
             if number > 0 && first.is_some() && first == commits.first() {
                 return Ok(Log {
@@ -294,15 +294,15 @@ impl Tangled {
     }
 }
 
-/// Returns true if what a knot prints makes the changes of a plain diff. Compares the sent diff and
-/// the knot's lossy form, because JSON has only UTF-8.
+/// Returns true if the knot's patch makes the changes of a plain diff. The sent diff is compared in
+/// the lossy form of the knot, because JSON has only UTF-8.
 fn makes_diff(theirs: &Patch, ours: &Patch) -> bool {
     let ours = ours.diff();
     let ours = String::from_utf8_lossy(&ours);
     patch::same_changes(&theirs.diff(), ours.as_bytes())
 }
 
-/// Returns true if the commits that a knot prints are those of a patch, in its order, and no others.
+/// Returns true if the commits of a knot's patch are those of `ours`, in order, and no others.
 fn is_whole_change(theirs: &Patch, ours: &Patch, name: &str) -> bool {
     match (theirs.mails.as_slice(), ours.mails.as_slice()) {
         ([made], []) => bare(&made.subject) == bare(name) && makes_diff(theirs, ours),
@@ -318,19 +318,21 @@ fn key_of(mail: &Mail) -> Key<'_> {
     (bare(&mail.subject), &author.email, author.at.unix())
 }
 
-/// Returns true if a mail that the knot prints equals a mail of the round, as `git am` applies the
-/// mail and the knot prints it: without CR at the ends of lines, and in UTF-8.
+/// Returns true if a mail that the knot prints equals a mail of the round. The mail of the round is
+/// compared as `git am` applies it and the knot prints it: without CR at the ends of lines, and in
+/// UTF-8.
 pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
     let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
         && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())
 }
 
-/// The commits of a log, newest first, that can be those of a series, since a merge on tangled
-/// applies each under a new id; none where one of them is missing or was reverted.
+/// Returns the commits of a log, newest first, that can be those of a series. A merge on tangled
+/// applies each commit under a new id. Returns none if one of the commits is missing or was
+/// reverted.
 fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
-    let found = standing(log, |made| wanted.contains(&made.key()));
+    let found = not_reverted(log, |made| wanted.contains(&made.key()));
     let there: HashSet<Key<'_>> = found.iter().map(|made| made.key()).collect();
     match there.len() == wanted.len() {
         true => found,
@@ -340,13 +342,13 @@ fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
 
 /// Returns the commits with one of these names that were not reverted, newest first.
 fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
-    standing(log, |made| {
+    not_reverted(log, |made| {
         until.leaves(made) && names.contains(&made.subject)
     })
 }
 
-/// The wanted commits of a log, newest first, without those that were reverted since.
-fn standing(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
+/// Returns the wanted commits of a log, newest first, without those that were reverted later.
+fn not_reverted(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
     let mut reverted: HashSet<&str> = HashSet::new();
     let mut found = Vec::new();
     for made in log {
@@ -363,7 +365,8 @@ fn reverts(subject: &str) -> Option<&str> {
     subject.strip_prefix("Revert \"")?.strip_suffix('"')
 }
 
-/// The subject of a message: its first paragraph on one line, as `git log --format=%s` has it.
+/// Returns the subject of a message: its first paragraph on one line, as `git log --format=%s`
+/// prints it.
 pub(super) fn subject_of(message: &str) -> String {
     let lines = message.lines().map(str::trim);
     let lines = lines.skip_while(|line| line.is_empty());
@@ -389,8 +392,8 @@ pub(super) fn bare(subject: &str) -> &str {
     }
 }
 
-/// The commits that a knot lists as a log, in its order. `None` stands for an unreadable commit,
-/// which may be the one that is searched for.
+/// Returns the commits that a knot lists as a log, in its order. `None` is an unreadable commit,
+/// which may be the wanted one.
 fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     let read = |value: &Value| {
         let mut found = Vec::new();
@@ -403,8 +406,8 @@ fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     }
 }
 
-/// The commits of a log, whose form knots have changed: the keys are looked for in any case and at
-/// any depth.
+/// Collects the commits of a log. Knots have changed its form, so the keys are found in any case
+/// and at any depth.
 fn collect_commits(value: &Value, names: &KnotAnswers, out: &mut Vec<Made>) {
     match value {
         Value::Array(list) => list.iter().for_each(|v| collect_commits(v, names, out)),
@@ -443,7 +446,7 @@ fn collect_commits(value: &Value, names: &KnotAnswers, out: &mut Vec<Made>) {
     }
 }
 
-/// The id of an object: hex, or the bytes as Go prints an array of them.
+/// Returns the id of an object: hex, or the bytes as Go prints an array of bytes.
 fn oid(value: &Value) -> Option<String> {
     if let Some(hex) = value.as_str() {
         return Some(hex.to_ascii_lowercase());
@@ -486,7 +489,7 @@ mod tests {
         assert_eq!(two.len(), 2);
         let holds = |log: &[Made], mails: &[Mail]| !of_series(log, mails).is_empty();
         for (log, there) in [
-            // `git am` takes what is in brackets away.
+            // `git am` removes the text in brackets.
             (&["More", "Two", "One", "Old"][..], true),
             (&["Two", "[core] One"], true),
             (&["Two"], false),
@@ -580,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn commit_log_is_read_in_go_and_other_forms() {
+    fn commit_log_of_every_form_is_read() {
         let usual = KnotAnswers::usual();
         let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
         let go = json!({"commits": [{

@@ -16,7 +16,7 @@ use super::{
     build::PullFacts,
     merge_claim::find_merge_claim,
     record::Pull,
-    rest::{self, Place, Placed, Whole},
+    rest::{self, FullList, Place, Placed},
     status::{self, Status},
     view::Located,
 };
@@ -27,9 +27,9 @@ use crate::{
     records::Record,
     repository::Repository,
     skipped,
-    sources::{Elsewhere, IN_FLIGHT, is_down},
+    sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{Item, Position, SCAN, Walk},
+    walk::{IndexPager, Item, Position, SCAN},
 };
 
 const SCHEME: &str = "tangled";
@@ -90,8 +90,7 @@ struct Search {
 }
 
 impl Search {
-    /// The shown name of an account if the search names that account; the DID of any other account,
-    /// which the search does not ask for.
+    /// Returns the shown name of an account if the search names the account, else its DID.
     fn name_of<'a>(&'a self, did: &'a str) -> &'a str {
         self.people.get(did).map_or(did, String::as_str)
     }
@@ -173,7 +172,10 @@ impl Tangled {
         if let Some(cursor) = &req.cursor
             && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
         {
-            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            let down = Error::new(
+                ErrorKind::Network,
+                "earlier pages of this list were read without the index",
+            );
             return self
                 .rest_page(repository, query, &filters, (&down, Some(place)), req.limit)
                 .await;
@@ -199,7 +201,7 @@ impl Tangled {
             return Ok(result);
         }
         let names = &self.settings.dialects.sh;
-        let first = match self.takes_in([&names.pull, &names.status]) {
+        let first = match self.check_ingested([&names.pull, &names.status]) {
             Ok(()) => {
                 self.index_page(repository, query, &filters, position, req.limit)
                     .await
@@ -234,7 +236,7 @@ impl Tangled {
         Ok(result)
     }
 
-    /// A page of the list that is made without the index, which is down, behind a place.
+    /// Reads a page after a position without the index, which is down.
     async fn rest_page(
         &self,
         repository: &Repository,
@@ -276,7 +278,7 @@ impl Tangled {
         }
     }
 
-    /// The search of a query. Handles, DIDs and `@me` in it become the names that are shown.
+    /// Returns the search of a query, with the shown names in place of handles, DIDs and `@me`.
     async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
         if query.search.is_none() {
             return Ok(None);
@@ -316,7 +318,7 @@ impl Tangled {
         }))
     }
 
-    /// Rows from the index until `limit` match, or there are no more.
+    /// Reads rows from the index until `limit` rows match or the list ends.
     async fn index_page(
         &self,
         repository: &Repository,
@@ -348,7 +350,7 @@ impl Tangled {
         params.extend(status.map(|s| (&*of.wanted_status, s)));
         params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
-        let mut walk = Walk::new(index, (method, of), params, position, size);
+        let mut walk = IndexPager::new(index, (method, of), params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut compared = 0;
         while rows.len() < limit
@@ -478,7 +480,7 @@ impl Tangled {
         let words = status::Words::of_pulls(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
             Some(state) => (state, as_indexed()),
-            None => worked_out(&word, self.state_of(repository, &pull).await),
+            None => state_of_unknown_word(&word, self.state_of(repository, &pull).await),
         };
         Ok(PullRow {
             pull,
@@ -528,19 +530,19 @@ impl Tangled {
         self.labels_of(repository, uri, found.value).await
     }
 
-    /// All that match, newest first, without the index: the records and the status records of all
-    /// accounts that are known, each account read once.
+    /// Reads all matching pull requests, newest first, without the index: the records and the
+    /// status records of all known accounts, each account once.
     async fn pulls_without_index(
         &self,
         repository: &Repository,
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
-    ) -> Result<(Whole<PullRow>, u64, Vec<Warning>)> {
+    ) -> Result<(FullList<PullRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
         let targets = kinds::targets_of_pulls(names);
-        let Elsewhere {
+        let FallbackListing {
             records,
             statuses,
             mut warnings,
@@ -592,7 +594,7 @@ impl Tangled {
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
         let (rows, unread) = self.touching(repository, filters, rows).await;
         warnings.extend(unread);
-        let whole = Whole {
+        let whole = FullList {
             rows,
             source,
             is_all,
@@ -606,7 +608,7 @@ impl Tangled {
         rows: Vec<PullRow>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
-        // A question for each would be a request for each.
+        // The checks of all rows are read together. Otherwise each row would send a request.
         let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
         let fields = fields.without(PrFields::CHECKS);
         let talk = match repository.era == Era::Org10 && !fields.contains(PrFields::ROW) {
@@ -731,7 +733,7 @@ impl Tangled {
             }
         }
         if page.next.is_some() {
-            let more = format!("of your open pull requests the newest {SCAN} are shown");
+            let more = format!("only the newest {SCAN} of your open pull requests are shown");
             let all = Action::op(Op::PrList).with(Param::Author, "@me");
             warnings
                 .push(Warning::new(more).with_hint(Hint::new("list them all").with_action(all)));
@@ -743,7 +745,8 @@ impl Tangled {
     }
 }
 
-/// The error of a search that found nothing although a source that may know more did not answer.
+/// Returns the error of a search that found nothing, although a source that may know more did not
+/// answer.
 fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
@@ -762,17 +765,17 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// The warning of a state that forge has not verified: the index counts the last record of any
-/// account.
+/// Returns the warning of a state that forge has not verified: the index counts the last record of
+/// any account.
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
 }
 
-/// The state of a row if the index's word for it is unknown, and the warning that says so. `read`
-/// is the result of the status records. tangled's index calls a pull request `abandoned` if its
-/// record was deleted.
-pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
+/// Returns the state of a row if the index's word for it is unknown, with a warning about it.
+/// `read` is the state from the status records. tangled's index calls a pull request `abandoned` if
+/// its record was deleted.
+pub(crate) fn state_of_unknown_word(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),
         word => format!(
@@ -802,7 +805,7 @@ fn by_label(query: &PullQuery, filters: &Filters) -> bool {
         || filters.searches(|search| search.needs_labels() || search.needs_assignees())
 }
 
-/// The filters that need nothing but the record.
+/// Applies the filters that need only the record.
 fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     let state = query.state.shows(row.state);
     let author = filters

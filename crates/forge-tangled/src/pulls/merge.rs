@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::{
     head_branch,
     landed::{MergeDetection, Until, subject_of},
-    merge_claim::{find_merge_claim, is_proved},
+    merge_claim::{drop_unproved_warning, find_merge_claim},
     record::Pull,
-    state::Standing,
+    state::EffectiveState,
     status::Status,
     view::Located,
 };
@@ -46,7 +46,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.merge_ticket(&located, req).await;
         }
-        self.speaks_2026(repository, Capability::MergeRebase)?;
+        self.require_2026(repository, Capability::MergeRebase)?;
         let (undeclared, statuses) = future::join(
             self.undeclared(repository),
             self.statuses_of(repository, pull),
@@ -56,7 +56,7 @@ impl Tangled {
         // declaration again.
         undeclared?;
         let statuses = statuses?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
             // No record names the merged round; the newest is assumed.
@@ -160,14 +160,14 @@ impl Tangled {
             .await
     }
 
-    /// Fails if the record has changed: neither a round added since, which the viewer has not seen,
-    /// nor the older round may then be merged.
+    /// Fails if the record has changed since it was read. The viewer has not seen a round that was
+    /// added since, so neither this round nor the older one may be merged.
     async fn ensure_unchanged(&self, located: &Located) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
         let is_same_id = now.cid() == pull.record.cid();
-        // A CID that was not verified can have two values.
+        // Two values can have the same CID if it was not verified.
         if is_same_id && now.value == pull.record.value {
             return Ok(());
         }
@@ -187,8 +187,8 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// Returns the branch after the merge, if the branch has the change. The branch decides, whatever
-    /// the knot has answered; another account may have pushed at the same time.
+    /// Returns the branch after the merge, if the branch has the change. The branch decides,
+    /// whatever the knot has answered, because another account may have pushed at the same time.
     async fn landed(
         &self,
         located: &Located,
@@ -228,7 +228,7 @@ impl Tangled {
                         format!("{said}, but it is unknown whether '{base}' has the change: {why}")
                     }
                     MergeDetection::Perhaps(subject) => format!(
-                        "{said}, and '{base}' got a commit '{}', which is not proved to be the \
+                        "{said}, but it is not proven that the new commit '{}' on '{base}' is the \
                          change",
                         one_line(subject)
                     ),
@@ -261,7 +261,7 @@ impl Tangled {
         located: &Located,
         tip: &Branch,
         req: &MergeReq,
-        before: Standing,
+        before: EffectiveState,
         earlier: bool,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
@@ -319,7 +319,7 @@ impl Tangled {
         if recorded {
             self.as_written(&mut view, PrState::Merged).await;
         }
-        is_proved(&mut view);
+        drop_unproved_warning(&mut view);
         let commit = Some(tip.hash.clone());
         view.merge_commit.clone_from(&commit);
         let mut merge = Merge::of(view);
@@ -334,8 +334,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Reports a pull request that is on the target branch and recorded as merged. Only its head
-    /// branch may be left to delete.
+    /// Reports a pull request that is on the target branch and recorded as merged. At most, its
+    /// head branch is deleted.
     async fn merged_already(
         &self,
         located: &Located,
@@ -344,14 +344,14 @@ impl Tangled {
     ) -> Result<Outcome<Merge>> {
         let ingestion = self.ingestion_of_pull_state(located, statuses).await;
         let mut view = self.view_fresh(located, PrFields::NONE).await?;
-        is_proved(&mut view);
+        drop_unproved_warning(&mut view);
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         warnings.push(Warning::new(format!(
             "{} is merged already",
             located.pull.record.uri
         )));
         let branch_deleted = req.delete_branch
-            && match is_what_was_merged(located, Standing::of(statuses)) {
+            && match check_merged_round(located, EffectiveState::of(statuses)) {
                 Ok(()) => {
                     self.delete_head(located, None, &mut steps, &mut warnings)
                         .await
@@ -377,7 +377,7 @@ impl Tangled {
 
 /// Refuses to treat the newest round as the merged round if the author added it after the merge. No
 /// record says which round was merged, so the times decide.
-fn is_what_was_merged(located: &Located, merged: Standing) -> Result<()> {
+fn check_merged_round(located: &Located, merged: EffectiveState) -> Result<()> {
     let round = located
         .pull
         .latest()
@@ -385,17 +385,17 @@ fn is_what_was_merged(located: &Located, merged: Standing) -> Result<()> {
     match (round, merged.decided) {
         (Some(round), Some(merged)) if round > merged => Err(Error::precondition(
             Precondition::Rule,
-            format!("the newest round is of {round}, later than the merge of {merged}"),
+            format!("the newest round ({round}) was submitted after the merge ({merged})"),
         )
         .with_hint("look at the branch, then delete it with git")),
         _ => Ok(()),
     }
 }
 
-/// The patch of the newest round as a knot takes it.
+/// Returns the patch of the newest round as text, which a knot requires.
 ///
 /// # Errors
-/// `precondition_failed` where it is not UTF-8.
+/// `precondition_failed` if it is not UTF-8.
 pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
     patch::text(&patch.raw).map_err(|not| {
         let why = not.why("its newest round");
@@ -459,8 +459,9 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     }
 }
 
-/// The possible subjects of a plain diff's commit: the one of this request, and the one of a merge
-/// without a message. A plain diff has no author and no time by which to recognize its commit.
+/// Returns the possible subjects of a plain diff's commit: that of this request, and that of a
+/// merge without a message. A plain diff has no author and no time by which to recognize its
+/// commit.
 fn names(req: &MergeReq, located: &Located) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
@@ -474,12 +475,12 @@ fn subject(req: &MergeReq, located: &Located) -> String {
 fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Error {
     let (known, hint) = match patch.mails.is_empty() {
         true => (
-            "a plain diff is known by its name and its lines",
-            Hint::new("merge with another subject")
+            "a plain diff can be matched only by its subject and its changed lines",
+            Hint::new("merge with a different subject, so that the new commit can be told apart")
                 .with_action(Action::again(&[(Param::Subject, Arg::Choose)])),
         ),
         false => (
-            "a series is known by author, time, subject and lines of its commits",
+            "the commits of a series are matched by author, time, subject and changed lines",
             Hint::new(
                 "have its author give the commits another time (`git commit --amend --no-edit \
                  --date=now`) and submit another round",
@@ -490,8 +491,8 @@ fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Erro
     Error::new(
         ErrorKind::AlreadyExists { existing: None },
         format!(
-            "'{}' has a commit '{}' that is newer than the round, which may be this very change: \
-             {known}, and nothing proves that this commit has them",
+            "'{}' has a newer commit '{}' that may already be this change, but this is not proven: \
+             {known}",
             one_line(&located.pull.base),
             one_line(subject)
         ),
@@ -519,7 +520,7 @@ fn unknown(located: &Located, why: &str) -> Error {
     )
 }
 
-/// Recovery if the knot may have merged.
+/// Returns the recovery if the knot may have merged.
 fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
@@ -533,8 +534,8 @@ fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint
         MergeDetection::Yes | MergeDetection::No => format!("'{base}' does not show the change"),
     };
     Hint::from(format!(
-        "look at the branch before you merge again: {seen}, and nothing was recorded; the next \
-         merge looks there first, and only records a change that is there"
+        "check the branch before you merge again: {seen}, and no merge was recorded. The next \
+         merge searches the branch first, and only records the merge if the change is there"
     ))
     .with_action(retry_action(&located.pull.record.uri, req))
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Tangled;
 
-/// The part of a view that a warning of this file is about.
+/// The section of a view that a warning of this file is about.
 const SECTION: &str = "state";
 
 /// State of a pull request with an unverified merged status, in an error message.
@@ -69,7 +69,8 @@ impl Tangled {
         self.landed_as_said(located, said, &names).await
     }
 
-    /// Names the account whose record says "merged", and whether the branch has the change.
+    /// Describes a "merged" status: the account that wrote it, and whether the branch has the
+    /// change.
     pub(super) async fn describe_merge_claim(
         &self,
         located: &Located,
@@ -94,7 +95,7 @@ impl Tangled {
         format!("{} says that {uri} is merged, {seen}", claim(&who, said))
     }
 
-    /// The error of an operation that needs a proven merge, or a proven absence of one.
+    /// Returns the error of an operation that needs a proven merge, or a proven absence of one.
     pub(super) async fn unproved(
         &self,
         located: &Located,
@@ -107,8 +108,9 @@ impl Tangled {
             .with_hint(reopen_to_merge(&located.pull.record.uri))
     }
 
-    /// Looks for the change of a view that is called merged.
-    pub(super) async fn look_for_change(
+    /// Searches the branch for the change of a pull request with a merged status, and updates the
+    /// view's warnings.
+    pub(super) async fn verify_merge_claim(
         &self,
         located: &Located,
         said: &Status,
@@ -116,7 +118,7 @@ impl Tangled {
     ) {
         let landed = self.landed_as_titled(located, said).await;
         let landed = landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
-        is_proved(view);
+        drop_unproved_warning(view);
         if landed != MergeDetection::Yes {
             let told = self.describe_merge_claim(located, said, &landed).await;
             let warning = Warning::new(told).with_hint(reopen_to_merge(&located.pull.record.uri));
@@ -125,20 +127,24 @@ impl Tangled {
     }
 }
 
-/// The status that decides, if that says merged.
+/// Returns the deciding status if it says "merged".
 pub(super) fn find_merge_claim(statuses: &[Status]) -> Option<&Status> {
     status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
 }
 
-/// The warning of a state for which only a status record speaks.
+/// Returns the warning of a merged state that only a status record states.
 pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     Warning::new(format!(
-        "{} says that it is merged; '{}' was not searched for the change",
+        "{} says that the pull request is merged; '{}' was not searched for the change",
         claim(who, said),
         one_line(&pull.base)
     ))
     .with_hint(
-        Hint::new("view whether it can be merged, which looks there").with_action(
+        Hint::new(
+            "view the pull request with its mergeability, which searches the branch for the \
+             change",
+        )
+        .with_action(
             Action::op(Op::PrView)
                 .on(&pull.record.uri)
                 .with(Param::Include, "mergeable"),
@@ -148,7 +154,7 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
 }
 
 /// Removes the warning of an unproved merge from a view.
-pub(super) fn is_proved(view: &mut PullRequest) {
+pub(super) fn drop_unproved_warning(view: &mut PullRequest) {
     view.warnings.retain(|w| w.section != Some(SECTION));
 }
 
@@ -165,7 +171,7 @@ fn reopen_to_merge(uri: &str) -> Hint {
     .with_action(Action::op(Op::PrReopen).on(uri))
 }
 
-/// The rounds that a status can have meant, with their numbers.
+/// Returns the rounds that a status can mean, with their numbers.
 fn meant<'a>(pull: &'a Pull, said: &Status) -> Vec<(usize, &'a Round)> {
     let in_time = |round: &Round| round.created_at.is_none_or(|at| at <= said.at);
     let newest = pull.latest();

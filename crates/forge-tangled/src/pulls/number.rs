@@ -1,5 +1,5 @@
-//! Numbers of pull requests and issues. No record has one: the web counts, and names the record on
-//! its page.
+//! Finds the record of a pull request or an issue by its number. Only the web has numbers, and its
+//! page names the record.
 
 use bytes::Bytes;
 use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
@@ -8,7 +8,7 @@ use http::{Request, StatusCode};
 
 use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::Repository};
 
-/// How many records of a page that names several are shown.
+/// Maximum number of records that an error names if a page has several.
 const SHOWN: usize = 3;
 /// Maximum number of different records that are counted on a page.
 const MAX_FOUND: usize = 100;
@@ -32,7 +32,7 @@ pub(crate) const PULLS: Numbered = Numbered {
 };
 
 impl Tangled {
-    /// The record of the pull request that the web shows under a number.
+    /// Returns the record of the pull request that the web shows under a number.
     pub(crate) async fn number_to_uri(
         &self,
         repository: &Repository,
@@ -65,7 +65,7 @@ impl Tangled {
         .with_action(Action::op(of.list));
         let request = Request::get(&url).extension(BodyMax(MAX_ANSWER));
         let request = request.body(Bytes::new()).map_err(|e| {
-            let message = format!("'{url}' is no address: {e}");
+            let message = format!("'{url}' is not a valid address: {e}");
             Error::new(ErrorKind::Internal, message).with_source(e)
         })?;
         let response = self.http.send(request).await?;

@@ -9,7 +9,7 @@ use crate::{ShFields, cid, records::Record, repository::Repository};
 pub(crate) enum Content {
     /// A blob in the account of the pull request's author, by its CID.
     Blob(String),
-    /// The patch itself (until the end of 2025), and the CID that its bytes have.
+    /// The patch itself (until the end of 2025), and the CID of its bytes.
     Text { patch: String, cid: String },
     /// Two commits on the knot (Tangled 1.0), in hex.
     Commits { base: String, head: String },
@@ -35,10 +35,10 @@ pub(crate) struct Pull {
     pub target: String,
     pub base: String,
     pub head: String,
-    /// The repository of the head branch, where it is named: a DID or an at-uri.
+    /// The repository of the head branch, if the record names it: a DID or an at-uri.
     pub source: Option<String>,
     pub source_sha: Option<String>,
-    /// The at-uri of the pull request that this one builds on.
+    /// The at-uri of the pull request on which this one builds.
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
@@ -49,8 +49,8 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// Reads a record. Fields of the wrong type count as missing; only what a pull request cannot
-    /// be without is insisted on.
+    /// Parses a record. Fields of the wrong type count as missing, and only a missing required
+    /// field is an error.
     pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
         let broken = |what: &str| {
             Error::new(
@@ -58,7 +58,7 @@ impl Pull {
                 format!("{} is no pull request: {what}", record.uri),
             )
         };
-        let uri = AtUri::parse(&record.uri).map_err(|_| broken("its address is none"))?;
+        let uri = AtUri::parse(&record.uri).map_err(|_| broken("its at-uri is invalid"))?;
         let value = &record.value;
         let text = |path: &[&str]| record.text_at(path).map(str::to_owned);
         let of_target = |name: &str| text(&[&fields.target, name]);
@@ -95,12 +95,12 @@ impl Pull {
         })
     }
 
-    /// The DID of its author.
+    /// Returns the DID of the author.
     pub fn author(&self) -> &str {
         &self.author
     }
 
-    /// The newest round and its number.
+    /// Returns the newest round and its number.
     pub fn latest(&self) -> Option<(usize, &Round)> {
         self.rounds.iter().enumerate().next_back()
     }
@@ -122,8 +122,8 @@ impl Pull {
         patch.or(self.source_sha.as_deref())
     }
 
-    /// The repository that its changes come from, where that is another than its target. Records of
-    /// 2025 may name the target by its DID, and the same repository as the source by its at-uri.
+    /// Returns the repository of the changes if it is not the target. Records of 2025 may name the
+    /// target by its DID, and the same repository as the source by its at-uri.
     pub fn fork(&self, target: &Repository) -> Option<&str> {
         let source = self.source.as_deref();
         source.filter(|source| !target.is_target(source))
@@ -157,8 +157,8 @@ fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value
     list.filter(|list| !list.is_empty())
 }
 
-/// Returns true for the newer form, a list of versions besides rounds. An empty list beside some
-/// rounds does not count, nor a list under the configured name of rounds.
+/// Returns true for the newer form: a list of versions in addition to rounds. An empty list does
+/// not count if there are rounds. A list under the configured name of rounds does not count either.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
     let says_more = find_non_empty_list(value, &fields.versions).is_some()

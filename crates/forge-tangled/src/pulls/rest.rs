@@ -1,7 +1,7 @@
-//! The rows of a list that was made without the index.
+//! Pages and caches lists that are read without the index.
 //!
-//! Such a list is read as a whole, from all accounts. This module cuts the pages and caches the
-//! list for a while, so that the next page sends no request.
+//! Such a list is read completely, from all accounts. The cache keeps it for a while, so that the
+//! next page sends no request.
 
 use std::{
     fmt,
@@ -65,7 +65,7 @@ pub(crate) fn page<T: Placed + Clone>(
 
 /// All rows of a list.
 #[derive(Debug)]
-pub(crate) struct Whole<T> {
+pub(crate) struct FullList<T> {
     pub rows: Vec<T>,
     /// Name of the service that answered.
     pub source: String,
@@ -73,9 +73,9 @@ pub(crate) struct Whole<T> {
     pub is_all: bool,
 }
 
-impl<T> Whole<T> {
-    /// The list, unless it is empty and no source could answer: an index whose answer has an
-    /// unknown form does not prove that there is nothing.
+impl<T> FullList<T> {
+    /// Returns the list, unless it is empty because no source could answer. An index whose answer
+    /// has an unknown form does not prove that there are no rows.
     ///
     /// # Errors
     ///
@@ -89,34 +89,34 @@ impl<T> Whole<T> {
         Err(error.with_hint("name it by its at-uri, or look at the web page of the repository"))
     }
 
-    /// How many there are, where that is known.
+    /// Returns the number of rows, if known.
     pub fn total(&self) -> Option<u64> {
         self.is_all.then_some(self.rows.len() as u64)
     }
 }
 
-/// The last list.
+/// Cache of the last list.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
+pub(crate) struct ListCache<T>(Mutex<Option<List<T>>>);
 
 /// A cached list: the hash of its query, its time, and its items.
-type List<T> = (u64, Instant, Arc<Whole<T>>);
+type List<T> = (u64, Instant, Arc<FullList<T>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for ListCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Kept<T> {
-    pub fn keep(&self, asked: u64, whole: Whole<T>) -> Arc<Whole<T>> {
+impl<T> ListCache<T> {
+    pub fn keep(&self, asked: u64, whole: FullList<T>) -> Arc<FullList<T>> {
         let whole = Arc::new(whole);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some((asked, Instant::now(), Arc::clone(&whole)));
         whole
     }
 
-    pub fn get(&self, asked: u64) -> Option<Arc<Whole<T>>> {
+    pub fn get(&self, asked: u64) -> Option<Arc<FullList<T>>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.as_ref().is_some_and(|(_, at, _)| at.elapsed() > KEPT) {
             *kept = None;
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn list_cache_has_no_rows_for_another_query() {
-        let kept = Kept::default();
-        let whole = Whole {
+        let kept = ListCache::default();
+        let whole = FullList {
             rows: vec![Row(1, "a")],
             source: "the index".to_owned(),
             is_all: true,

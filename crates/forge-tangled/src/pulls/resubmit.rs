@@ -9,11 +9,11 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    create::{given, replaced},
+    create::{parse_given_patch, replaced},
     landed::MergeDetection,
     merge_claim::find_merge_claim,
     record::Pull,
-    state::Standing,
+    state::EffectiveState,
     view::Located,
 };
 use crate::{
@@ -44,14 +44,15 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             LIMITS.check_comment("comment", comment)?;
         }
-        let patch = req.patch.as_deref().map(given).transpose()?;
+        let patch = req.patch.as_deref().map(parse_given_patch).transpose()?;
         let located = self.locate(pr).await?;
         let now = located.pull.record.cid();
         if let Some(expected) = req.expected_version.as_deref().filter(|e| *e != now) {
             return Err(self.stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
-            // With a branch the patch is what that branch has, and the knot makes its own.
+            // With a branch, the patch has the changes of the branch, and the knot makes its own
+            // patch.
             if patch.is_some() && req.head.is_none() {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
@@ -62,9 +63,9 @@ impl Tangled {
             }
             self.resubmit_ticket(&located, req.head.as_deref()).await?
         } else {
-            self.speaks_2026(&located.repository, Capability::PrResubmit)?;
-            self.is_mine(&located.pull).await?;
-            takes_rounds(&located.pull)?;
+            self.require_2026(&located.repository, Capability::PrResubmit)?;
+            self.check_author(&located.pull).await?;
+            check_takes_rounds(&located.pull)?;
             let from_knot = patch.is_none();
             let (undeclared, patch) = future::join(self.undeclared(&located.repository), async {
                 match patch {
@@ -131,7 +132,7 @@ impl Tangled {
         }
     }
 
-    async fn is_mine(&self, pull: &Pull) -> Result<()> {
+    async fn check_author(&self, pull: &Pull) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did == pull.author() {
             return Ok(());
@@ -139,7 +140,7 @@ impl Tangled {
         Err(self.foreign_record_error(&pull.uri).await)
     }
 
-    /// Reads the patch of the head branch, or of `head` in its place, on top of the base or of the
+    /// Reads the patch of the head branch, or of the branch `head`, on top of the base or of the
     /// pull request below.
     async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -189,7 +190,7 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
         let statuses = self.statuses_of(&located.repository, pull).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             let landed = self.landed_as_titled(located, said).await?;
             if landed != MergeDetection::Yes {
@@ -255,16 +256,16 @@ impl Tangled {
     }
 }
 
-/// Refuses another round where rounds are `versions`: what one is made of was not seen, and a round
-/// beside them is no part of that form.
-fn takes_rounds(pull: &Pull) -> Result<()> {
+/// Refuses another round if the rounds are `versions`. Their format was not observed, and a round
+/// in addition to versions does not fit this form.
+fn check_takes_rounds(pull: &Pull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());
     }
     let uri = &pull.record.uri;
     Err(Error::unsupported(
         Capability::PrResubmit,
-        &format!("{uri} has versions instead of rounds, and the content of a version is not known"),
+        &format!("{uri} has versions instead of rounds, and the format of a version is not known"),
         Hint::new("submit the round on the web, or open another pull request")
             .with_action(Action::op(Op::PrCreate)),
     ))

@@ -1,4 +1,4 @@
-//! Single rounds, and what changed from one to another.
+//! Diffs of single rounds, and diffs between two rounds.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::{Tangled, hints::resubmit, patch::Patch};
 
-/// The call that failed, with another round.
+/// The failed call, with another round.
 const OTHER_ROUND: Action = Action::again(&[(Param::Round, Arg::Choose)]);
 
-/// The call that failed, since another round.
+/// The failed call, since another round.
 const OTHER_ROUND_SINCE: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 impl Tangled {
-    /// The patch of round `round`, counted from 0, as it is stored.
+    /// Returns the patch of the round `round`, counted from 0, as stored.
     ///
     /// # Errors
-    /// `not_found` for a round that there is not; as [`forge_core::PullRequests::diff`].
+    /// `not_found` if the round does not exist; as [`forge_core::PullRequests::diff`].
     pub async fn round(&self, pr: &PrId, round: usize) -> Result<Vec<u8>> {
         let located = self.locate(pr).await?;
         Ok(self.patch_of_round(&located, round).await?.raw.clone())
@@ -53,9 +53,9 @@ impl Tangled {
         }
     }
 
-    /// The changes of the newest round since the round whose head was `commit`. If several rounds
-    /// name the same commit with different patches, the oldest of them is compared, so that no
-    /// change is left out.
+    /// Returns the changes of the newest round since the round whose head was `commit`. If several
+    /// rounds name the same commit with different patches, the oldest of them is compared, so that
+    /// no change is left out.
     pub(crate) async fn diff_since_commit(
         &self,
         located: &Located,
@@ -89,8 +89,8 @@ impl Tangled {
         ))
     }
 
-    /// The changes of a round (the newest where none is named), all or only those that `since` did
-    /// not have in the same way.
+    /// Returns the changes of a round, by default of the newest. With `since`, leaves out the files
+    /// that the round `since` changes in the same way.
     pub(crate) async fn diff_of_rounds(
         &self,
         located: &Located,
@@ -139,8 +139,8 @@ impl Tangled {
         let mut warnings: Vec<Warning> = unseen.chain(first.or(second)).collect();
         warnings.push(
             Warning::new(format!(
-                "files whose changes are those of round {since} are left out; the others are shown \
-                 with all of their changes"
+                "files with the same changes as in round {since} are left out; every other file is \
+                 shown with all of its changes"
             ))
             .with_hint("see more with `git range-diff` in a clone that has both heads"),
         );
@@ -161,11 +161,11 @@ impl Tangled {
 
 /// Compares the commits of two rounds.
 fn since_head(old: &Patch, new: &Patch) -> SinceHead {
-    // Whole mails: the same commit may be named with other changes.
+    // Compares whole mails, because a round can contain the same commit id with other changes.
     let head_change = match new.mails.starts_with(&old.mails) {
         _ if old.raw == new.raw => HeadChange::Unchanged,
         true if !old.mails.is_empty() => HeadChange::Continued,
-        // A patch does not say what it is based on.
+        // A patch does not name its base.
         _ => HeadChange::Rewritten,
     };
     let series = |patch: &Patch| -> Vec<SeriesCommit> {

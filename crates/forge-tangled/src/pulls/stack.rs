@@ -1,5 +1,5 @@
-//! Stacks: pull requests that build on each other (`dependentOn`). A stack is a chain; tangled's
-//! index takes no second one on top of the same.
+//! Stacks: pull requests that build on each other (`dependentOn`). A stack is a chain: tangled's
+//! index ingests only one pull request on top of another.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use forge_core::{
 use super::{
     landed::MergeDetection,
     merge_claim::{CALLED_MERGED, find_merge_claim},
-    state::Standing,
+    state::EffectiveState,
     view::Located,
 };
 use crate::{
@@ -24,8 +24,8 @@ use crate::{
 const HIGHEST: usize = 50;
 
 impl Tangled {
-    /// The pull requests below one that are not merged yet, the lowest first. Below a merged one
-    /// nothing is listed: its base branch has all of that.
+    /// Returns the pull requests below one that are not merged yet, the lowest first. The list ends
+    /// at a merged one, because its base branch contains everything below.
     ///
     /// Fails for a cycle, which an author can write and which has no lowest pull request.
     pub(crate) async fn open_below(&self, located: &Located) -> Result<Vec<Located>> {
@@ -63,8 +63,8 @@ impl Tangled {
         Ok(below)
     }
 
-    /// Reads the pull request `uri` that the record of `upper` names. A record can name any account,
-    /// so an account that is not known is contacted only if the repository lists the pull request.
+    /// Reads the pull request `uri` that the record of `upper` names. A record can name any
+    /// account, so an unknown account is contacted only if the repository lists the pull request.
     async fn locate_below(&self, upper: &Located, uri: String) -> Result<Located> {
         let repository = &upper.repository;
         let account = AtUri::parse(&uri)?.authority;
@@ -88,7 +88,7 @@ impl Tangled {
     /// state without push access.
     async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
-        if Standing::of(&statuses).state == PrState::Open {
+        if EffectiveState::of(&statuses).state == PrState::Open {
             return Ok(true);
         }
         let Some(said) = find_merge_claim(&statuses) else {
@@ -104,8 +104,8 @@ impl Tangled {
         Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
     }
 
-    /// A knot merges one round at a time onto the branch, so the lower pull request has to be
-    /// merged first.
+    /// Refuses a merge before that of the lower pull requests: a knot merges one round at a time
+    /// onto the branch.
     pub(crate) async fn require_parent_merged(&self, located: &Located) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
@@ -130,7 +130,7 @@ impl Tangled {
         .with_hint(Hint::from(format!("merge {lowest} first")).with_action(merge(lowest))))
     }
 
-    /// The pull request that a new one is to build on.
+    /// Returns the pull request `pr` if a new one can build on it.
     pub(crate) async fn to_build_on(&self, repository: &Repository, pr: &PrId) -> Result<Located> {
         let below = self.locate(pr).await?;
         let uri = &below.pull.record.uri;
@@ -190,7 +190,7 @@ impl Tangled {
         }
     }
 
-    /// The revision on the knot that a pull request ends with.
+    /// Returns the revision on the knot at which a pull request ends.
     pub(crate) async fn tip_of(&self, located: &Located) -> Result<String> {
         let pull = &located.pull;
         let patch = self.latest_patch(&located.repository, pull).await?;
@@ -220,7 +220,7 @@ fn unlisted(upper: &Located, below: &str) -> Error {
             upper.pull.record.uri
         ),
     )
-    .with_hint("have its author take `dependentOn` out of the record")
+    .with_hint("have its author remove `dependentOn` from the record")
 }
 
 fn cycle_error(located: &Located, uri: &str) -> Error {
@@ -235,5 +235,5 @@ fn cycle_error(located: &Located, uri: &str) -> Error {
             located.pull.record.uri
         ),
     )
-    .with_hint("have its author take `dependentOn` out of one of the records")
+    .with_hint("have its author remove `dependentOn` from one of the records")
 }

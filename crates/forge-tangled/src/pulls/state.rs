@@ -22,14 +22,14 @@ use crate::{
 
 /// The state, and the time in the status that decides the state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct EffectiveState {
     pub state: PrState,
     pub decided: Option<Timestamp>,
     /// Time that the next status must follow.
     pub newest_claim: Option<Timestamp>,
 }
 
-impl Standing {
+impl EffectiveState {
     /// Computes the state from the statuses.
     pub fn of(statuses: &[Status]) -> Self {
         let winner = status::winner(statuses);
@@ -42,7 +42,8 @@ impl Standing {
 }
 
 impl Tangled {
-    /// The status record that sets `state`, dated after the newest of those that could decide.
+    /// Builds the status record that sets `state`. Its time is later than `newest`, the newest time
+    /// of the statuses that could decide.
     pub(crate) fn status_record(
         &self,
         pull_uri: &str,
@@ -69,13 +70,13 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// The state of a pull request: by the index's records, and those of the accounts that may set
-    /// it, which the index may not have yet.
+    /// Returns the state of a pull request, from the records of the index and of the accounts that
+    /// may set the state. The index may lack records of these accounts.
     pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
-        Ok(Standing::of(&self.statuses_of(repository, pull).await?).state)
+        Ok(EffectiveState::of(&self.statuses_of(repository, pull).await?).state)
     }
 
-    /// All status records, oldest first, as [`Self::state_of`] finds them.
+    /// Returns all status records, oldest first, as [`Self::state_of`] finds them.
     pub(super) async fn statuses_of(
         &self,
         repository: &Repository,
@@ -87,8 +88,8 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// The status records of a record with its author, oldest first: those of the index, and those
-    /// of the accounts that may set the state, which the index may not have yet.
+    /// Returns the status records about the record `uri` of `author`, oldest first: those of the
+    /// index, and those of the accounts that may set the state, which the index may lack.
     pub(crate) async fn statuses_about(
         &self,
         repository: &Repository,
@@ -145,14 +146,14 @@ impl Tangled {
         pr: &PrId,
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
-        // An id that is not full is refused before any write; the tip is compared right before the
-        // deletion.
+        // An expected head that is not a full id is refused before any write. The tip is compared
+        // right before the deletion.
         let expected = req.expected_head.as_deref();
         is_expected_head(pr, expected, None)?;
         let located = self.locate(pr).await?;
         if located.repository.era == Era::Org10 {
             if req.delete_branch {
-                self.speaks_2026(&located.repository, Capability::PrDeleteBranch)?;
+                self.require_2026(&located.repository, Capability::PrDeleteBranch)?;
             }
             let comment = req.comment.as_deref();
             return self
@@ -160,7 +161,7 @@ impl Tangled {
                 .await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         let mut steps = Vec::new();
         let mut commented = Ingestion::Immediate;
@@ -227,7 +228,7 @@ impl Tangled {
                 .await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = Standing::of(&statuses);
+        let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         // A pull request whose merge is not proved may be reopened; a merge looks for the change
         // first anyway.
@@ -280,15 +281,15 @@ impl Tangled {
     }
 
     async fn ready_to_set(&self, located: &Located) -> Result<Vec<Status>> {
-        self.speaks_2026(&located.repository, Capability::PrClose)?;
+        self.require_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
         self.statuses_of(&located.repository, &located.pull).await
     }
 
-    /// The time at which the state was last set, without the viewer's own change to `state`. A
-    /// comment that the viewer has written since then belongs to that change, by a command that may
-    /// have been interrupted.
+    /// Returns the time at which the state was last set, except by the viewer's own change to
+    /// `state`. A later comment of the viewer belongs to that change, by a command that may have
+    /// been interrupted.
     pub(crate) async fn time_before_own_change(
         &self,
         statuses: &[Status],
@@ -299,8 +300,8 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        // A status dated in the far future would move this time into the future, so its date is
-        // believed only up to the second of its key.
+        // A status dated in the far future would move this time into the future, so its date counts
+        // at most up to the second after the time of its key.
         Ok(last.map(|s| {
             let key = AtUri::parse(&s.uri)
                 .ok()
@@ -326,7 +327,7 @@ impl Tangled {
         &self,
         located: &Located,
         state: PrState,
-        before: Standing,
+        before: EffectiveState,
     ) -> Result<Outcome<PullRequest>> {
         let uri = located.pull.record.uri.clone();
         let record = self.status_record(&uri, state, before.newest_claim)?;
@@ -370,13 +371,13 @@ impl Tangled {
 fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -> Error {
     let rest = format!("the new state of {}", located.pull.record.uri);
     match comment {
-        Some(_) => write::half_done("the comment is written", &rest, error),
+        Some(_) => write::partial_failure("the comment is written", &rest, error),
         None => error,
     }
 }
 
-/// Returns the error for a change of a merged pull request, with a hint to make the requested
-/// comment alone.
+/// Returns the error for a change of a merged pull request, with a hint to write only the requested
+/// comment.
 fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
     let uri = &pull.record.uri;
     let error = Error::precondition(

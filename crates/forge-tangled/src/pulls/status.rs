@@ -1,9 +1,9 @@
 //! Computes the state of a pull request or an issue from its status records, by who wrote them.
 //!
-//! Anybody can write a status record about any of them, into their own account. Only the records of
+//! Every account can write a status record about a pull request or an issue. Only the records of
 //! the author, of the repository's owner and of its collaborators count (tangled's ingester,
-//! `authorizeStateRecord`). The newest of these decides and, at the same time, the one with the
-//! greater at-uri (`stateWinner`).
+//! `authorizeStateRecord`). The newest of these decides; among equal times, the greater at-uri
+//! decides (`stateWinner`).
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -15,9 +15,9 @@ use forge_core::{
 
 use crate::{Dialects, records::Record, repository::Repository, tid};
 
-/// How many seconds later than ours the clock of whoever wrote a status may be.
+/// Maximum number of seconds by which the clock of a status's author may be ahead.
 const MAX_SKEW: i64 = 300;
-/// The most characters that are shown of a word for a state.
+/// Maximum number of characters that are shown of a word for a state.
 const WORD_MAX: usize = 60;
 
 /// The right by which a status counts.
@@ -59,7 +59,7 @@ pub(crate) struct Status {
 pub(crate) struct Writers {
     pub owner: String,
     pub collaborators: BTreeSet<String>,
-    /// Said where these may not be all.
+    /// Warning if the collaborators may be incomplete.
     pub doubt: Option<Warning>,
 }
 
@@ -88,7 +88,8 @@ impl Writers {
         self.owner == did || self.collaborators.contains(did)
     }
 
-    /// The role of an account in the repository, in GitHub's words; `None` where it cannot be told.
+    /// Returns the role of an account in the repository, in GitHub's words; `None` if it is
+    /// unknown.
     pub fn association(&self, did: &str) -> Option<&'static str> {
         if self.owner == did {
             Some("OWNER")
@@ -112,7 +113,7 @@ impl Writers {
     }
 }
 
-/// How a kind of status record is written.
+/// The fields and words of a kind of status record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
     /// The field with the subject.
@@ -128,7 +129,7 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Statuses of pull requests.
+    /// Returns the words of the statuses of pull requests.
     pub fn of_pulls(names: &'a Dialects) -> Self {
         Self {
             subject: &names.sh_fields.status_pull,
@@ -139,7 +140,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// States of issues.
+    /// Returns the words of the states of issues.
     pub fn of_issues(names: &'a Dialects) -> Self {
         Self {
             subject: &names.sh_fields.state_issue,
@@ -167,15 +168,17 @@ impl<'a> Words<'a> {
             return Some("it names no status");
         }
         let Some(claimed) = record.created_at(self.at) else {
-            return Some("it has no time, and neither has its key");
+            return Some("it has no creation time, and its record key contains none");
         };
         let no_time = made_at(record, claimed, Timestamp::now()).is_none();
-        no_time.then_some("its time is in the future, and its key does not tell when it was made")
+        no_time.then_some(
+            "its creation time is in the future, and its record key contains no usable time",
+        )
     }
 }
 
-/// The time of a status: the claimed time, unless that is in the future. A status dated at the end
-/// of time would otherwise decide for ever. For such a status the time of its key counts; a status
+/// Returns the time of a status: the claimed time, unless it is in the future. A status dated at
+/// the end of time would otherwise decide for ever, so the time of its key counts instead. A status
 /// whose key has no time does not count.
 fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
@@ -202,8 +205,8 @@ pub(crate) fn read(
     read_as(words, records, pull_uri, pull_author, writers)
 }
 
-/// The status records about `subject`, oldest first, each with its authority. Records about
-/// anything else are passed over.
+/// Returns the status records about `subject`, oldest first, each with its authority. Records about
+/// other subjects are left out.
 pub(crate) fn read_as(
     words: Words<'_>,
     records: Vec<Record>,
@@ -244,7 +247,7 @@ fn read_at(
     statuses
 }
 
-/// Why a record about a pull request is no status.
+/// Returns why a record about a pull request is not a valid status.
 pub(crate) fn broken(record: &Record, names: &Dialects) -> Option<&'static str> {
     Words::of_pulls(names).broken(record)
 }
@@ -263,8 +266,8 @@ pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
     statuses.iter().filter(count).map(|s| s.claimed).max()
 }
 
-/// Warnings about statuses that could decide: the newest has an unknown token, or one is dated in
-/// the future.
+/// Returns warnings about statuses that could decide: the newest has an unknown token, or one is
+/// dated in the future.
 pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
     let dated = statuses
         .iter()
@@ -272,8 +275,8 @@ pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
         .max_by_key(|s| s.claimed);
     let future = dated.map(|s| {
         Warning::new(format!(
-            "the status {} is dated {}, in the future: here it counts as of {}, when its key was \
-             made; the web page may go by its date, and show another state",
+            "the status {} has a creation time in the future ({}): forge uses the time in its \
+             record key, {}, but the web page may use the creation time and show another state",
             s.uri, s.claimed, s.at
         ))
         .with_hint("ask its author to delete it")
@@ -298,7 +301,7 @@ fn unknown_status_warning(statuses: &[Status]) -> Option<Warning> {
     })
 }
 
-/// A word for a state, as a warning shows it.
+/// Shortens a word for a state, for a warning.
 pub(super) fn shown(word: &str) -> String {
     let (start, more) = truncate_chars(word, WORD_MAX);
     let rest = if more > 0 { "…" } else { "" };
@@ -352,7 +355,7 @@ mod tests {
         let at = Some;
         let closed = |by: &str| Some((PrState::Closed, by.to_owned()));
         assert_eq!(decide(vec![]), None);
-        // A stranger's is passed over, however new.
+        // A stranger's status does not count, even if it is the newest.
         let records = vec![
             record("owner", "b", "closed", at("2026-06-01T00:00:00Z")),
             record("stranger", "c", "merged", at("2026-07-01T00:00:00Z")),
@@ -365,7 +368,7 @@ mod tests {
             record("collab", "b", "closed", at("2026-06-01T00:00:00Z")),
         ];
         assert_eq!(decide(records), closed("collaborator"));
-        // Without a time, by the key's; at one time, by the at-uri.
+        // Without a stated time, the time of the key counts. Among equal times, the at-uri decides.
         let records = vec![
             record("author", "3mm2gfugldv22", "closed", None),
             record("author", "3mkuuamwfj322", "open", None),
@@ -390,7 +393,7 @@ mod tests {
     #[test]
     fn status_dated_in_future_counts_by_record_key() {
         let end = Some("9999-12-31T23:59:59.999Z");
-        // Its key is of 2026-05-02.
+        // The key of this status is of 2026-05-02.
         let future = record("collab", "3mkuuamwfj322", "closed", end);
         let opened = record(
             "author",

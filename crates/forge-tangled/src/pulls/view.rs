@@ -82,7 +82,7 @@ impl Tangled {
         Ok((self.with_did(uri).await?, number))
     }
 
-    /// The pull request of a record, as its author's server has it now.
+    /// Reads a pull request from its author's server.
     async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         if uri.collection != self.settings.dialects.sh.pull {
             return Err(missing_pull_error(uri));
@@ -112,7 +112,7 @@ impl Tangled {
         Ok(pull)
     }
 
-    /// The at-uri with the account's DID in place of its handle.
+    /// Returns the at-uri with the DID of the account instead of its handle.
     pub(crate) async fn with_did(&self, uri: AtUri) -> Result<AtUri> {
         if uri.authority.starts_with("did:") {
             return Ok(uri);
@@ -123,8 +123,8 @@ impl Tangled {
 
     /// See [`forge_core::PullRequests::view`].
     ///
-    /// The at-uri is all that the questions need, so that they are asked at once: the record of its
-    /// author's server, the rest of the index.
+    /// All reads need only the at-uri, so they run at the same time: the record comes from its
+    /// author's server, everything else from the index.
     pub(crate) async fn view_pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let repository = self.repository(&pr.repo).await?;
         if repository.era == Era::Org10 {
@@ -171,7 +171,7 @@ impl Tangled {
         let mut view = self.view_with(&located, said, fields).await?;
         // The view says whether a pull request with a merged status was really merged.
         if let Some(said) = find_merge_claim(&statuses) {
-            self.look_for_change(&located, said, &mut view).await;
+            self.verify_merge_claim(&located, said, &mut view).await;
         }
         view.ingestion = ingestion;
         match checks {
@@ -182,7 +182,7 @@ impl Tangled {
         Ok(view)
     }
 
-    /// A view of what has been read already.
+    /// Reads the view of a located pull request.
     pub(crate) async fn view_located(
         &self,
         located: &Located,
@@ -193,15 +193,15 @@ impl Tangled {
         }
         let said = future::join(
             self.read_remarks(&located.repository, &located.pull.uri, fields),
-            // Read here, concurrently with the rest, before it is needed.
+            // Fills the cache while the other records are read.
             self.latest_patch(&located.repository, &located.pull),
         );
         let (said, _) = said.await;
         self.view_with(located, said, fields).await
     }
 
-    /// A view after a write: the viewer's own records come from the viewer's server, because the
-    /// index may lag.
+    /// Reads the view after a write. The viewer's own records come from the viewer's server,
+    /// because the index may lag.
     pub(crate) async fn view_fresh(
         &self,
         located: &Located,
@@ -320,7 +320,8 @@ impl Tangled {
             }
             None => None,
         };
-        let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
+        let (verdicts, comments) =
+            self.split_verdicts(pull, comments::sorted(comments, self.fields()));
         let beside = PullFacts {
             state: None,
             statuses,
@@ -336,7 +337,9 @@ impl Tangled {
             view.comments = Some(self.comment_models(repository, &comments).await);
         }
         let wanted = fields.contains(PrFields::REVIEWS);
-        let (given, told) = self.given(located, verdicts, &said.writers, wanted).await;
+        let (given, told) = self
+            .convert_verdicts(located, verdicts, &said.writers, wanted)
+            .await;
         view.warnings.extend(told);
         verdicts::add_up(&mut view, &given);
         view.reviews = wanted.then(|| verdicts::reviews(given));
@@ -363,8 +366,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// Reads a pull request of Tangled 1.0 whose comments were already read together with those of
-    /// others.
+    /// Reads a pull request of Tangled 1.0, with comments that were already read together with
+    /// those of other pull requests.
     pub(crate) async fn view_ticket_of(
         &self,
         located: &Located,
@@ -395,7 +398,7 @@ impl Tangled {
             Default::default()
         });
         for warning in told {
-            // The patches were read for both.
+            // The patches were read twice, and both reads give this warning.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -439,7 +442,7 @@ impl Tangled {
         Ok(view)
     }
 
-    /// The sections that come from the patch.
+    /// Adds the sections that come from the patch.
     async fn fill(
         &self,
         view: &mut PullRequest,
@@ -523,7 +526,7 @@ impl Tangled {
     /// See [`forge_core::PullRequests::mergeability`].
     pub(crate) async fn mergeability_pull(&self, pr: &PrId) -> Result<Mergeability> {
         let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::PrMergeability)?;
+        self.require_2026(&located.repository, Capability::PrMergeability)?;
         let why = match self.state_of(&located.repository, &located.pull).await? {
             PrState::Open => {
                 let patch = self
@@ -602,7 +605,7 @@ pub(crate) fn section<T: Default>(
     }
 }
 
-/// The warning of a view that lacks a section.
+/// Returns the warning of a view that lacks a section.
 pub(crate) fn unread(what: &str, error: &Error) -> Warning {
     let warning = Warning::new(format!("{what} could not be read: {}", error.message()));
     match error.hint() {

@@ -1,8 +1,8 @@
 //! The viewer's session: login with an app password, renewal, and tokens for other services.
 //!
-//! Written anew rather than taken from atrium, whose session can wait forever and forgets itself on
-//! any failure. Here one task and one process renew at a time; new tokens are saved before they are
-//! used, because renewing makes the old ones void; and only the server's own word ends a session.
+//! atrium's session is not used, because it can wait forever and is lost on any failure. Here, only
+//! one task of one process renews at a time. New tokens are saved before they are used, because a
+//! renewal invalidates the old ones. Only a refusal by the server ends a session.
 
 mod store;
 mod token;
@@ -42,27 +42,27 @@ pub struct Login {
     pub pin: Option<Pin>,
 }
 
-/// The account and the server that a password was given for. The password is sent to no other
+/// The account and the server for which a password was given. The password is sent to no other
 /// server: a handle may belong to another account tomorrow, and an app password is valid only at
 /// the server that issued it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The account's DID.
     pub did: String,
-    /// The origin of its personal data server; `None` where that is not known.
+    /// The origin of its personal data server; `None` if it is not known.
     pub server: Option<String>,
 }
 
 /// Source of logins.
 #[async_trait]
 pub trait LoginSource: Send + Sync + std::fmt::Debug {
-    /// The login for `host`; `None` when nobody is logged in.
+    /// Returns the login for `host`; `None` if nobody is logged in.
     ///
     /// # Errors
     /// Fails if the login cannot be read.
     async fn login(&self, host: &str) -> Result<Option<Login>>;
 
-    /// Keeps the pin of a login that has none, where logins of this source are kept.
+    /// Stores the pin of a login that has none, if this source stores logins.
     ///
     /// # Errors
     /// Fails if the pin cannot be written.
@@ -142,8 +142,8 @@ impl Session {
         }
     }
 
-    /// The viewer; `None` when nobody is logged in. Nothing is sent to the server of the account.
-    /// The login is read anew after [`Settings::kept`], and a failure to read it is not kept at all.
+    /// Returns the viewer; `None` if nobody is logged in. Nothing is sent to the server of the
+    /// account. The login is read again after [`Settings::kept`]; a failed read is not cached.
     pub async fn viewer_if_any(&self) -> Result<Option<Arc<Viewer>>> {
         let mut held = self.viewer.lock().await;
         let is_young = |it: &&ReadViewer| it.at.elapsed() < self.settings.kept;
@@ -235,7 +235,8 @@ impl Session {
         Ok(self.pin_of(&identity, &pds))
     }
 
-    /// A server that the user has configured is the user's word each time, and not kept.
+    /// Returns the pin of an account. A server that the user has configured is not pinned, because
+    /// the configuration names it for each login.
     fn pin_of(&self, identity: &Identity, pds: &Origin) -> Pin {
         Pin {
             did: identity.did.clone(),
@@ -252,8 +253,8 @@ impl Session {
 
     fn moved_handle_error(&self, handle: &str, old: &str, new: &str) -> Error {
         let message = format!(
-            "{handle} was the handle of {old} at the login and leads to {new} now: no password and \
-             no token was sent"
+            "no password and no token was sent: the handle {handle} belonged to {old} at the login \
+             and now belongs to {new}"
         );
         self.not_pinned(
             message,
@@ -264,8 +265,8 @@ impl Session {
 
     fn moved_server(&self, identity: &Identity, old: &str, new: &str) -> Error {
         let message = format!(
-            "the account {} was at {old} at the login and its identity names {new} now: no \
-             password and no token was sent",
+            "no password and no token was sent: the account {} was on the server {old} at the \
+             login, and its identity now names {new}",
             identity.name()
         );
         self.not_pinned(
@@ -282,15 +283,15 @@ impl Session {
             .with_hint(Hint::new(hint).with_action(again))
     }
 
-    /// The viewer, where they have been looked up before.
+    /// Returns the viewer, if it has been looked up before.
     pub fn known_viewer(&self) -> Option<Arc<Viewer>> {
         self.lock_known().clone()
     }
 
-    /// The viewer.
+    /// Returns the viewer.
     ///
     /// # Errors
-    /// `unauthenticated` when nobody is logged in.
+    /// `unauthenticated` if nobody is logged in.
     pub async fn viewer(&self) -> Result<Arc<Viewer>> {
         self.viewer_if_any()
             .await?
@@ -317,7 +318,7 @@ impl Session {
         }
     }
 
-    /// As [`Self::call`], as a viewer. A token that is refused is renewed.
+    /// As [`Self::call`], for a given viewer. A refused token is renewed.
     async fn call_as<T, F>(
         &self,
         viewer: &Arc<Viewer>,
@@ -342,9 +343,10 @@ impl Session {
         }
     }
 
-    /// A token with which the viewer may call `method` of the service `audience`, for one minute.
+    /// Returns a token with which the viewer may call `method` of the service `audience`, for one
+    /// minute.
     ///
-    /// The request names no expiry: an expiry by this machine's clock could be wrong.
+    /// The request names no expiry, because the clock of this machine could be wrong.
     pub async fn service_token(&self, audience: &str, method: &str) -> Result<Secret> {
         let lxm = method.parse().map_err(|e| {
             let message = format!("{method} is no method: {e}");
@@ -376,7 +378,7 @@ impl Session {
         Ok(token)
     }
 
-    /// An access token; another than `refused`, when one was.
+    /// Returns an access token other than `refused`.
     async fn access(&self, viewer: &Arc<Viewer>, refused: Option<&Secret>) -> Result<Secret> {
         let did = &viewer.identity.did;
         let fits = |tokens: &Tokens| {
@@ -409,7 +411,7 @@ impl Session {
         let renewed = match stored.or(own) {
             Some(old) => match self.refresh(viewer, &old).await {
                 Ok(tokens) => Some(tokens),
-                // Only the server's word ends a session; a broken line does not.
+                // Only a refusal by the server ends a session; a network failure does not.
                 Err(e) if matches!(e.kind(), ErrorKind::Unauthenticated { .. }) => {
                     let (store, of) = (self.store.clone(), Arc::clone(viewer));
                     let end = move || store.end(&of.identity.did, &of.pds, &of.login);
@@ -435,7 +437,7 @@ impl Session {
         Ok(access)
     }
 
-    /// The tokens that are kept for a viewer.
+    /// Reads the stored tokens of a viewer.
     async fn read_stored_tokens(&self, viewer: &Arc<Viewer>) -> Result<Option<Tokens>> {
         let (store, of) = (self.store.clone(), Arc::clone(viewer));
         let read = move || Ok(store.read(&of.identity.did, &of.pds, &of.login.password));
@@ -487,8 +489,8 @@ impl Session {
         })
     }
 
-    /// The old refresh token keeps working for a while and gives the same new one, so that a lost
-    /// answer may be asked for again (seen on pds 0.5.35).
+    /// Renews the tokens. The old refresh token keeps working for a while and gives the same new
+    /// one, so the request can be repeated after a lost answer (seen on pds 0.5.35).
     async fn refresh(&self, viewer: &Viewer, old: &Tokens) -> Result<Tokens> {
         let xrpc = self
             .identities
@@ -509,20 +511,21 @@ impl Session {
 }
 
 /// Removes the sessions of an account, a handle or a DID, from the directory that
-/// [`Settings::sessions`] names. Their server is not told: it takes their tokens until they end.
+/// [`Settings::sessions`] names. Nothing is sent to their server, which accepts their tokens until
+/// they expire.
 ///
 /// # Errors
-/// `config` when a file cannot be removed.
+/// `config` if a file cannot be removed.
 pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
     Store::new(Some(dir.to_owned())).forget(account)
 }
 
-/// Refuses a token that no header can have: the later call would fail in the name of another server.
+/// Refuses a token that cannot be in a header, because a later call to another server would fail.
 fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
     if token.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Secret::new(token));
     }
-    let why = "its token has a character that no header can have";
+    let why = "its token has a character that is not allowed in a header";
     Err(fault::garbled(origin, nsid, why, false))
 }
 

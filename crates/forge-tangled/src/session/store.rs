@@ -1,4 +1,4 @@
-//! Sessions on disk: one file per account, which its owner alone can read, and a lock beside it.
+//! Stores sessions on disk: for each account, a file that only its owner can read, and a lock file.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -50,8 +50,8 @@ fn is_same_name(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// By which a password is known again. App passwords are random, so that nobody guesses one from a
-/// plain hash of it; the salt keeps files apart that have the same, and need not be secret.
+/// Salted hash by which a password is recognized. App passwords are random, so their hash does not
+/// reveal them. The salt makes the hashes of equal passwords differ, and need not be secret.
 #[derive(Serialize, Deserialize)]
 struct Fingerprint {
     salt: String,
@@ -83,7 +83,7 @@ pub(crate) struct Store {
     dir: Option<PathBuf>,
 }
 
-/// Held while a session is renewed, so that one process does it.
+/// Lock that is held while a session is renewed, so that only one process renews it.
 pub(crate) struct Lock {
     _file: Option<File>,
 }
@@ -107,8 +107,9 @@ impl Store {
         Ok(Lock { _file: Some(file) })
     }
 
-    /// The stored tokens. A file that others can read, that is broken, or that another password or
-    /// another server has opened, counts as none: it costs one login, and is replaced.
+    /// Returns the stored tokens. A file counts as missing if others can read it, if it is broken,
+    /// or if another password or another server opened the session. A new login then replaces the
+    /// file.
     pub fn read(&self, did: &str, server: &Origin, password: &Secret) -> Option<Tokens> {
         let path = self.path(did)?;
         if !is_private(&path) {
@@ -127,9 +128,10 @@ impl Store {
         })
     }
 
-    /// Returns the accounts of the sessions that were opened under a name. There are several if an
-    /// older version has followed the handle to another account. The server is the one to which the
-    /// same password was sent: another password may be for another server.
+    /// Returns the pins of the sessions that were opened under a name. There are several if an
+    /// older version has followed the handle to another account. A pin has a server only if the
+    /// session was opened with the same password, because another password may be for another
+    /// server.
     pub fn pins(&self, login: &Login) -> Vec<Pin> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
@@ -152,7 +154,7 @@ impl Store {
         pins.collect()
     }
 
-    /// Replaces the stored tokens in one step by those that `login` has led to.
+    /// Replaces the stored tokens in one step by those of `login`.
     pub fn write(&self, did: &str, server: &Origin, login: &Login, tokens: &Tokens) -> Result<()> {
         let (Some(dir), Some(path)) = (&self.dir, self.path(did)) else {
             return Ok(());
@@ -178,8 +180,8 @@ impl Store {
         put().map_err(|e| self.failed(e))
     }
 
-    /// Removes the stored tokens, and keeps whose they were: a password from the environment has no
-    /// other pin.
+    /// Removes the stored tokens, and keeps the account and the server as a pin: a password from
+    /// the environment has no other pin.
     pub fn end(&self, did: &str, server: &Origin, login: &Login) -> Result<()> {
         let none = Tokens {
             access: Secret::new(""),
@@ -188,10 +190,10 @@ impl Store {
         self.write(did, server, login, &none)
     }
 
-    /// Removes the sessions of an account; a process that is renewing one is waited for.
+    /// Removes the sessions of an account. Waits for a process that is renewing one.
     ///
     /// # Errors
-    /// `config` when a file cannot be removed.
+    /// `config` if a file cannot be removed.
     pub fn forget(&self, account: &str) -> Result<()> {
         let Some(dir) = &self.dir else {
             return Ok(());
@@ -242,7 +244,8 @@ impl Store {
     }
 }
 
-/// A DID has no `/`, but `:` and `%`, which not every file system takes.
+/// Returns a file name for a DID. A DID has no `/`, but `:` and `%`, which some file systems
+/// refuse.
 fn file_name(did: &str) -> String {
     did.replace([':', '%'], "_")
 }
@@ -352,7 +355,7 @@ mod tests {
                 ..pin
             }]
         );
-        // The form of older versions.
+        // The format of older versions.
         let old = r#"{"did":"did:plc:b","access":"a","refresh":"r","account":"b.test"}"#;
         fs::write(dir.path().join("did_plc_b.json"), old).unwrap();
         let pins = by("b.test");
@@ -425,7 +428,7 @@ mod tests {
             store.read("did:plc:a", &pds, &right.password),
             Some(tokens("a"))
         );
-        // The form before this field existed.
+        // The format of versions without a fingerprint.
         let old = r#"{"did":"did:plc:a","access":"a","refresh":"r"}"#;
         fs::write(&path, old).unwrap();
         assert_eq!(store.read("did:plc:a", &pds, &right.password), None);

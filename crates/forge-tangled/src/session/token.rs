@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use forge_core::Secret;
 use serde_json::Value;
 
-/// When the token ends, in seconds since the epoch; `None` when it does not say.
+/// Returns the expiry of a token, in seconds since the epoch; `None` if the token has none.
 pub(super) fn expiry(token: &Secret) -> Option<i64> {
     let payload = token.expose().split('.').nth(1)?;
     let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;

@@ -73,14 +73,14 @@ async fn list_over_byte_limit_is_cut_with_warning() {
                 account: 500 * KIB,
                 ..ReadLimits::default()
             },
-            "has more than 500 KiB of records; only the newest were read",
+            "exceed 500 KiB; only the newest were read",
         ),
         (
             ReadLimits {
                 list: 500 * KIB,
                 ..ReadLimits::default()
             },
-            "have more than 500 KiB of records",
+            "of the accounts read before it exceed 500 KiB",
         ),
         (
             ReadLimits {
@@ -155,7 +155,7 @@ async fn truncated_repository_list_gives_a_warning() {
     }
     let mut scope = PullScope::default();
     scope.owners = vec!["alice.test".to_owned()];
-    let part = "has more than 500 KiB of records; only the newest were read";
+    let part = "exceed 500 KiB; only the newest were read";
     for (account, is_cut) in [(500 * KIB, true), (ReadLimits::default().account, false)] {
         let limits = ReadLimits {
             account,
@@ -169,7 +169,7 @@ async fn truncated_repository_list_gives_a_warning() {
 }
 
 #[tokio::test]
-async fn index_list_over_byte_limit_continues_on_next_page() {
+async fn oversized_index_list_continues_on_next_page() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 110, 10 * KIB);
@@ -273,7 +273,7 @@ async fn records_of_many_accounts_share_the_list_limit() {
     let forge = stage.tangled_with(limited(&stage, limits), None);
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
     assert_eq!(view.comments_count, 1, "{:?}", view.warnings);
-    let part = "is left out: the accounts before it have more than 500 KiB";
+    let part = "is left out: the records of the accounts read before it exceed 500 KiB";
     assert!(told(&view.warnings, part), "{:?}", view.warnings);
 }
 

@@ -70,7 +70,7 @@ async fn merged_branch_is_deleted_by_a_later_call() {
 }
 
 #[tokio::test]
-async fn pull_of_2025_has_head_repository_as_at_uri() {
+async fn own_branch_of_2025_pull_is_deleted() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let (pds, uri) = (stage.world.pds(), AtUri::parse(&made.node_id).unwrap());
@@ -147,7 +147,7 @@ async fn round_added_after_merge_is_not_merged() {
     let rkey = made.node_id.rsplit('/').next().unwrap();
     pds.put(&stage.alice.did, "sh.tangled.repo.pull", rkey, record);
     let outcome = again(&stage, &made, &with_branch()).await;
-    is_kept(&stage, &tip, &outcome, "later than the merge");
+    is_kept(&stage, &tip, &outcome, "was submitted after the merge");
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ async fn view(forge: &Tangled, pr: &PrId) -> PullRequest {
 }
 
 #[tokio::test]
-async fn round_replaced_under_same_from_line_is_not_merged() {
+async fn replaced_round_of_same_head_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let seen = view(&stage.tangled(&stage.bob), &made.id).await;
@@ -225,11 +225,14 @@ async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
     assert!(shown.contains("\n+two\n"), "{shown}");
     let told = warnings.iter().map(|w| w.message.as_str());
     let told = told.collect::<String>();
-    assert!(told.contains("other commits than this round"), "{told}");
+    assert!(
+        told.contains("commits other than those of this round"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
-async fn record_changed_before_merge_is_conflict_with_both_ids() {
+async fn record_changed_before_merge_names_both_ids() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);

@@ -1,3 +1,5 @@
+//! Concurrent edits of one record from several processes.
+
 use forge_core::{
     PrId, PullRequests,
     model::{CreatePull, EditPull, Resubmit},

@@ -25,10 +25,7 @@ async fn handle_missing_from_did_document_is_not_found() {
         let forge = stage.tangled_with(stage.settings(), None);
         let e = forge.repo(&stage.id()).await.unwrap_err();
         assert!(e.is_not_found(), "{renamed:?}: {e:?}");
-        assert!(
-            e.message().contains("does not name that handle back"),
-            "{e:?}"
-        );
+        assert!(e.message().contains("does not list the handle"), "{e:?}");
         assert!(e.hint().unwrap().text().contains("DID"), "{e:?}");
         // The new handle is not Alice's until it resolves to her account.
         let e = forge.repo(&named(&stage, "other.test", "widget")).await;

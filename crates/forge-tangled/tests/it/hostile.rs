@@ -318,7 +318,7 @@ async fn tangled_1_0_records_are_read_over_cursors() {
 }
 
 #[tokio::test]
-async fn self_replies_and_odd_times_are_shown_as_data() {
+async fn self_replies_and_odd_times_are_shown() {
     let stage = Stage::new();
     let good = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();

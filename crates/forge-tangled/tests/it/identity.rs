@@ -1,3 +1,5 @@
+//! Resolution of repositories: names, owners, knots, and protocol versions.
+
 use forge_core::{
     Capability, ForgeKind, Labels, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews,
     Warning, locator,
@@ -163,7 +165,7 @@ async fn repository_claimant_cannot_choose_the_deciding_knot() {
 }
 
 #[tokio::test]
-async fn moved_repository_is_read_from_knot_of_did_document() {
+async fn moved_repository_is_read_from_its_knot() {
     let stage = Stage::new();
     let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
     let old = stage.world.another_knot(KnotOptions::default()).unwrap();

@@ -604,7 +604,7 @@ async fn closing_comment_of_issue_is_written_once() {
         .await
         .unwrap();
     forge.set_issue_state(&id, &close).await.unwrap();
-    assert_eq!(said(), 2, "said of another time that it was closed");
+    assert_eq!(said(), 2, "the second closing has its own comment");
 }
 
 fn said_in(warnings: &[Warning]) -> bool {

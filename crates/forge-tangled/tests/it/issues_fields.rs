@@ -95,7 +95,7 @@ async fn added_field_options_keep_existing_options() {
 }
 
 #[tokio::test]
-async fn field_of_another_kind_or_without_permission_is_refused() {
+async fn field_of_wrong_kind_or_owner_is_refused() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo"]).await;
@@ -275,7 +275,7 @@ async fn unknown_field_or_option_lists_valid_names() {
         (
             [("parent", Some("x"))],
             "is a relation",
-            "name the issues as a relation",
+            "pass the issues as a relation",
         ),
         (
             [("assignee", Some("x"))],
@@ -304,7 +304,7 @@ async fn unknown_field_or_option_lists_valid_names() {
 }
 
 #[tokio::test]
-async fn hostile_field_values_are_ignored_or_kept_as_text() {
+async fn hostile_field_values_are_text_or_ignored() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;

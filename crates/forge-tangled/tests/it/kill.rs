@@ -89,8 +89,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Opens a pull request in a new process, although it may exist already; `before` lists the
-    /// earlier ones. Checks that exactly one exists then. Returns how many existed before.
+    /// Opens a pull request in a new process, although it may already exist. Checks that exactly
+    /// one exists afterwards. `before` lists those that existed before; returns their number.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
@@ -171,9 +171,9 @@ impl Scene {
     }
 }
 
-/// Calls `once` to kill at every `step`-th request, before and after the request is executed. Ends
-/// when no kill reaches its request any more; `once` returns whether it did. Requires more than
-/// `least` requests, because fewer would prove nothing.
+/// Calls `once` to kill at every `step`-th request, before and after the request is executed.
+/// `once` returns whether the command reached the request; the loop ends when it did not. Requires
+/// more than `least` requests, because fewer would prove nothing.
 async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -203,7 +203,7 @@ fn not_now() -> CloseReq {
 }
 
 /// Kills at every `step`-th request, before and after it is executed. Opens a pull request from a
-/// branch; in longer steps, also one from a fork and a stacked one.
+/// branch and, with a larger step, stacked pull requests from a fork.
 pub async fn creation(step: u64) {
     for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
         let scene = Scene::new();
@@ -374,8 +374,8 @@ fn with_branch() -> MergeReq {
     req
 }
 
-/// Kills at every `step`-th request, before and after it is executed. The branch is deleted in the
-/// end.
+/// Kills at every `step`-th request, before and after it is executed. At the
+/// end, the branch is deleted.
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;

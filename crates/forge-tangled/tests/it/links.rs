@@ -73,7 +73,10 @@ async fn references_of_records_are_links_in_both_directions() {
     let found = forge.links(&of(&issue)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
     assert_eq!(found.mentioned_by[0].state, None);
-    assert!(said(&found.warnings, "links have no state"), "{found:?}");
+    assert!(
+        said(&found.warnings, "states of the linked records are unknown"),
+        "{found:?}"
+    );
 }
 
 #[tokio::test]
@@ -175,8 +178,8 @@ async fn repository_page_urls_resolve_to_records() {
     );
     assert_eq!(found.mentions[1].title, None);
     assert!(found.closes.is_empty());
-    // Requests: the comments and two lists. Two pages of this repository are read, and none of the
-    // linked one.
+    // The requests are the comments and two lists. Two pages of this repository are read, and no
+    // page of the linked repository.
     assert_eq!(index.host().requests().len(), 3);
     assert_eq!(index.web().requests().len(), 2);
     let found = forge.links(&of(&one)).await.unwrap();

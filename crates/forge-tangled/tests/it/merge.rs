@@ -307,7 +307,8 @@ async fn merged_status_is_verified_on_branch() {
 
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state, PrState::Merged);
-        let told = format!("{said} it is merged; 'main' was not searched for the change");
+        let told =
+            format!("{said} the pull request is merged; 'main' was not searched for the change");
         assert_eq!(doubts(&view), [told]);
         let view = forge.view(&made.id, PrFields::MERGEABILITY).await.unwrap();
         let uri = &made.node_id;
@@ -448,7 +449,7 @@ async fn malformed_log_stops_the_merge() {
 /// The knot reports success without merging, and somebody else has pushed a commit with this
 /// subject.
 #[tokio::test]
-async fn commit_with_same_subject_does_not_prove_a_merge() {
+async fn same_subject_does_not_prove_a_merge() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     pushed_meanwhile(&stage, "One more");
@@ -461,7 +462,7 @@ async fn commit_with_same_subject_does_not_prove_a_merge() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.merge(&made.id, &MergeReq::default()).await;
     let e = e.unwrap_err();
-    assert!(e.message().contains("not proved to be the change"), "{e:?}");
+    assert!(e.message().contains("it is not proven that"), "{e:?}");
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
     assert_eq!(view.state, PrState::Open, "nothing was recorded");
 }
@@ -470,7 +471,7 @@ async fn commit_with_same_subject_does_not_prove_a_merge() {
 #[tokio::test]
 async fn merge_of_other_bytes_is_not_recorded() {
     for (patch, subject, said) in [
-        (Some(MORE), "One more", "not proved to be the change"),
+        (Some(MORE), "One more", "it is not proven that"),
         (None, "Add topic", "does not hold the change"),
     ] {
         let stage = Stage::new();
@@ -499,7 +500,7 @@ const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/nul
     @@ -0,0 +1 @@\n+more\n";
 
 #[tokio::test]
-async fn merged_plain_diff_is_found_by_subject_and_lines() {
+async fn merged_diff_is_found_by_subject_and_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);

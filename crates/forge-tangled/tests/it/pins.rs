@@ -173,7 +173,7 @@ async fn ended_session_with_moved_handle_sends_nothing() {
 
 /// An older version followed the handle, and so stored a session of each account.
 #[tokio::test]
-async fn sessions_of_two_accounts_under_one_handle_send_nothing() {
+async fn sessions_of_ambiguous_handle_send_nothing() {
     let world = Hijack::new();
     let dir = world.home.path().join("sessions");
     std::fs::create_dir(&dir).unwrap();
@@ -271,7 +271,7 @@ impl LoginSource for Kept {
 }
 
 #[tokio::test]
-async fn login_from_older_version_gets_did_at_first_use() {
+async fn older_login_gets_did_at_first_use() {
     let world = Hijack::new();
     let kept = Kept::default();
     let process = || world.stage.tangled_by(world.stage.settings(), kept.clone());

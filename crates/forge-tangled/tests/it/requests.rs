@@ -303,7 +303,7 @@ async fn list_trusts_indexed_states_and_view_verifies() {
 }
 
 #[tokio::test]
-async fn view_of_merged_pull_asks_knot_only_when_needed() {
+async fn merged_pull_view_asks_knot_when_needed() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);

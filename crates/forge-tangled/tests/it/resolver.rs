@@ -159,7 +159,7 @@ async fn handle_without_back_reference_is_not_found() {
         }
         let e = names.fails().await;
         assert!(e.is_not_found(), "{e:?}");
-        let why = "does not name that handle back";
+        let why = "does not list the handle";
         assert!(e.message().contains(why), "{e:?}");
     }
     // A claimed handle is not shown for an account until it resolves to the account.
@@ -324,7 +324,7 @@ async fn second_handle_of_did_document_is_ignored() {
         names.hosts.set(HANDLE, Some(page));
         // The resolved account has no data at the PDS.
         let e = names.fails().await;
-        let why = format!("does not name that handle back (it names {first})");
+        let why = format!("does not list the handle (it names {first})");
         assert_eq!(e.message().contains(&why), !found, "{aliases:?}: {e:?}");
     }
 }

@@ -152,7 +152,7 @@ async fn stacked_round_is_a_single_diff() {
     forge.resubmit(&lower, &Resubmit::default()).await.unwrap();
     let (sum, told) = seen(&upper).await;
     let told = told.unwrap();
-    let why = "has other commits than this round";
+    let why = "returned commits other than those of this round";
     assert!(sum == summed && told.contains(why), "{sum:?} {told}");
 
     // The knot's merge creates new commits, and the next round builds on these.

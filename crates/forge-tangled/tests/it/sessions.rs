@@ -1,3 +1,5 @@
+//! Sessions: login, renewal of tokens, restarts, and wrong clocks.
+
 use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
@@ -543,7 +545,7 @@ async fn server_restart_during_create_is_all_or_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tangled_1_0_restart_leaves_one_ticket_and_round() {
+async fn restart_leaves_one_ticket_and_round() {
     for (of_the_knot, method) in [
         (false, "com.atproto.server.getServiceAuth"),
         (true, "com.atproto.repo.getRecord"),

@@ -194,7 +194,8 @@ async fn transient_index_failure_is_retried_once() {
     }
 }
 
-/// Anybody can write such a record into their own account, and an index can invent one of the owner.
+/// Anybody can write such a record into their own account, and an index can invent one of the
+/// owner.
 #[tokio::test]
 async fn collaborator_record_of_stranger_does_not_count() {
     let collection = "sh.tangled.repo.collaborator";

@@ -139,7 +139,7 @@ async fn lost_edit_answer_is_decided_by_current_record() {
 }
 
 #[tokio::test]
-async fn ticket_field_dropped_by_knot_is_named_in_error() {
+async fn dropped_ticket_field_is_named_in_error() {
     for field in ["body", "tangledLabels", "state", "title.text"] {
         let options = KnotOptions {
             loses: vec![field.to_owned()],

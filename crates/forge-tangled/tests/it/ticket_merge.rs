@@ -231,7 +231,6 @@ async fn refused_merge_changes_nothing() {
     assert_eq!(closed.unwrap_err().code(), "precondition_failed");
 }
 
-/// The newest round is merged, not the later commits of its branch.
 #[tokio::test]
 async fn custom_merge_message_is_refused() {
     let ground = Ground::new().await;
@@ -484,7 +483,7 @@ async fn round_with_evil_merge_commit_is_refused() {
 
 /// If the knot itself sets the state, the client does not write it.
 #[tokio::test]
-async fn merged_state_set_by_the_knot_is_not_written() {
+async fn merged_state_of_knot_is_not_rewritten() {
     let ground = Ground::new().await;
     let head = ground
         .repo

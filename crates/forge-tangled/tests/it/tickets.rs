@@ -295,7 +295,7 @@ async fn ticket_lifecycle_works_with_either_audience() {
         assert_eq!(said.value.author.login, "bob.test");
         let subject = &said.warnings[1].message;
         assert!(
-            subject.contains("names the ticket of the pull request"),
+            subject.contains("refers to the pull request's ticket"),
             "{:?}",
             said.warnings
         );
@@ -404,7 +404,7 @@ async fn spelling_of_state_and_labels_follows_existing_tickets() {
 }
 
 #[tokio::test]
-async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
+async fn lost_knot_answers_neither_fail_nor_repeat() {
     for method in [
         "com.atproto.repo.createRecord",
         "org.tangled.review.submitPatch",

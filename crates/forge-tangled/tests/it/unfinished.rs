@@ -59,7 +59,7 @@ async fn lost_round_is_submitted_by_a_rerun() {
     assert_eq!(made.value.rounds, Some(1));
     let told = |part: &str| made.warnings.iter().any(|w| w.message.contains(part));
     assert!(
-        told("was finished") && told("experimental"),
+        told("command finished it") && told("experimental"),
         "{:?}",
         made.warnings
     );
@@ -159,7 +159,7 @@ async fn ticket_without_round_requires_a_named_head() {
     only_a_patch.head = None;
     let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    // The branch then belongs to the ticket.
+    // The ticket then has a round with this branch.
     let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
     let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     assert_eq!(round.value.head_oid, Some(head));

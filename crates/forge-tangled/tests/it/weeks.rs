@@ -100,7 +100,7 @@ async fn refused_login_is_reread_immediately() {
 }
 
 #[tokio::test]
-async fn tokens_of_one_account_are_not_sent_for_another() {
+async fn tokens_are_not_sent_for_another_account() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let settings = Settings {

@@ -123,7 +123,10 @@ async fn defined_unused_label_is_not_defined_twice() {
     let e = e.unwrap_err();
     assert!(e.message().contains("is written ("), "{e:?}");
     assert!(
-        e.hint().unwrap().text().contains("does only what is left"),
+        e.hint()
+            .unwrap()
+            .text()
+            .contains("does only the remaining steps"),
         "{e:?}"
     );
     let defined = forge
@@ -167,7 +170,7 @@ async fn defined_unused_label_is_not_defined_twice() {
 }
 
 #[tokio::test]
-async fn label_deletion_uses_current_record_and_reports_failed_read() {
+async fn label_deletion_reads_the_current_record() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
     let e = forge.delete_label(stage.repo_id(), "bug").await;
@@ -212,7 +215,7 @@ async fn labels_in_unknown_form_are_not_overwritten() {
     let repo = stage.handle(&stage.alice);
     let docs = NewLabel::new("docs");
     let e = repo.define_label(&docs).await.unwrap_err();
-    assert!(e.message().contains("are no list"), "{e:?}");
+    assert!(e.message().contains("are not a list"), "{e:?}");
     assert_eq!(pds.record(&uri).unwrap().1, record);
 }
 
@@ -331,7 +334,10 @@ async fn partial_edit_names_the_failed_part() {
         assert!(e.message().contains(said), "{e:?}");
         assert!(e.message().starts_with(&made.node_id), "{e:?}");
         assert!(
-            e.hint().unwrap().text().contains("does only what is left"),
+            e.hint()
+                .unwrap()
+                .text()
+                .contains("does only the remaining steps"),
             "{e:?}"
         );
         let (_, record) = pds.record(&made.node_id).unwrap();
@@ -491,7 +497,7 @@ async fn patch_needs_no_branch() {
 }
 
 #[tokio::test]
-async fn file_edits_become_a_round_authored_by_the_account() {
+async fn file_edits_become_round_of_the_account() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let mut req = CreatePull::new("", "Ein Skript für alle");
@@ -633,7 +639,7 @@ async fn pull_requests_of_2025_are_read() {
             .unwrap();
         assert_eq!(files.items[0].additions, Some(1));
         let e = forge_core::Checks::checks(&forge, &pr).await.unwrap_err();
-        assert!(e.message().contains("no DID of its own"), "{e}");
+        assert!(e.message().contains("this repository has none"), "{e}");
     }
 
     // No index lists such a repository. Strangers' records are found by the name they use for it.

@@ -410,7 +410,7 @@ impl Writes {
 
     async fn choose(&mut self, number: u64, mood: Mood, actor: usize, kind: Kind) -> Doing {
         if mood == Mood::PlaceTaken {
-            return self.on_top_of_one_that_is_taken(number).await;
+            return self.on_occupied_parent(number).await;
         }
         match kind {
             Kind::CommentDeletion => Doing::Pull(self.comment_to_delete(number, actor).await),

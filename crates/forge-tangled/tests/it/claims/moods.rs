@@ -162,7 +162,7 @@ impl Writes {
 
     /// Prepares a pull request on a parent that already has a child. The index does not show the
     /// child yet.
-    pub(super) async fn on_top_of_one_that_is_taken(&mut self, number: u64) -> Doing {
+    pub(super) async fn on_occupied_parent(&mut self, number: u64) -> Doing {
         let (lower, first) = (format!("b{number}.lower"), format!("b{number}.first"));
         self.catch_up();
         pulls::commit(&self.stage.repo, &lower);

@@ -25,13 +25,15 @@ const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
 /// Collections with the records that an ambiguous failure must name.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
 
-/// Selects the records that a result may be computed from. Of the viewer's own account, all records
-/// count. Of other accounts count all records, those indexed now, or those indexed before the
-/// command: after a write no collection of another account is read.
+/// Records of other accounts from which a result may be computed. All records of the viewer's own
+/// account count. After a write, no collection of another account is read.
 #[derive(Clone, Copy)]
 enum View {
+    /// All records.
     All,
+    /// Records that the index has now.
     Now,
+    /// Records that the index had before the command.
     Before,
 }
 
