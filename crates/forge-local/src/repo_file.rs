@@ -60,8 +60,8 @@ impl Local {
             Err(Error::invalid("path", message).with_hint(hint))
         };
         if mode == SYMLINK {
-            let why = "it is a symbolic link, and none is followed".to_owned();
-            return refuse(why, "name the file that it leads to");
+            let why = "it is a symbolic link, and links are not followed".to_owned();
+            return refuse(why, "name the target of the link");
         }
         let gone = || {
             let message = format!(

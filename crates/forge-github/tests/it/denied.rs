@@ -231,7 +231,7 @@ fn writes() -> Vec<Denied> {
 }
 
 #[tokio::test]
-async fn write_with_contradictory_answer_is_ambiguous_and_sent_once() {
+async fn contradictory_write_is_ambiguous_and_sent_once() {
     for case in writes() {
         for denial in &case.denials {
             let script = Script::play(vec![

@@ -57,7 +57,7 @@ fn dressed() -> Value {
 }
 
 #[tokio::test]
-async fn edit_takes_two_requests_plus_one_to_remove_reviewers() {
+async fn edit_sends_third_request_to_remove_reviewers() {
     let mut edit = EditPull::default();
     edit.title = Some("New".into());
     edit.description = Some(String::new());

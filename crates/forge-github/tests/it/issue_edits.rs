@@ -310,7 +310,7 @@ async fn redefined_option_is_resent_with_new_id() {
 }
 
 #[tokio::test]
-async fn batch_takes_one_query_and_document_per_twenty_issues() {
+async fn batch_sends_two_requests_per_twenty_issues() {
     let b = Board::new(45);
     for n in 1..=45 {
         b.item(n, "Todo");

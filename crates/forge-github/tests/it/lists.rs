@@ -502,7 +502,7 @@ async fn long_rows_are_read_in_smaller_pages() {
 }
 
 #[tokio::test]
-async fn oversized_threads_of_a_row_are_read_in_smaller_pages() {
+async fn oversized_threads_of_row_use_smaller_pages() {
     let long = || {
         let long = ResponseTemplate::new(200).set_body_string("x".repeat(9 << 20));
         answer("PullList", long)

@@ -121,7 +121,7 @@ async fn create_with_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_with_comment_and_lost_answer_is_read_back() {
+async fn lost_answer_of_commented_close_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -189,7 +189,7 @@ async fn merge_answered_as_still_open_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_and_draft_with_contradictory_answer_are_read_back() {
+async fn contradictory_close_and_draft_are_read_back() {
     let drafted = changed(7, json!({ "isDraft": true }));
     for happened in [true, false] {
         let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });
@@ -243,7 +243,7 @@ async fn close_without_its_comment_gives_a_warning() {
 }
 
 #[tokio::test]
-async fn reopen_and_draft_with_lost_answer_are_read_back() {
+async fn lost_reopen_and_draft_are_read_back() {
     let lost = Lost {
         before: vec![("PullView", one(closed()))],
         mutation: "reopenPullRequest",

@@ -154,7 +154,7 @@ async fn closed_pull_request_on_top_is_ignored() {
 }
 
 #[tokio::test]
-async fn base_alone_is_set_if_stacks_are_disabled() {
+async fn disabled_stacks_set_only_base() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
     let made = made.unwrap();
@@ -175,7 +175,7 @@ async fn base_alone_is_set_if_stacks_are_disabled() {
 }
 
 #[tokio::test]
-async fn base_alone_is_set_if_stacks_are_unavailable() {
+async fn unavailable_stacks_set_only_base() {
     for (status, said) in [
         (400, "API version '2026-03-10' is not supported"),
         (403, "Resource not accessible by personal access token"),

@@ -246,7 +246,7 @@ async fn reopen_ready_and_draft_take_two_requests_each() {
 }
 
 #[tokio::test]
-async fn cancel_auto_merge_with_lost_answer_is_read_back() {
+async fn lost_auto_merge_cancellation_is_read_back() {
     let change = json!({ "change": { "pullRequest": pull(7) } });
     let script = Script::play(vec![
         data("PullView", one(pull(7))),

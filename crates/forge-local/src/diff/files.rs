@@ -8,8 +8,8 @@ use forge_core::{
 use super::diff_args;
 use crate::{Local, paging, store::Pull};
 
-/// Maximum size of git's output about the changed files, in bytes. A few trees that contain each
-/// other many times have millions of files.
+/// Maximum size of git's output about the changed files, in bytes. Nested trees that repeat each
+/// other can list millions of files.
 const MAX_PRINTED: usize = 16 * 1024 * 1024;
 
 impl Local {

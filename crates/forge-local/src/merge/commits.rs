@@ -83,7 +83,7 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(super::close(pull.number))),
+            .with_hint(super::close_hint(pull.number))),
         }
     }
 

@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// Opens a pull request like [`Self::create_pull`]. If there is a `commit`, which is on top of
-    /// the base branch, also creates the head branch at it.
+    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit, which
+    /// is on top of the base branch.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -69,7 +69,7 @@ impl Local {
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
         let by = identity(self.here()).await?;
         let head_oid = if made {
-            self.new_branch(&mut cat, &head).await?;
+            self.check_new_branch(&mut cat, &head).await?;
             String::new()
         } else {
             let head_oid = self.branch_tip(&mut cat, "head", &head).await?;
@@ -113,7 +113,8 @@ impl Local {
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             if made {
-                self.new_branch(&mut cat, &snapshot.head_branch).await?;
+                self.check_new_branch(&mut cat, &snapshot.head_branch)
+                    .await?;
             }
             self.check_no_duplicate(&mut cat, &snapshot, None).await?;
             snapshot.number = self.next_number(&mut cat).await?;

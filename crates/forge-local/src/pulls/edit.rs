@@ -173,7 +173,7 @@ pub(crate) fn change_labels(
     book: &LabelSet,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
-    // An edit of labels also drops those that were deleted from the repository.
+    // An edit of labels also removes labels that the repository no longer defines.
     labels.retain(|l| book.current(l).is_some());
     let before: Vec<String> = labels.iter().map(|l| l.name.clone()).collect();
     for label in resolve_labels(book, &change.add)? {

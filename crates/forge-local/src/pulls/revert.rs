@@ -103,8 +103,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // In a three-way merge, the changes of a pull request are removed if the tip after its
-        // merge is the merge base. That tip is therefore the parent of this commit.
+        // A three-way merge removes the changes of a pull request if its merge base is the base tip
+        // after that pull request was merged. That tip is therefore the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,

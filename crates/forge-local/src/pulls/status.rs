@@ -34,7 +34,7 @@ impl Local {
             } else {
                 waiting.push(pull);
             }
-            ScanStep::Goes
+            ScanStep::Continue
         })
         .await?;
         let (mut created_by, mut needs_review) = (Vec::new(), Vec::new());

@@ -45,8 +45,8 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            // A stored comment must not be reported as failed because the conversation cannot be
-            // read, so the result comes from what is written.
+            // The result comes from the data that is written. If the conversation were read after
+            // the write, a failed read would report a stored comment as failed.
             let url = self.pr(number).to_string();
             let writer = CommentMapper {
                 url: &url,

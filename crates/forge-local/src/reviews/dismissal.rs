@@ -41,7 +41,7 @@ impl Local {
                     Precondition::Rule,
                     format!("the review {key} of #{number} has no verdict to dismiss"),
                 )
-                .with_hint("leave it as it is: a comment stops no merge"));
+                .with_hint("do nothing: a review comment does not block a merge"));
             }
             let mut snapshot = pull.snapshot.clone();
             snapshot.dismiss_review(key);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn diff_lines_are_found_in_chunks_of_any_size() {
+    fn diff_lines_are_found_across_chunks() {
         for size in [1, 2, 7, 4096] {
             let hunk = find(3, None, Side::Right, size).unwrap();
             assert_eq!(hunk, "@@ -1,3 +1,4 @@ fn\n a\n-b\n+B\n+@@ -9,9 +9,9 @@");

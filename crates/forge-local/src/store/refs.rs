@@ -18,7 +18,9 @@ pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=MAX_NUMBER => Ok(()),
-        most => Err(format!("{file} counts {most} comments or events")),
+        most => Err(format!(
+            "{file} has an impossible count of comments or events: {most}"
+        )),
     }
 }
 
