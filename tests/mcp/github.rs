@@ -323,7 +323,7 @@ fn binary_files_share_one_line() {
     let pages = wire.pages("pr_diff", args, 25_000);
     assert!(pages.len() > 1);
     assert_eq!(column(&pages, "files", "path"), names);
-    let said = "400 files came without their lines (binary or too large): ";
+    let said = "400 files are shown without their changed lines (binary or too large): ";
     let lines = pages.iter().flat_map(|p| p.text().lines());
     let lines: Vec<&str> = lines
         .filter(|l| l.contains("without their lines"))
@@ -536,7 +536,7 @@ fn failed_log_tail_is_shown_on_request() {
     let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
     wire.call("pr_checks", args)
         .ok()
-        .says("is not there (any more)");
+        .says("does not exist yet, or has expired");
 }
 
 #[test]

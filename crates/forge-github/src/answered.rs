@@ -1,4 +1,4 @@
-//! Compares the answer to a write with the request: a host may report success although its answer
+//! Compares the answer to a write with the request. A host may report success although its answer
 //! shows another result.
 
 use std::fmt;
@@ -61,8 +61,8 @@ impl GitHub {
         Ok(())
     }
 
-    /// Checks that the answer is about the object with the number `asked`. A query that does not
-    /// select the number reads it as 0, which passes.
+    /// Checks that the answer is about the object with the number `asked`. The number 0 passes,
+    /// because it means that the query did not select the number.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,

@@ -226,7 +226,7 @@ impl GitHub {
             format!("{} {}", name(board), quote(&title, Quote::Inline))
         });
         let names: Vec<String> = names.collect();
-        // A full list may lack boards.
+        // A list of the maximum length may be incomplete.
         let verb = match listed.len() < MAX_LISTED {
             true => "are",
             false => "include",

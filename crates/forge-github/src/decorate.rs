@@ -1,5 +1,5 @@
-//! Sets the labels, people, milestone and boards of a pull request. GitHub's mutations take the ids
-//! of these objects.
+//! Sets the labels, people, milestone and boards of a pull request. GitHub's mutations identify
+//! these objects by id.
 
 use forge_core::{
     Action, Op, Param,
@@ -97,8 +97,8 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Returns whether the pull request already has what the mutation with this alias adds. `me` is
-    /// the viewer's login.
+    /// Returns whether the pull request already has the objects that the mutation with this alias
+    /// adds. `me` is the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),

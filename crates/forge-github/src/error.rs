@@ -50,13 +50,13 @@ impl GqlError {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// Returns whether this error is a rate limit (GitHub uses two spellings).
+    /// Returns whether this error is a rate limit. GitHub uses two spellings.
     pub fn is_rate_limit(&self) -> bool {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
-    /// Returns whether GitHub refused a token because it may not read teams: the message then asks
-    /// for `read:org` or `read:discussion`.
+    /// Returns whether GitHub refused a token that may not read teams. The message then names the
+    /// scope `read:org` or `read:discussion`.
     pub fn is_about_teams(&self) -> bool {
         self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
             && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
@@ -225,7 +225,7 @@ pub(crate) fn from_http(
     }
 }
 
-/// Returns the id of a request. A header with any other text is ignored, because it may be a
+/// Returns the id of a request. A header of any other form is ignored, because it may contain a
 /// credential.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
@@ -251,11 +251,11 @@ pub(crate) fn from_graphql(
             let list = match noun {
                 Noun::PullRequest => Some((
                     Op::PrList,
-                    "look for its number in the list of pull requests, which has no issues",
+                    "look for the number in the list of pull requests (issues are not listed there)",
                 )),
                 Noun::Issue => Some((
                     Op::IssueList,
-                    "look for its number in the list of issues, which has no pull requests",
+                    "look for the number in the list of issues (pull requests are not listed there)",
                 )),
                 _ => None,
             };
@@ -378,7 +378,7 @@ fn refused_token(about: ErrorContext<'_>, said: &str) -> Error {
         format!("{host} refused {}: {said}", about.token()),
     )
     .with_hint(match about.tokens.origin(host) {
-        // A variable overrides every login.
+        // An environment variable overrides every stored login.
         Some(origin) if is_variable(&origin) => Hint::from(format!(
             "correct {origin}, or unset it to use a stored account"
         )),
@@ -398,9 +398,11 @@ fn sso(host: &str, url: &str) -> Error {
             missing: vec![],
             sso_url: Some(url.to_owned()),
         },
-        format!("the organisation on {host} wants this token to be authorised for single sign-on"),
+        format!(
+            "the organisation on {host} requires that this token is authorised for single sign-on"
+        ),
     )
-    .with_hint(format!("authorise it in a browser: {url}"))
+    .with_hint(format!("authorise the token in a browser: {url}"))
 }
 
 fn sso_url(header: &str) -> Option<String> {
@@ -466,7 +468,7 @@ pub(crate) fn lacks_scope(
     )
 }
 
-/// The scopes for working on pull requests, each with the scopes that include it: `repo` for
+/// The scopes for working on pull requests, each with the scopes that can replace it: `repo` for
 /// changes, and `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
 const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("repo", &["public_repo"]),
@@ -588,7 +590,8 @@ const MESSAGES: &[MessageRow] = &[
     ("Head repository can't be blank", |m| bad_head(m)),
     ("Base sha can't be blank", |m| bad_base(m)),
     ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub also sends this message for a missing branch, so the rows for branches come first.
+    // GitHub adds this message to messages about missing branches, so the rows for branches come
+    // first.
     ("No commits between", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
             .with_hint("commit and push something first")

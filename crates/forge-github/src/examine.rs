@@ -80,8 +80,8 @@ impl GitHub {
         }
     }
 
-    /// Counts the schema fields that this crate uses, and collects those that the schema lacks.
-    /// Each round reads the types reached by the fields known so far.
+    /// Counts the schema fields that this crate uses, and collects the fields that the schema
+    /// lacks. Each round reads the types that the known fields lead to.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
         let mut types: BTreeMap<String, TypeFields> = BTreeMap::new();
@@ -138,7 +138,7 @@ impl GitHub {
     }
 
     /// Probes a REST route. A status in `refusals` also counts as a normal answer, because this
-    /// account may see nothing there.
+    /// account may lack the permission.
     async fn examine_route(
         &self,
         name: &str,
@@ -155,7 +155,11 @@ impl GitHub {
             let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             return match fits(&answer) {
                 true => Examined::new(name, Verdict::Ok, &shown),
-                false => Examined::new(name, Verdict::Differs, &format!("{shown}: another form")),
+                false => Examined::new(
+                    name,
+                    Verdict::Differs,
+                    &format!("{shown}: the fields have unexpected types"),
+                ),
             };
         }
         let e = error::from_http(self.api.about(false), status, &headers, &bytes);

@@ -155,7 +155,7 @@ impl Labels for GitHub {
 }
 
 impl GitHub {
-    /// Reads the repository's node id, and the label of that name if there is one.
+    /// Reads the repository's node id, and the label of that name, if the label exists.
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
@@ -208,8 +208,8 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Returns whether `found` shows the wanted values. If the write renames the label, the name must
-/// be the wanted one, too.
+/// Returns whether `found` shows the wanted values. If the write renames the label, its name must
+/// match as well.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)

@@ -104,9 +104,9 @@ impl GitHub {
             let ends = cut(ends, what, warnings);
             ends.into_iter().map(|end| self.link(end)).collect()
         };
-        links.closes = ends(found.closes, "what it closes", warnings);
-        links.closed_by = ends(found.closed_by, "what closes it", warnings);
-        let events = cut(found.timeline_items, "what mentions it", warnings);
+        links.closes = ends(found.closes, "closed issues", warnings);
+        links.closed_by = ends(found.closed_by, "closing pull requests", warnings);
+        let events = cut(found.timeline_items, "mentions", warnings);
         links.mentioned_by = events
             .into_iter()
             .filter_map(|event| event.source)
@@ -173,7 +173,7 @@ impl GitHub {
         };
         let unread = self
             .api
-            .warnings(&answer, |_| ("what it mentions".to_owned(), None));
+            .warnings(&answer, |_| ("the mentioned numbers".to_owned(), None));
         warnings.extend(unread);
         let named = numbers.iter().filter_map(|n| found.remove(&alias(*n)));
         let ends = named.filter_map(|end| serde_json::from_value::<Option<LinkEnd>>(end).ok()?);
@@ -237,7 +237,7 @@ fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let nodes = nodes.into_vec();
     if more {
         warnings.push(Warning::new(format!(
-            "{what} are more than the {} that were read",
+            "only the first {} {what} were read",
             nodes.len()
         )));
     }

@@ -110,7 +110,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     comment
 }
 
-/// Returns the time that stands for one that is missing after a partial failure.
+/// Returns the placeholder for a time that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -262,7 +262,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     Ok(issue)
 }
 
-/// Maps the pull requests that close an issue; a hidden one is left out.
+/// Maps the pull requests that close an issue. Hidden pull requests are left out.
 pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<ClosingPull> {
     let found = found.into_vec().into_iter();
     let mapped = found.filter_map(|pull| {
@@ -354,7 +354,7 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
 }
 
 /// Maps a pull request of `repo` with the sections of `fields`. `checks_unread` and `rules_unread`
-/// report errors in the checks and in the rules of the base branch.
+/// are true if the answer has errors in the checks and in the rules of the base branch.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -559,7 +559,8 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// Completes the answer of an edit, which lacks reviews and merge, from the earlier pull request.
+/// Completes the answer of an edit from the earlier pull request. The answer lacks reviews and
+/// merge.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = now;
     pull.merged_by = before.merged_by;
@@ -590,8 +591,8 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
     pull
 }
 
-/// Returns the error for an unknown state. The message quotes the text only if its form is that of
-/// a state, because any other text may be a credential.
+/// Returns the error for an unknown state. The message quotes the text only if the text has the
+/// form of a state, because any other text may be a credential.
 pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
     let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
     let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {

@@ -1,4 +1,4 @@
-//! Sends mutations, and finds out their result after a lost answer.
+//! Sends mutations. Reads the result back after a lost answer.
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -65,7 +65,7 @@ impl GitHub {
         self.send_as(TokenChoice::Account, batch).await
     }
 
-    /// Sends a batch with the token of `access`; otherwise as [`Self::send`].
+    /// Like [`Self::send`], but uses the token of `access`.
     pub(crate) async fn send_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -84,8 +84,8 @@ impl GitHub {
         });
         match typed.collect::<serde_json::Result<Payloads<T>>>() {
             Ok(typed) => Ok(answer.with_data(Some(typed))),
-            // An error can null a field that the schema calls non-null; the error then gives the
-            // reason.
+            // An error can null a field that the schema calls non-null, so that the answer does not
+            // parse. The error then gives the reason.
             Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
             Err(e) => {
                 let what = format!("the answer of {}", self.info.host);
@@ -103,7 +103,7 @@ impl GitHub {
             .await
     }
 
-    /// Sends one mutation with the token of `access`; otherwise as [`Self::send_one`].
+    /// Like [`Self::send_one`], but uses the token of `access`.
     pub(crate) async fn send_one_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -144,7 +144,7 @@ impl GitHub {
         })
     }
 
-    /// Warnings for parts of the pull request that could not be read after the writes.
+    /// Returns warnings for parts of the pull request that could not be read after the writes.
     pub(crate) fn unread<T>(&self, answer: &GqlAnswer<Payloads<T>>) -> Vec<Warning> {
         let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
         self.api.warnings_of(answer, errors, |e| {
@@ -198,7 +198,7 @@ pub(crate) fn failed<'a, T>(
 }
 
 /// Resolves a write whose answer may be lost: `read_back` checks whether the write happened. The
-/// write is never sent again. Returns a warning if the answer was lost but the write happened.
+/// write is never sent again. Adds a warning if the write happened although its answer was lost.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,
@@ -221,7 +221,7 @@ where
 /// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn lost_answer_warning(error: &Error) -> Warning {
     Warning::new(format!(
-        "the write succeeded, although {}",
+        "the write succeeded, but its answer was lost: {}",
         lower(error.message())
     ))
 }

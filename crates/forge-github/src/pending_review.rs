@@ -54,8 +54,8 @@ impl AddedThreads {
 }
 
 impl GitHub {
-    /// Keeps or submits the viewer's pending review, as [`NewReview::pending`] says. `before` was
-    /// read with [`selections::PENDING_REVIEW`].
+    /// Keeps or submits the viewer's pending review, depending on [`NewReview::pending`]. `before`
+    /// was read with [`selections::PENDING_REVIEW`].
     pub(crate) async fn review_with_pending(
         &self,
         pr: &PrId,
@@ -170,7 +170,8 @@ impl GitHub {
         Ok(begun)
     }
 
-    /// Discards a pending review that a failed request has begun. Returns the error of the request.
+    /// Discards a pending review that a failed request has created. Returns the error of the
+    /// request.
     pub(crate) async fn discard_begun(&self, id: &str, error: Error) -> Error {
         let input = json!({ "pullRequestReviewId": id });
         match self.send_one::<Value>(DISCARD_REVIEW, input).await {
@@ -195,7 +196,7 @@ impl GitHub {
         };
         let mut extended = match last {
             Ok(extended) => map::review(extended),
-            // The review may already be submitted, with these threads.
+            // The review may already be submitted together with these threads.
             Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
             Err(error) => return Err(self.delete_added(&made, error).await),
         };
@@ -288,8 +289,8 @@ fn pending_of(pull: &wire::Pull) -> Option<&wire::Review> {
     reviews.find(|r| r.viewer_did_author && r.state == "PENDING")
 }
 
-/// Returns the error for a verdict if the pending review was begun at another commit than the
-/// head: GitHub would record the verdict for that commit.
+/// Returns the error for a verdict if the pending review was begun at an older head: GitHub would
+/// record the verdict for the commit of the pending review.
 fn begun_elsewhere(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
     let began = pending.commit.as_ref().map_or("", |c| c.oid.as_str());
     if began == head {
@@ -324,10 +325,10 @@ fn joined(pending: &str, new: &str) -> String {
     }
 }
 
-/// Returns the error for a pending review that is neither as before nor as requested. The caller
-/// reports the lost answer instead.
+/// Returns the error for a pending review whose content is neither the earlier nor the requested
+/// one. The caller reports the lost answer instead.
 fn unclear() -> Error {
-    let message = "the pending review is neither as before nor as requested";
+    let message = "the pending review has neither its earlier content nor the requested content";
     Error::new(ErrorKind::Protocol, message)
 }
 

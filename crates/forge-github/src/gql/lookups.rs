@@ -59,7 +59,7 @@ pub(crate) fn is_copilot(login: &str) -> bool {
     login.eq_ignore_ascii_case(COPILOT)
 }
 
-/// Returns the login of the bot that `reviewer` stands for.
+/// Returns the login of the bot, if `reviewer` is a bot or `@copilot`.
 pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
     match reviewer {
         Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
@@ -135,7 +135,8 @@ impl Lookups {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// Looks up a branch of the head's repository, whose actual name may differ from `name`.
+    /// Looks up a branch of the head's repository. The repository may have another name than
+    /// `name`.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
@@ -172,8 +173,8 @@ impl Lookups {
         *self == Self::default()
     }
 
-    /// Returns whether an error only reports a missing name; [`Self::resolve`] reports such names
-    /// in more detail.
+    /// Returns whether an error only reports a missing name, for which [`Self::resolve`] returns a
+    /// more detailed error.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
         let ours = root == FORK
@@ -761,7 +762,7 @@ fn unknown<'a>(
     let mut seen = std::collections::HashSet::new();
     let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     let hint = if names.is_empty() {
-        format!("no {what} was found here at all: correct the name, or leave it out")
+        format!("no {what} was found here: correct the name, or leave it out")
     } else {
         suggest::did_you_mean(name, names.iter().copied())
             .unwrap_or_else(|| suggest::hint(name, names.iter().copied(), &format!("{what}s here")))

@@ -184,7 +184,7 @@ impl GitHub {
                     errors.filter_map(list::row_with_unread_checks).collect();
                 let rows = nodes.nodes.unwrap_or_default();
                 search.rows += rows.len() as u64;
-                // A search returns only its first thousand results.
+                // GitHub returns only the first thousand results of a search.
                 across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
                 let kept = across.lists.get(n).map_or(0, Vec::len);
                 let mut room = limit.saturating_sub(kept);

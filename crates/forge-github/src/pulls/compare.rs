@@ -138,8 +138,8 @@ impl GitHub {
         if !is_same {
             diff.warnings.push(
                 Warning::new(
-                    "files whose changes are the same are left out, the others are shown with all of \
-                     their changes; a commit that was amended and kept its message is not listed",
+                    "files with the same changes are left out; every other file is shown with all of \
+                     its changes. Commits that were amended under the same message are not listed",
                 )
                 .with_hint("ask in a clone of the repository, where git compares commit by commit"),
             );
@@ -187,7 +187,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.about(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // GitHub uses these statuses also for the diff of a pull request.
+            // GitHub also answers a request for a pull request's diff with these statuses.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })

@@ -112,8 +112,8 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The first query found no such pull request, so a matching one by the viewer must be
-            // new.
+            // The first query found no such pull request, so a matching pull request by the viewer
+            // is new.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -342,8 +342,9 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, milestone and projects to a new pull request. The pull request is
-    /// already open, so a failure becomes a warning; its hint adds the missing part.
+    /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a
+    /// warning, because the pull request is already open. The hint of the warning adds the missing
+    /// part.
     async fn decorate(
         &self,
         req: &CreatePull,

@@ -116,8 +116,8 @@ impl GitHub {
         }
     }
 
-    /// Returns the body of a diff. A JSON or HTML body is an error, because no diff begins like
-    /// either.
+    /// Returns the body of a diff. A body that begins like JSON or HTML is an error, because no
+    /// diff begins like that.
     async fn sent_diff(
         &self,
         pr: &PrId,

@@ -125,7 +125,7 @@ impl GitHub {
                 .split_once('.')
                 .and_then(|(size, at)| Some((size.parse().ok()?, at.parse().ok()?)))
                 .ok_or_else(|| {
-                    Error::invalid("cursor", "the cursor is not one of ours")
+                    Error::invalid("cursor", "the cursor does not belong to a list of files")
                         .with_hint("start again without a cursor")
                 })?,
         };

@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warns about sections that the answer lacks without an error, except those already in `said`.
-    /// Otherwise a missing review or thread would look like an empty list.
+    /// Warns about sections that the answer lacks without an error, except sections that `said`
+    /// names already. Without a warning, a missing review or thread would look like an empty list.
     pub(super) fn missing_sections_warning(
         &self,
         pull: &wire::Pull,
@@ -44,8 +44,8 @@ impl GitHub {
             .collect()
     }
 
-    /// Warns about requested latest reviews if the answer has neither list; otherwise as
-    /// [`Self::missing_sections_warning`].
+    /// Warns about requested latest reviews if the answer has neither of their two lists. Skips the
+    /// warning if `said` names the section already.
     pub(super) fn no_latest(
         &self,
         pull: &wire::Pull,

@@ -29,8 +29,8 @@ pub(super) fn quote_branch(branch: &str) -> String {
 }
 
 impl GitHub {
-    /// Deletes the head branch of a closed pull request as [`Self::delete_head`] does, but keeps a
-    /// branch that has moved or is in a fork.
+    /// Like [`Self::delete_head`], for a closed pull request. Keeps a branch that has moved or is
+    /// in a fork.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,
@@ -46,7 +46,7 @@ impl GitHub {
         self.delete_head(pr, before, steps, warnings).await
     }
 
-    /// Deletes the head branch after the change, in a separate request: in one document GitHub
+    /// Deletes the head branch in a separate request after the change. In one document, GitHub
     /// would delete the branch even if the change failed.
     pub(super) async fn delete_head(
         &self,

@@ -301,7 +301,8 @@ impl GitHub {
     }
 
     /// Returns whether a pull request changes a wanted file. Reads the files after the first
-    /// hundred only if those do not decide. Fails with warnings if files cannot be read.
+    /// hundred only if the first hundred do not decide. Fails with warnings if files cannot be
+    /// read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -452,7 +453,7 @@ fn has_texts(fields: PrFields) -> bool {
     .any(|section| fields.contains(*section))
 }
 
-/// Returns whether a smaller page may succeed. `heavy` says that the rows are large.
+/// Returns whether a smaller page may succeed. `heavy` is true if the rows are large.
 pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
     forge_http::is_too_long(error) || heavy && is_too_much(error)
 }

@@ -94,7 +94,7 @@ impl GitHub {
             && (req.method.is_some() || req.subject.is_some() || req.body.is_some())
         {
             warnings.push(Warning::new(format!(
-                "the merge queue of {} decides how it merges, and with which message",
+                "the merge queue of {} chooses the merge method and the message",
                 pull.base_ref_name
             )));
         }
@@ -109,7 +109,8 @@ impl GitHub {
         };
         let (done, warning) = self.ask(&ask, way).await?;
         let (way, mut after, queue_position) = (done.way, done.pull, done.position);
-        // GitHub closes linked issues with the merge, so only the earlier answer has their states.
+        // GitHub closes linked issues with the merge, so only the earlier answer has their old
+        // states.
         after.linked_issues.clone_from(&before.linked_issues);
         let unread = |w: &&Warning| w.section == Some("linked_issues");
         let unread = before.warnings.iter().filter(unread).cloned();
@@ -153,8 +154,8 @@ impl GitHub {
         self.api.http.settings().retry.wait(length).await;
     }
 
-    /// Returns the pull request from the preceding search, if that search read all that a merge
-    /// needs.
+    /// Returns the pull request from the preceding search, if the search read all fields that a
+    /// merge needs.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
@@ -184,8 +185,8 @@ impl GitHub {
         }
     }
 
-    /// Handles a pull request that is already merged. Deletes the branch only if the request asks
-    /// for nothing but the cleanup; gh keeps the branch even with `-d`.
+    /// Handles a pull request that is already merged. Deletes the branch only if the request is a
+    /// cleanup and nothing else. gh keeps the branch even with `-d`.
     async fn handle_merged(
         &self,
         pr: &PrId,
@@ -245,8 +246,11 @@ impl GitHub {
             Err(error) if way == MergeMode::Queue && is_unmet(&error) => {
                 let later = Action::again(&[]).with(Param::Auto, "true");
                 Err(error.with_hint(
-                    Hint::new("let it enter the queue as soon as the rules are met")
-                        .with_action(later),
+                    Hint::new(
+                        "merge automatically: the pull request then enters the queue as soon as \
+                         the rules are met",
+                    )
+                    .with_action(later),
                 ))
             }
             written => written,
@@ -296,8 +300,8 @@ impl GitHub {
     }
 }
 
-/// Fails if the head or base branch differs from the expected one. GitHub's mutation checks only
-/// the head, so a change of the base after this check is not detected.
+/// Fails if the head or base branch differs from the expected one. A change of the base after this
+/// check is not detected, because GitHub's mutation checks only the head.
 fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
@@ -352,7 +356,7 @@ struct MergePreflight {
     unread: Vec<Warning>,
 }
 
-/// Returns the sections that the answer has: issues that could not be read must not look like none.
+/// Returns the sections that the answer has. Unread issues must not look like an empty list.
 fn sections(pull: &wire::Pull) -> PrFields {
     match pull.closing_issues_references {
         Some(_) => PrFields::LINKED_ISSUES,
@@ -418,8 +422,8 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     Ok(())
 }
 
-/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so it must be requested
-/// explicitly.
+/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so only an explicit
+/// request skips this check.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
     let rule = |what: &str, hint: &'static str, op: Op| {
@@ -435,7 +439,8 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
             Op::Checks,
         ),
         Some("BEHIND") if !req.admin => rule(
-            "its head is behind the base branch, which must be merged into it first",
+            "the head branch is behind the base branch, and the rules require its newest commits \
+             in the head",
             "update the branch, or merge despite the rule as an admin",
             Op::PrUpdateBranch,
         ),

@@ -57,8 +57,9 @@ impl GitHub {
         let branch = quote_branch(&req.branch);
         let Some(tip) = edits::tip(&found.rest) else {
             let why = format!("there is no branch {branch} in {repo}");
-            return Err(Error::no_branch("branch", why)
-                .with_hint("name a branch that is there: a new one is made with a pull request"));
+            return Err(Error::no_branch("branch", why).with_hint(
+                "name an existing branch; to create a branch, open a pull request with edits",
+            ));
         };
         let place = format!("branch {branch} of {repo}");
         check_expected_head(&place, Some(&req.expected_head), Some(&tip))?;
@@ -128,7 +129,8 @@ impl GitHub {
             Some(tip) if is_full_oid(&tip) => {
                 let branch = quote_branch(&req.branch);
                 error.with_hint(format!(
-                    "look at commit {tip} before trying again: branch {branch} is there now"
+                    "branch {branch} is now at commit {tip}: check whether that commit has your change \
+                     before you try again"
                 ))
             }
             _ => error,

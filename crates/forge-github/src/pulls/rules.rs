@@ -1,5 +1,5 @@
-//! Reads the rules of a pull request's base branch. The branch protection comes by GraphQL with the
-//! pull request. The rulesets come by REST, from a route for the branch.
+//! Reads the rules of a pull request's base branch: the branch protection through GraphQL together
+//! with the pull request, and the rulesets through a REST route of the branch.
 
 use forge_core::{
     Result,
@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<RuleParameters>,
 }
 
-/// The parameters of all rule types in one struct. No two types give one name different meanings.
+/// The parameters of all rule types in one struct. A name has one meaning in all rule types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuleParameters {
@@ -177,8 +177,8 @@ pub(crate) fn unread() -> BaseRules {
     rules
 }
 
-/// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part: a
-/// missing protection then does not prove that the branch is unprotected.
+/// Extracts the rules from the answer to a view. `failed` is true if the rules' part has an error:
+/// a missing protection then does not prove that the branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules::default();
     let queued = pull.merge_queue_entry.as_ref();
@@ -229,7 +229,7 @@ pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-/// Returns the required checks with these names. `of_apps` tells which app must report a check.
+/// Returns the required checks with these names. `of_apps` names the app that must report a check.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

@@ -133,7 +133,7 @@ impl StackParent {
             _ => (Precondition::Closed, "closed"),
         };
         Err(Error::precondition(why, format!("{id} is {is}"))
-            .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
+            .with_hint(Hint::new("open the pull request without a dependency").with_action(ALONE)))
     }
 
     /// Returns the error for a requested base branch that is not the lower pull request's head
@@ -142,14 +142,14 @@ impl StackParent {
         Error::invalid(
             "base",
             format!(
-                "on top of {} the base branch is {}, and not {}",
+                "a pull request on top of {} must have the base branch {}, not {}",
                 self.id,
                 quote_branch(&self.branch),
                 quote_branch(base)
             ),
         )
         .with_hint(
-            Hint::new("leave the base branch out, or open it without depending on another")
+            Hint::new("leave the base branch out, or open the pull request without a dependency")
                 .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
         )
     }
@@ -210,22 +210,23 @@ impl GitHub {
             }
             Err(error) => {
                 let message = format!(
-                    "the pull request builds on {} only by its base branch, without a stack on \
-                     GitHub: {}",
+                    "the pull request has the right base branch to build on {}, but was not added to \
+                     a stack on GitHub: {}",
                     below.id,
                     error.message()
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
                         StackPosition::NoStacks(_) => Hint::from(format!(
-                            "after {0} is merged, change the base branch of this pull request to \
-                             that of {0}; GitHub does so if the merged branch is deleted",
+                            "after {0} is merged, set the base branch of this pull request to the \
+                             base branch of {0}; GitHub does this itself if the merged branch is \
+                             deleted",
                             below.id
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
                         StackPosition::Alone | StackPosition::Top(_) => Hint::new(
-                            "make a stack of the two on GitHub's page; the base branch is already \
-                             right",
+                            "add both pull requests to a stack on GitHub's page; the base branch is \
+                             already right",
                         ),
                     }),
                 );

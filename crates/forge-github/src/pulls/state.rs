@@ -74,8 +74,8 @@ impl GitHub {
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
-            // GitHub would delete the branch even if it has newer commits, so such a branch is
-            // kept.
+            // GitHub would delete the branch even if the branch has newer commits, so such a branch
+            // is kept.
             let closed = &outcome.value;
             let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step::new("delete head branch", false));
@@ -174,8 +174,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Adds the comment to a pull request that already had the requested state. Skips a comment
-    /// equal to the newest one, because an earlier call then added it.
+    /// Adds the comment to a pull request that already had the requested state. Skips the comment
+    /// if the newest comment is equal, because an earlier call has then added it.
     async fn comment_on_unchanged(
         &self,
         before: &wire::Pull,
@@ -359,7 +359,7 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
 /// Returns the error of a failed change after its comment was added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
-        "the comment was made, but not the change: {}",
+        "the comment was added, but the change failed: {}",
         error.message()
     );
     let failed = Error::new(error.kind().clone(), message).with_retry(error.retry());

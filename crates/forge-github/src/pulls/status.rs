@@ -266,7 +266,7 @@ impl GitHub {
         Ok(page.items)
     }
 
-    /// Maps the pull requests of a list. Those that cannot be mapped become warnings.
+    /// Maps the pull requests of a list. A pull request that cannot be mapped becomes a warning.
     async fn rows(
         &self,
         nodes: Option<Nodes<wire::Pull>>,

@@ -83,7 +83,7 @@ impl GitHub {
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// Reads a pull request with a custom selection, each section complete. Parts that cannot be
+    /// Reads a pull request with a custom selection. Each section is complete. Parts that cannot be
     /// read become warnings.
     pub(crate) async fn lookup(
         &self,
@@ -103,8 +103,8 @@ impl GitHub {
         Ok((pull, warnings))
     }
 
-    /// Completes the sections as [`Self::complete`] does. Takes the files of a large pull request
-    /// from a concurrent rebuild of its diff, if the files match the totals.
+    /// Like [`Self::complete`], but takes the files of a large pull request from a concurrent
+    /// rebuild of its diff, if these files match the totals.
     async fn complete_beside_diff(
         &self,
         pr: &PrId,
@@ -170,14 +170,14 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules that the viewer may not see need no warning: the section itself lists them as
-        // unread.
+        // Rules that the viewer may not see cause no warning, because the section itself lists them
+        // as unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
     }
 
-    /// Warnings about missing sections, except those in `said`.
+    /// Returns warnings about missing sections, except sections that `said` names already.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -234,7 +234,7 @@ impl GitHub {
         self.complete_in_pages(pull, MAX_PAGE_SIZE).await
     }
 
-    /// Completes the sections as [`Self::complete`] does, in pages of at most `size` entries.
+    /// Like [`Self::complete`], but in pages of at most `size` entries.
     async fn complete_in_pages(&self, pull: &mut wire::Pull, mut size: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
@@ -267,7 +267,7 @@ impl GitHub {
                 warnings.push(warning);
             }
             extend(pull, further);
-            // A host that repeats the position would cause an endless loop.
+            // A host that repeats a cursor would cause an endless loop.
             let next = unfinished(pull);
             open = next
                 .into_iter()
@@ -469,8 +469,8 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Returns whether a query failed because of the boards in `fields`, so that it can be repeated
-/// without them.
+/// Returns whether a query failed because of the boards in `fields`. The caller then repeats the
+/// query without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -543,7 +543,7 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Appends further pages. A section whose page is missing counts as complete.
+/// Appends further pages. If the page of a section is missing, the section counts as complete.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {

@@ -148,12 +148,12 @@ async fn edits_conflicting_with_base_are_refused_before_writes() {
         (
             json!({ "file0": null }),
             executable("new.sh", true),
-            "cannot become executable",
+            "to an executable file",
         ),
         (
             entry(0o100_755),
             executable("run.sh", false),
-            "cannot become a plain file",
+            "to a plain file",
         ),
         (
             json!({ "file0": null, "file1": { "mode": 0o100_644, "oid": OLD } }),
@@ -262,7 +262,7 @@ async fn error_names_the_branch_left_by_failed_create() {
     assert_eq!(e.code(), "precondition_failed");
     assert!(
         e.message()
-            .contains("the branch 'edit' was made and is left"),
+            .contains("the new branch 'edit' was created and still exists"),
         "{e}"
     );
     let hint = e.hint().unwrap();

@@ -435,7 +435,7 @@ async fn lost_answer_of_batch_is_read_back() {
                     assert!(
                         outcome.warnings[0]
                             .message
-                            .starts_with("the write succeeded, although")
+                            .starts_with("the write succeeded, but its answer was lost:")
                     );
                     assert_eq!(pairs(&outcome.value), [("Status", "Done")]);
                 }
@@ -546,7 +546,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert!(
         made.warnings[0]
             .message
-            .contains("is open, but not all of it is set")
+            .contains("was created, but some of its fields were not set")
     );
 }
 

@@ -75,10 +75,9 @@ where
     let (script, outcome) = write(Script::play(steps(&lost.happened)).await).await;
     let outcome = outcome.unwrap();
     assert!(
-        outcome
-            .warnings
-            .iter()
-            .any(|w| w.message.starts_with("the write succeeded, although")),
+        outcome.warnings.iter().any(|w| w
+            .message
+            .starts_with("the write succeeded, but its answer was lost:")),
         "{:?}",
         outcome.warnings
     );

@@ -490,7 +490,10 @@ async fn stack_merge_with_lost_answer_is_read_back() {
         req.delete_branch = true;
         let made = script.repo.merge(&script.pr(), &req).await.unwrap();
         let said = &made.warnings[0].message;
-        assert!(said.starts_with("the write succeeded, although"), "{said}");
+        assert!(
+            said.starts_with("the write succeeded, but its answer was lost:"),
+            "{said}"
+        );
         assert!(made.value.branch_deleted && !made.value.queued);
         script.sent();
     }

@@ -185,7 +185,10 @@ async fn unavailable_stacks_set_only_base() {
         let made = made.unwrap();
         assert!(depends_on_five(&made));
         let told = &made.warnings[0].message;
-        assert!(told.contains("only by its base branch"), "{told}");
+        assert!(
+            told.contains("was not added to a stack on GitHub"),
+            "{told}"
+        );
         assert!(told.contains(said), "{told}");
         assert!(!steps(&made)[1].1);
         assert_eq!(script.names().len(), 3, "no stack is asked for");
@@ -225,7 +228,7 @@ async fn stack_with_lost_answer_is_read_back() {
         let (script, made) = play(steps_of).await;
         let made = made.unwrap();
         let said = match happened {
-            true => "the write succeeded, although",
+            true => "the write succeeded, but its answer was lost:",
             false => "without a stack on GitHub",
         };
         assert!(
