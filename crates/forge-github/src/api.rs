@@ -362,7 +362,7 @@ impl Api {
             format!(
                 "the answer of {} cannot be understood: {}",
                 self.host,
-                self.about(write).words(&wrong)
+                self.about(write).sanitize(&wrong)
             ),
         );
         Err(if write {
@@ -449,7 +449,7 @@ impl Api {
             let error = self.error(answer, e);
             let (title, section) = part(e);
             // A title may contain part of the error's path, which is text from the host.
-            let title = self.about(answer.write).words(&title);
+            let title = self.about(answer.write).sanitize(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
                 let mut warning = error::warning(message, &error);
@@ -468,11 +468,12 @@ impl Api {
         accept: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
-        self.rest_of(API_VERSION, method, path, accept, body).await
+        self.rest_versioned(API_VERSION, method, path, accept, body)
+            .await
     }
 
     /// Like [`Self::rest`], for a route of the API version `version`.
-    pub async fn rest_of(
+    pub async fn rest_versioned(
         &self,
         version: &'static str,
         method: Method,

@@ -115,7 +115,7 @@ impl GitHub {
                 format!(
                     "{} took the file but sent no URL: {}",
                     self.info.host,
-                    self.api.about(true).words(&e.to_string())
+                    self.api.about(true).sanitize(&e.to_string())
                 ),
             )
             .with_retry(Retry::Ambiguous)

@@ -88,7 +88,7 @@ impl ErrorContext<'_> {
     }
 
     /// Sanitizes a GitHub message: one line, no control characters, no credentials, limited length.
-    pub fn words(&self, message: &str) -> String {
+    pub fn sanitize(&self, message: &str) -> String {
         let clean = self.http.redact(message);
         let line = text::one_line(clean.trim()).into_owned();
         text::truncate_chars(line.trim_end_matches('.'), 500)
@@ -103,7 +103,7 @@ impl ErrorContext<'_> {
             ErrorKind::Protocol,
             format!(
                 "{what} cannot be understood: {}",
-                self.words(&why.to_string())
+                self.sanitize(&why.to_string())
             ),
         )
     }
@@ -167,7 +167,7 @@ pub(crate) fn from_http(
     body: &[u8],
 ) -> Error {
     let rest: RestBody = serde_json::from_slice(body).unwrap_or_default();
-    let said = about.words(&rest.sentence());
+    let said = about.sanitize(&rest.sentence());
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
     let request_id = request_id(about, headers);
     let host = about.host;
@@ -181,7 +181,7 @@ pub(crate) fn from_http(
     let error = match status.as_u16() {
         401 => refused_token(about, &said),
         403 => match text("x-github-sso").and_then(sso_url) {
-            Some(url) => sso(host, &about.words(&url)),
+            Some(url) => sso(host, &about.sanitize(&url)),
             None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
         404 => {
@@ -240,7 +240,7 @@ pub(crate) fn from_graphql(
     error: &GqlError,
     headers: &HeaderMap,
 ) -> Error {
-    let said = about.words(&error.message);
+    let said = about.sanitize(&error.message);
     let host = about.host;
     match error.kind.as_deref().unwrap_or_default() {
         "RATE_LIMITED" | "RATE_LIMIT" => {
@@ -272,11 +272,11 @@ pub(crate) fn from_graphql(
             .and_then(|v| v.to_str().ok())
             .and_then(sso_url)
         {
-            Some(url) => sso(host, &about.words(&url)),
+            Some(url) => sso(host, &about.sanitize(&url)),
             None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
         "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&said)),
-        "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
+        "SERVICE_UNAVAILABLE" => server_error(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
             format!("{host} refused forge's query as too large: {said}"),
@@ -302,13 +302,13 @@ pub(crate) fn from_graphql(
             }
         }
         "" if said.starts_with("Something went wrong while executing your query") => {
-            upstream(about, 502, headers, &said)
+            server_error(about, 502, headers, &said)
         }
         _ => from_message(about, &said),
     }
 }
 
-fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
+fn server_error(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
     let request_id = request_id(about, headers);
     let error = Error::new(
         ErrorKind::Upstream { status, request_id },
@@ -493,7 +493,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
 /// Returns the scopes that a REST route accepts, if the token has none of these scopes.
 fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
-        let text = about.words(headers.get(name)?.to_str().ok()?);
+        let text = about.sanitize(headers.get(name)?.to_str().ok()?);
         Some(
             text.split(',')
                 .map(|s| s.trim().to_owned())
@@ -682,8 +682,8 @@ const MESSAGES: &[MessageRow] = &[
     ("Body cannot be blank", |m| bad_text("body", m)),
     ("Title can't be blank", |m| bad_text("title", m)),
     ("Title is too long", |m| bad_text("title", m)),
-    ("Name has already been taken", |m| taken(m)),
-    ("already_exists", |m| taken(m)),
+    ("Name has already been taken", |m| name_taken_error(m)),
+    ("already_exists", |m| name_taken_error(m)),
     ("Name is too long", |m| bad_text("name", m)),
     ("Color must be", |m| {
         Error::invalid("color", m).with_hint("write six hex digits, such as d73a4a")
@@ -762,7 +762,7 @@ fn bad_text(field: &'static str, message: String) -> Error {
     Error::invalid(field, message).with_hint("write something, within GitHub's limits")
 }
 
-fn taken(message: String) -> Error {
+fn name_taken_error(message: String) -> Error {
     Error::new(ErrorKind::AlreadyExists { existing: None }, message)
         .with_hint("choose another name, or edit the object with this name")
 }

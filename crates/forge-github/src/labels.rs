@@ -120,7 +120,7 @@ impl Labels for GitHub {
         let (made, warning) = or_read_back(written, || async {
             let found = self.find_label(repo, &label.name).await?.1;
             Ok(found
-                .filter(|l| is(l, label, existing.as_ref()))
+                .filter(|l| has_values(l, label, existing.as_ref()))
                 .map(map::label))
         })
         .await?;
@@ -210,7 +210,7 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
 
 /// Returns whether `found` shows the wanted values. If the write renames the label, its name must
 /// match as well.
-fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
+fn has_values(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)
         && wanted

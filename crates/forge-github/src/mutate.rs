@@ -127,11 +127,11 @@ impl GitHub {
         };
         // The mutation ran. If an error nulled the returned object, the caller must read the object
         // again.
-        if let Some(e) = answer.errors.iter().find(|e| takes_all(e, &payload)) {
+        if let Some(e) = answer.errors.iter().find(|e| nulls_object(e, &payload)) {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
         for e in &answer.errors {
-            let said = self.api.about(true).words(&e.message);
+            let said = self.api.about(true).sanitize(&e.message);
             tracing::warn!(
                 mutation = mutation.name,
                 said,
@@ -161,7 +161,7 @@ const ONE: &str = "m";
 
 /// Returns whether an error nulled the object that a mutation returns. An edge contains that object
 /// as its `node`.
-fn takes_all(error: &GqlError, payload: &Value) -> bool {
+fn nulls_object(error: &GqlError, payload: &Value) -> bool {
     let names = error.names();
     let Some(made) = names.get(1) else {
         return true;

@@ -23,7 +23,7 @@ use crate::{
     map,
     mutate::{failed, or_read_back},
     pulls::same_text,
-    reviews::{CreatedReview, as_given, check_says, event, state, thread},
+    reviews::{CreatedReview, as_given, check_text_present, event, state, thread},
 };
 
 static WITHOUT_PENDING: Hint = Hint::fixed(
@@ -65,15 +65,15 @@ impl GitHub {
     ) -> Result<Outcome<Review>> {
         let pending = pending_of(before);
         let count = comment_count(pending);
-        let body = joined(pending.map_or("", |p| p.body.as_str()), &review.body);
+        let body = join_bodies(pending.map_or("", |p| p.body.as_str()), &review.body);
         LIMITS.check_text("body", &body)?;
         let submits = review.pending == PendingReview::Submit;
         if submits {
             let has_comments = count > 0 || !review.threads.is_empty();
-            check_says(review.verdict, &body, has_comments)?;
+            check_text_present(review.verdict, &body, has_comments)?;
         }
         let behind = match pending {
-            Some(pending) if submits => begun_elsewhere(pr, pending, head),
+            Some(pending) if submits => outdated_pending_error(pr, pending, head),
             _ => None,
         };
         let behind = match behind {
@@ -101,7 +101,7 @@ impl GitHub {
                 return match reviews.find(is_it) {
                     Some(made) => Ok(Some(map::review(made))),
                     None if review.threads.is_empty() => Ok(None),
-                    None => Err(unclear()),
+                    None => Err(unclear_state_error()),
                 };
             }
             let (now, _) = self.lookup(pr, selections::PENDING_REVIEW).await?;
@@ -112,7 +112,7 @@ impl GitHub {
             match kept {
                 Some(kept) => Ok(Some(map::review(kept.clone()))),
                 None if comment_count(now) == count => Ok(None),
-                None => Err(unclear()),
+                None => Err(unclear_state_error()),
             }
         })
         .await?;
@@ -291,7 +291,7 @@ fn pending_of(pull: &wire::Pull) -> Option<&wire::Review> {
 
 /// Returns the error for a verdict if the pending review was begun at an older head: GitHub would
 /// record the verdict for the commit of the pending review.
-fn begun_elsewhere(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
+fn outdated_pending_error(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
     let began = pending.commit.as_ref().map_or("", |c| c.oid.as_str());
     if began == head {
         return None;
@@ -317,7 +317,7 @@ fn comment_count(review: Option<&wire::Review>) -> u64 {
 }
 
 /// Returns the body of a pending review followed by the new one.
-fn joined(pending: &str, new: &str) -> String {
+fn join_bodies(pending: &str, new: &str) -> String {
     match (pending.trim().is_empty(), new.trim().is_empty()) {
         (true, _) => new.to_owned(),
         (false, true) => pending.to_owned(),
@@ -327,7 +327,7 @@ fn joined(pending: &str, new: &str) -> String {
 
 /// Returns the error for a pending review whose content is neither the earlier nor the requested
 /// one. The caller reports the lost answer instead.
-fn unclear() -> Error {
+fn unclear_state_error() -> Error {
     let message = "the pending review has neither its earlier content nor the requested content";
     Error::new(ErrorKind::Protocol, message)
 }

@@ -233,7 +233,7 @@ impl GitHub {
     ) -> Option<Error> {
         let mut batch = Batch::default();
         let is_in = |part: &EditPart| access.is_none_or(|access| part.access == access);
-        for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.goes_on()) {
+        for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.is_running()) {
             for (k, part) in edit.plan.parts.iter().enumerate().filter(|(_, p)| is_in(p)) {
                 batch.push(&alias(n, k), part.mutation, edit.input(part));
             }
@@ -246,14 +246,14 @@ impl GitHub {
             Ok(answer) => answer,
             Err(error) => {
                 return self.fail(chunk, error, |e| {
-                    e.goes_on() && e.plan.parts.iter().any(is_in)
+                    e.is_running() && e.plan.parts.iter().any(is_in)
                 });
             }
         };
-        for (n, edit) in chunk.iter_mut().enumerate().filter(|(_, e)| e.goes_on()) {
+        for (n, edit) in chunk.iter_mut().enumerate().filter(|(_, e)| e.is_running()) {
             for k in 0..edit.plan.parts.len() {
                 if edit.plan.parts.get(k).is_some_and(is_in) {
-                    self.note(edit, &alias(n, k), k, &mut answer);
+                    self.record_result(edit, &alias(n, k), k, &mut answer);
                 }
             }
         }
@@ -269,7 +269,7 @@ impl GitHub {
             let wanted = edit.edit.edit;
             for (k, refusal) in std::mem::take(&mut edit.stale) {
                 let board = match &wanted.board {
-                    Some(id) if edit.goes_on() && is_about_ids(&refusal) => {
+                    Some(id) if edit.is_running() && is_about_ids(&refusal) => {
                         self.current_board(id).await.ok().map(|board| (id, board))
                     }
                     _ => None,
@@ -296,7 +296,7 @@ impl GitHub {
         };
         for (n, edit) in chunk.iter_mut().enumerate() {
             for k in std::mem::take(&mut edit.resent) {
-                self.note(edit, &alias(n, k), k, &mut answer);
+                self.record_result(edit, &alias(n, k), k, &mut answer);
             }
             for (_, refusal) in std::mem::take(&mut edit.stale) {
                 edit.refuse(refusal);
@@ -314,7 +314,7 @@ impl GitHub {
     }
 
     /// Records the result of one mutation.
-    fn note(
+    fn record_result(
         &self,
         edit: &mut RunningEdit<'_>,
         alias: &str,
@@ -494,7 +494,7 @@ fn start<'a>(
 }
 
 impl RunningEdit<'_> {
-    fn goes_on(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.refused.is_none() && self.lost.is_none()
     }
 

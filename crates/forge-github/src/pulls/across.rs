@@ -155,7 +155,9 @@ impl GitHub {
                     let error = answer.errors.iter().find(|e| e.root() == alias);
                     let error = error.map(|e| self.api.error(&answer, e));
                     let error = error.filter(|e| !e.is_not_found());
-                    across.failed.push((name, error.unwrap_or_else(not_there)));
+                    across
+                        .failed
+                        .push((name, error.unwrap_or_else(missing_place_error)));
                 }
             }
             places.variables.clear();
@@ -264,7 +266,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
 }
 
 /// Returns the error for a repository or owner that does not exist or is hidden.
-fn not_there() -> Error {
+fn missing_place_error() -> Error {
     Error::not_found(
         Noun::Repo,
         "it does not exist, or the account may not see it",

@@ -103,11 +103,14 @@ fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Opti
     if tip.is_some() && tip == pull.head_oid.as_ref() {
         return None;
     }
-    Some(gone_on(&pull.head_branch, tip.map(String::as_str)))
+    Some(head_moved_warning(
+        &pull.head_branch,
+        tip.map(String::as_str),
+    ))
 }
 
 /// Returns the warning for a branch that is kept because it moved to `tip`.
-pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
+pub(super) fn head_moved_warning(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
         "the branch {} was not deleted: it has moved to {tip}",

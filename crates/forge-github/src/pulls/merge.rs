@@ -83,7 +83,7 @@ impl GitHub {
         is_as_expected(pr, req, &pull)?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         let method = choose(pr, req, &repo)?;
-        let way = way(pr, req, &pull)?;
+        let way = select_mode(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
             warnings.push(Warning::new(format!(
                 "{} does not know yet whether {pr} can be merged; the merge was tried anyway",
@@ -107,7 +107,7 @@ impl GitHub {
             method,
             head: &head,
         };
-        let (done, warning) = self.ask(&ask, way).await?;
+        let (done, warning) = self.send_merge(&ask, way).await?;
         let (way, mut after, queue_position) = (done.way, done.pull, done.position);
         // GitHub closes linked issues with the merge, so only the earlier answer has their old
         // states.
@@ -233,7 +233,7 @@ impl GitHub {
 
     /// Sends the merge in one request. Sends a second request if the queue refuses and `auto` is
     /// set, or if the pull request is in a stack. Returns a warning about the result, if any.
-    async fn ask(
+    async fn send_merge(
         &self,
         ask: &MergeAttempt<'_>,
         way: MergeMode,
@@ -309,7 +309,7 @@ fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
 }
 
 /// Selects the mode of the merge; fails if GitHub is known to refuse the merge.
-fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
+fn select_mode(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
         // In a repository with a queue, GitHub reports BLOCKED even for pull requests that the
         // queue accepts.

@@ -78,7 +78,7 @@ impl GitHub {
         match self.send_commit(input).await {
             Ok(oid) => Ok(Outcome::immediate(PushedCommit::new(&req.branch, oid))),
             Err(error) if error.retry() == Retry::Ambiguous => {
-                Err(self.look_at_tip(repo, req, &tip, error).await)
+                Err(self.add_branch_tip(repo, req, &tip, error).await)
             }
             Err(error) => Err(error),
         }
@@ -112,7 +112,7 @@ impl GitHub {
 
     /// Reports the branch's tip after a push whose answer was lost or names no commit. The tip may
     /// be someone else's commit, so the push is not reported as a success.
-    async fn look_at_tip(
+    async fn add_branch_tip(
         &self,
         repo: &RepoId,
         req: &PushEdits,

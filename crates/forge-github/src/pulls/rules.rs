@@ -20,7 +20,7 @@ pub(crate) const BASE_RULES: &str = "base_rules";
 /// The maximum count of pages of rules that are read.
 const MAX_PAGES: usize = 10;
 /// Rules that a merge cannot violate: they concern branch names or require nothing.
-const NOT_OF_A_MERGE: &[&str] = &[
+const IGNORED_RULES: &[&str] = &[
     "branch_name_pattern",
     "copilot_code_review",
     "creation",
@@ -63,7 +63,7 @@ struct RestCheck {
 }
 
 impl RestRule {
-    fn wants(self) -> Vec<BaseRuleKind> {
+    fn into_kinds(self) -> Vec<BaseRuleKind> {
         let p = self.parameters.unwrap_or_default();
         match self.kind.as_str() {
             "pull_request" => {
@@ -107,7 +107,7 @@ impl RestRule {
                 environments: p.required_deployment_environments,
             }],
             "update" => vec![BaseRuleKind::Locked],
-            other if NOT_OF_A_MERGE.contains(&other) => vec![],
+            other if IGNORED_RULES.contains(&other) => vec![],
             _ => vec![BaseRuleKind::Other { name: self.kind }],
         }
     }
@@ -154,7 +154,7 @@ impl GitHub {
                     name: rules.ruleset_names.get(&rule.ruleset_id).cloned(),
                     owner: rule.ruleset_source.clone(),
                 };
-                add(rules, rule.wants(), &source);
+                add(rules, rule.into_kinds(), &source);
             }
             if !more {
                 return Ok(());

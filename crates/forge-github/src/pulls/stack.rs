@@ -119,7 +119,7 @@ impl GitHub {
         }
         let (status, headers, bytes) = self
             .api
-            .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
+            .rest_versioned(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
         // An answer with an error status can also describe a merge: 409 has the id of a running
         // merge, and 400 a failed merge of a draft or closed pull request.
@@ -143,7 +143,7 @@ impl GitHub {
             let path = format!("{path}/{key}");
             let answer = self
                 .api
-                .rest_of(VERSION, Method::GET, &path, JSON, None)
+                .rest_versioned(VERSION, Method::GET, &path, JSON, None)
                 .await;
             let (status, headers, bytes) = answer.map_err(|e| e.with_retry(Retry::Ambiguous))?;
             if !status.is_success() {
@@ -166,7 +166,7 @@ impl GitHub {
                 )
             }
             _ => {
-                let why = self.api.about(true).words(&progress.details.message);
+                let why = self.api.about(true).sanitize(&progress.details.message);
                 return Err(Error::precondition(
                     Precondition::Rule,
                     format!("the stack of {} could not be merged: {why}", ask.pr),

@@ -62,7 +62,7 @@ struct StackMember {
 }
 
 impl Stack {
-    fn holds(&self, number: u64) -> bool {
+    fn contains(&self, number: u64) -> bool {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
@@ -155,7 +155,7 @@ impl StackParent {
     }
 
     /// Returns the error for a lower pull request that already has another one on top.
-    fn taken(&self, web: &str, above: u64) -> Result<Error> {
+    fn occupied_error(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
         let error = Error::new(
@@ -178,18 +178,18 @@ impl StackParent {
 impl GitHub {
     /// Returns the position of the lower pull request. Fails if another pull request is on top of
     /// it.
-    pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
+    pub(super) async fn position_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
                 return Ok(StackPosition::NoStacks(error.message().to_owned()));
             }
             stacks => stacks?,
         };
-        let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
+        let Some(stack) = stacks.into_iter().find(|it| it.contains(below.number)) else {
             return Ok(StackPosition::Alone);
         };
         match stack.find_above(below.number) {
-            Some(above) => Err(below.taken(&self.api.endpoint.web, above)?),
+            Some(above) => Err(below.occupied_error(&self.api.endpoint.web, above)?),
             None => Ok(StackPosition::Top(stack.number)),
         }
     }
@@ -256,7 +256,7 @@ impl GitHub {
         let body = json!({ "pull_requests": numbers });
         let answer = self
             .api
-            .rest_of(VERSION, Method::POST, &path, JSON, Some(&body))
+            .rest_versioned(VERSION, Method::POST, &path, JSON, Some(&body))
             .await;
         let written = answer.and_then(|(status, headers, bytes)| match status.is_success() {
             true => Ok(()),
@@ -283,7 +283,7 @@ impl GitHub {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self
             .api
-            .rest_of(VERSION, Method::GET, &path, JSON, None)
+            .rest_versioned(VERSION, Method::GET, &path, JSON, None)
             .await?;
         if status == StatusCode::NOT_FOUND {
             let why = format!("stacks are not enabled in {repo}");

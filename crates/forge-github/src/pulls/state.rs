@@ -8,7 +8,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::head_branch::{gone_on, kept_in_fork};
+use super::head_branch::{head_moved_warning, kept_in_fork};
 use crate::{
     GitHub,
     caps::LIMITS,
@@ -52,7 +52,7 @@ impl GitHub {
                 self.comment_on_unchanged(&wire, req.comment.as_deref(), &mut outcome)
                     .await?;
                 if req.delete_branch && !is_meant {
-                    let kept = gone_on(&outcome.value.head_branch, head.as_deref());
+                    let kept = head_moved_warning(&outcome.value.head_branch, head.as_deref());
                     outcome.warnings.push(kept);
                 } else if req.delete_branch && wire.head_ref.is_some() {
                     let mut steps = Vec::new();
@@ -77,7 +77,7 @@ impl GitHub {
             // GitHub would delete the branch even if the branch has newer commits, so such a branch
             // is kept.
             let closed = &outcome.value;
-            let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
+            let kept = head_moved_warning(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step::new("delete head branch", false));
             outcome.warnings.push(kept);
         } else if req.delete_branch {

@@ -9,7 +9,7 @@ use futures::join;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{gaps::is_said, rules};
+use super::{gaps::is_reported, rules};
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
@@ -72,14 +72,14 @@ impl GitHub {
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
                 let rest = fields.without(PrFields::RULES);
                 let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
-                warnings.extend(self.no_latest(&pull, fields, &warnings));
+                warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
                 let mut pull = self.domain(&pr.repo, pull, rest, warnings)?;
                 pull.base_rules = Some(rules::unread());
                 return Ok(pull);
             }
             found => found?,
         };
-        warnings.extend(self.no_latest(&pull, fields, &warnings));
+        warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
@@ -209,7 +209,7 @@ impl GitHub {
             warnings.push(Warning::new(message).with_hint(hint));
         }
         let latest = Section::LatestReviews.model_field();
-        let said = is_said(Section::LatestReviews, said);
+        let said = is_reported(Section::LatestReviews, said);
         let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
         if !said && (more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews)) {
             let every = Action::op(Op::PrView)
@@ -260,7 +260,7 @@ impl GitHub {
             };
             for e in &errors {
                 let about = self.api.about(false);
-                let (title, message) = (about.words(&title(e, 1)), about.words(&e.message));
+                let (title, message) = (about.sanitize(&title(e, 1)), about.sanitize(&e.message));
                 let message = format!("{title} could not be read in full: {message}");
                 let mut warning = Warning::new(message);
                 warning.section = model_field(e, 1);
