@@ -331,7 +331,7 @@ pub(crate) fn ambiguous(error: Error) -> Error {
 /// Returns the error for a missing pull request, if GitHub returned no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
-        Hint::new("look for its number in the list")
+        Hint::new("look for the number in the list of pull requests")
             .with_action(Action::op(Op::PrList).with(Param::State, "all")),
     )
 }
@@ -581,7 +581,7 @@ type MessageRow = (&'static str, fn(String) -> Error);
 const MESSAGES: &[MessageRow] = &[
     ("pull request already exists", |m| {
         Error::new(ErrorKind::AlreadyExists { existing: None }, m).with_hint(
-            Hint::new("look at the open one of this head branch")
+            Hint::new("look at the open pull request of this head branch")
                 .with_action(Action::op(Op::PrList).choose(Param::Head)),
         )
     }),
@@ -603,16 +603,16 @@ const MESSAGES: &[MessageRow] = &[
     ("Draft pull requests are not supported", |m| {
         let action = Action::again(&[(Param::Draft, Arg::Omit)]);
         Error::precondition(Precondition::Rule, m)
-            .with_hint(Hint::new("open it ready for review").with_action(action))
+            .with_hint(Hint::new("open the pull request as ready for review").with_action(action))
     }),
     ("Head branch was modified", |m| head_changed(m)),
     ("expected head sha didn't match", |m| head_changed(m)),
     ("no new commits on the base branch", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
-            .with_hint("leave it as it is: the head branch is up to date")
+            .with_hint("do nothing: the head branch is up to date")
     }),
     ("Expected branch to point to", |m| {
-        refused_swap_error(Changed::Ref, m).with_hint("look at what was pushed, then try again")
+        refused_swap_error(Changed::Ref, m).with_hint("review the new commits, then try again")
     }),
     ("A ref named", |m| {
         Error::invalid("head", m)
@@ -638,7 +638,7 @@ const MESSAGES: &[MessageRow] = &[
     ("Required status check", |m| unmet_rule_error(m)),
     ("is not mergeable", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(
-            Hint::new("look at its state and its checks for what is missing")
+            Hint::new("see which requirement is missing in the state and the checks of the pull request")
                 .with_action(Action::op(Op::PrView)),
         )
     }),
@@ -697,10 +697,10 @@ const MESSAGES: &[MessageRow] = &[
     }),
     ("Can't disable auto-merge", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("leave it as it is: auto-merge is not enabled")
+            .with_hint("do nothing: auto-merge is not enabled")
     }),
     ("Reference does not exist", |m| {
-        Error::not_found(Noun::Branch, m).with_hint("leave it as it is: the branch is gone")
+        Error::not_found(Noun::Branch, m).with_hint("do nothing: the branch is already deleted")
     }),
     ("does not have the correct permissions", |m| denied(m)),
     ("Resource not accessible by", |m| denied(m)),
@@ -712,7 +712,7 @@ const MESSAGES: &[MessageRow] = &[
     }),
     ("Cannot change the base branch because", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("take it out of its stack on GitHub's page first")
+            .with_hint("remove the pull request from its stack on GitHub's page first")
     }),
     ("is part of a stack", |m| {
         Error::precondition(Precondition::Stacked, m).with_hint("merge the stack on GitHub's page")
@@ -754,12 +754,12 @@ fn refused_swap_error(what: Changed, message: String) -> Error {
 
 fn head_changed(message: String) -> Error {
     refused_swap_error(Changed::Head, message).with_hint(
-        Hint::new("look at what was pushed, then try again").with_action(Action::op(Op::PrView)),
+        Hint::new("review the new commits, then try again").with_action(Action::op(Op::PrView)),
     )
 }
 
 fn bad_text(field: &'static str, message: String) -> Error {
-    Error::invalid(field, message).with_hint("write something, within GitHub's limits")
+    Error::invalid(field, message).with_hint("write a text within GitHub's limits")
 }
 
 fn name_taken_error(message: String) -> Error {
@@ -769,7 +769,7 @@ fn name_taken_error(message: String) -> Error {
 
 fn bad_head(message: String) -> Error {
     Error::invalid("head", message)
-        .with_hint("push the head branch first, and name it as it is on the forge")
+        .with_hint("push the head branch first, and pass its name on the forge")
 }
 
 fn bad_base(message: String) -> Error {
@@ -813,7 +813,7 @@ fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
             ErrorKind::Precondition(Precondition::Rule),
             format!("{} refused this: {said}", about.host),
         )
-        .with_hint("see the page of the pull request for the rules that hold there"),
+        .with_hint("see which rules apply on the page of the pull request"),
     }
 }
 

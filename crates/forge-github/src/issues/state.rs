@@ -201,7 +201,7 @@ fn comment_failed(id: &IssueId, body: &str, why: &str) -> Warning {
     let again = Action::op(Op::IssueComment)
         .on(&id.key)
         .with(Param::Body, body);
-    Warning::new(format!("the comment was not made: {why}"))
+    Warning::new(format!("the comment was not added: {why}"))
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 

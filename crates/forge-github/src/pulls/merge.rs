@@ -367,7 +367,7 @@ fn sections(pull: &wire::Pull) -> PrFields {
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     match state {
         "MERGED" => Error::precondition(Precondition::Merged, format!("{pr} is merged"))
-            .with_hint("leave it as it is: there is nothing left to do"),
+            .with_hint("do nothing: the pull request is already merged"),
         "CLOSED" => Error::precondition(Precondition::Closed, format!("{pr} is closed"))
             .with_hint(reopen(pr)),
         other => map::unknown_state(&pr.repo.host, other, &pr.to_string()),

@@ -352,7 +352,7 @@ pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
 
 fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
     let again = Action::op(Op::Comment).on(&pr.key).with(Param::Body, body);
-    Warning::new(format!("the comment was not made: {why}"))
+    Warning::new(format!("the comment was not added: {why}"))
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 

@@ -158,7 +158,7 @@ async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
     e
 }
 
-/// A head branch that will be pushed afterwards may be missing, but no other name may be.
+/// Only the head branch may be missing, because it is pushed after this check.
 #[tokio::test]
 async fn check_before_push_takes_one_request() {
     let missing = json!({ "headRef": null });

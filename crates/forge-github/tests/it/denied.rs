@@ -17,8 +17,8 @@ use crate::{
     wire::{changed, comment, label, one, pull, review},
 };
 
-/// A write: the query before it, its mutation, answers that contradict the request, and the
-/// read-back. The read-back may be the same as the query.
+/// A write: the query before the write, its mutation, answers that contradict the request, and the
+/// query that reads the result back. Both queries can be equal.
 struct Denied {
     what: &'static str,
     before: (&'static str, Value),

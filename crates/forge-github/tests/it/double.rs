@@ -780,7 +780,7 @@ async fn approvals_beyond_one_page_are_counted() {
 
     approve(100..128);
     {
-        // The reviewer's later comment does not withdraw the requested changes.
+        // The reviewer's later comment does not withdraw the change request.
         let mut seed = world.double.seed();
         seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
         seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");

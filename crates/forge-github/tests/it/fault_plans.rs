@@ -219,7 +219,7 @@ async fn quarter(part: u64) {
             let mut left = env("FORGE_FAULT_PLANS").unwrap_or(PLANS) / 4;
             while left > 0 {
                 let count = left.min(BATCH);
-                // A short seed is easy to type.
+                // Seeds are short, so that they are easy to type.
                 batch(fastrand::u64(0..1 << 32), count, &mut tally).await;
                 left -= count;
             }

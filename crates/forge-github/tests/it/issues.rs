@@ -198,7 +198,8 @@ async fn oversized_neighbours_are_read_without_comments() {
     let set = script.repo.related_issues(&[id()], &fields).await.unwrap();
     assert_eq!(set.issues[0].comments.as_ref().unwrap().len(), 1);
     let documents = script.documents();
-    // The issue's own comments, and those of its neighbours.
+    // The documents read the comments of the issue and of its neighbours. The last document reads
+    // only the comments of the issue.
     for (document, lists) in documents.iter().zip([2, 2, 2, 2, 2, 2, 2, 1]) {
         let count = document.matches("comments(first: ").count();
         assert_eq!(count, lists, "{document}");

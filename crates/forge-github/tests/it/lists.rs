@@ -146,7 +146,7 @@ async fn list_is_sorted_by_update_only_on_request() {
 
 #[tokio::test]
 async fn search_scans_until_page_is_full() {
-    // C-000-7: reading continues until the page is full, and the scanned rows are counted.
+    // C-000-7: reading continues until the page is full, and `scanned` counts the rows.
     let stale = changed(2, json!({ "state": "CLOSED" }));
     let script = Script::play(vec![
         data(
@@ -177,8 +177,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// A search text can name another repository. Its pull requests have other numbers, and readers of
-/// this repository may not be allowed to see them.
+/// A search text can name another repository. Its pull requests are left out, because the numbers
+/// belong to that repository and its readers may be other people.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -479,7 +479,7 @@ async fn oversized_list_ends_with_cursor() {
     );
 }
 
-/// Rows of nine MiB are too large even for a page of one row, and are refused.
+/// A row of nine MiB is refused even on a page of one row.
 #[tokio::test]
 async fn long_rows_are_read_in_smaller_pages() {
     let body = "x".repeat(9 << 20);
@@ -590,7 +590,7 @@ async fn repositories_and_owners_share_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
-    // A search that ends before its last result also counts as cut.
+    // A search also counts as cut if GitHub has more results than it returned.
     for (total, is_cut) in [(2, false), (3, true)] {
         let rows = vec![row(7, "octo", "tools"), row(8, "octo", "tools")];
         let end = json!({ "hasNextPage": false, "endCursor": "c1" });

@@ -13,8 +13,8 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// A write: the query before it, its mutation, and the read-backs after it happened and after it
-/// did not happen.
+/// A write: the query before the write, its mutation, and two answers for reading back: the write
+/// happened, or did not happen.
 struct Lost {
     before: Vec<(&'static str, Value)>,
     mutation: &'static str,
@@ -314,7 +314,7 @@ async fn comment_with_lost_answer_is_read_back() {
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "ada", "Same\r\n"),
         ]),
-        // An older comment by the viewer and a newer one by another account have the same text.
+        // An older comment of the viewer and a comment of another account have the lost text.
         not: recent(vec![
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "grace", "Same"),

@@ -416,7 +416,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // The first merge fails for a draft. At the second merge, the account cannot see the route.
+    // The first merge fails for a draft. In the second merge, the route is hidden from the account.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));

@@ -1,5 +1,5 @@
-//! Opens a pull request on top of another: the checks before it, the stack that is created or
-//! extended, and the warnings if there is none.
+//! Opens a pull request on top of another one: the checks before, the stack that is created or
+//! extended, and the warnings if the pull request was not added to a stack.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,

@@ -71,7 +71,7 @@ impl Local {
 
 fn comment_not_added_warning(number: u64, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not made: a comment is only written together with a change of the state, \
+        "the comment was not added: a comment is only written together with a change of the state, \
          and the state does not change",
     )
     .with_hint(

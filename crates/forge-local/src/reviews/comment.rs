@@ -35,7 +35,7 @@ impl Local {
                     to.pr
                 ),
             )
-            .with_hint("answer it on its own pull request"));
+            .with_hint("reply on the pull request of the comment"));
         }
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
@@ -175,7 +175,7 @@ pub(crate) fn require_own<'a>(
         ),
     )
     .with_hint(
-        Hint::new("answer it instead")
+        Hint::new("reply to the comment instead")
             .with_action(Action::op(answer).on(number).choose(Param::Body)),
     ))
 }
