@@ -233,8 +233,8 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup. In the rollup, null entries stand for checks that the
-    // viewer may not see.
+    // A commit without checks has no rollup. A null entry in a rollup is a check that the viewer
+    // may not see.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),

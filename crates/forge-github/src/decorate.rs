@@ -68,7 +68,7 @@ impl Decoration<'_> {
         self.projects.get(index).map(String::as_str)
     }
 
-    /// Returns what the mutation with this alias sets, for messages.
+    /// Returns the name of the part that the mutation with this alias sets, for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -132,7 +132,7 @@ pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
 /// The alias of the mutation that requests reviews from bots.
 const BOTS: &str = "bots";
 
-/// Requests reviews from further people, teams and bots.
+/// Requests reviews from additional people, teams and bots.
 pub(crate) fn add_reviewers(
     batch: &mut Batch,
     pull: &str,

@@ -638,8 +638,10 @@ const MESSAGES: &[MessageRow] = &[
     ("Required status check", |m| unmet_rule_error(m)),
     ("is not mergeable", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(
-            Hint::new("see which requirement is missing in the state and the checks of the pull request")
-                .with_action(Action::op(Op::PrView)),
+            Hint::new(
+                "see the state and the checks of the pull request for the missing requirement",
+            )
+            .with_action(Action::op(Op::PrView)),
         )
     }),
     ("commits are not allowed on this repository", |m| method(m)),

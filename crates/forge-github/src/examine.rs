@@ -1,4 +1,4 @@
-//! Compares the GraphQL schema and the REST routes of a host with what this crate uses.
+//! Checks that a host's GraphQL schema and REST routes have the parts that this crate uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -123,7 +123,7 @@ impl GitHub {
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // GitHub serves issues and pull requests under either of the two URLs.
+                // The kind in the URL is ignored, because GitHub serves both kinds under both URLs.
                 Some((_, number)) => {
                     // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {

@@ -523,8 +523,8 @@ pub(crate) fn pull(
 }
 
 /// Finds the pull requests of `repo` whose head is `base`, the base branch of an open pull request.
-/// The default branch is skipped: most pull requests are based on it, and it is a head only by
-/// chance.
+/// The default branch is skipped, because most pull requests are based on it, and it is rarely the
+/// head of a stacked one.
 pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,
@@ -609,8 +609,8 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// Returns a fingerprint of everything that an edit can change. GitHub gives pull requests no
-/// version. `updatedAt` cannot replace it: it has a resolution of seconds, and changes with every
+/// Returns a fingerprint of all fields that an edit can change, because GitHub gives pull requests
+/// no version. `updatedAt` is no substitute: it has a resolution of seconds, and changes with every
 /// comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();

@@ -29,7 +29,7 @@ static TEST_YOURSELF: Hint = Hint::fixed(
     ),
 );
 
-/// The capabilities, each unsupported one with this backend's reason.
+/// The capabilities of this backend, with a reason for each unsupported one.
 pub static CAPABILITIES: Capabilities = Capabilities {
     table: &[
         (C::PrCreate, Native),

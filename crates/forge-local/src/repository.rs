@@ -30,7 +30,7 @@ pub(crate) struct Repository {
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git for the named or current work tree. A linked work tree can have a separate
+    /// Git for the work tree that the user named or is in. A linked work tree can have a separate
     /// configuration.
     pub here: Git,
     /// The main work tree as reported by git, if it was opened.

@@ -35,7 +35,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Starts a document with the operation `name`, from its file.
+    /// Starts a document with the operation in the file `name`.
     pub fn query(name: &'static str) -> Self {
         let text = QUERIES
             .iter()

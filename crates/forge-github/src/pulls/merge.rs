@@ -396,7 +396,7 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
             .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
-        // A token without access to the settings sees no methods, so the method is left to GitHub.
+        // A token without access to the settings sees no methods, so GitHub checks the method.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
     }
 }

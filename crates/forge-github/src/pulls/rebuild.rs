@@ -28,7 +28,7 @@ pub(super) struct RebuiltFiles {
 }
 
 impl GitHub {
-    /// Reads all files of a pull request with their patches, and warns about missing ones.
+    /// Reads all files of a pull request with their patches, and warns about missing patches.
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<RebuiltFiles> {
         let first = self.rest_files(pr, MAX_PAGE_SIZE, 1).await?;
         let (mut files, mut more) = (first.files, first.more);

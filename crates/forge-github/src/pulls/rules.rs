@@ -92,7 +92,7 @@ impl RestRule {
                 let checks = p.required_status_checks.into_iter();
                 let checks = checks.map(|check| BaseRuleKind::Check {
                     name: check.context,
-                    // A negative id stands for any app.
+                    // A negative id means any app.
                     app: check.integration_id.and_then(|id| u64::try_from(id).ok()),
                 });
                 let strict = p.strict_required_status_checks_policy;

@@ -155,7 +155,7 @@ async fn close_refused_after_comment_mentions_comment() {
     req.comment = Some("Bye".into());
     let e = script.repo.close(&script.pr(), &req).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    assert!(e.message().starts_with("the comment was made, but"), "{e}");
+    assert!(e.message().starts_with("the comment was added, but"), "{e}");
     script.sent();
 }
 

@@ -43,8 +43,8 @@ fn too_many_files() -> Error {
         .with_hint("read the diff, which is printed file by file")
 }
 
-/// Parses the output of `--raw --numstat -z`: first all raw records, then a line of counts for each
-/// in the same order.
+/// Parses the output of `--raw --numstat -z`: all raw records, then the lines of counts in the same
+/// order.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
     let mut fields = out.split(|b| *b == 0);
     let mut files = Vec::new();

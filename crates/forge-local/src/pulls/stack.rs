@@ -71,8 +71,8 @@ impl Local {
         }
     }
 
-    /// Refuses to merge `pull` before the pull request below it, or into the branch of one that is
-    /// already merged.
+    /// Refuses to merge `pull` before the pull request below it, or into the head branch of a
+    /// merged pull request.
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,

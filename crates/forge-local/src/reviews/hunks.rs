@@ -29,8 +29,8 @@ impl LinePosition {
     }
 }
 
-/// Finds the hunk that contains `place` in the diff of a file, up to that line. If there is none,
-/// returns the line ranges of all hunks on that side.
+/// Finds the hunk that contains `place` in the diff of a file, and cuts the hunk after that line.
+/// If no hunk contains `place`, returns the line ranges of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &LinePosition,

@@ -23,7 +23,7 @@ const TURN_FILE: &str = "forge.turn";
 /// The attempts of one write.
 ///
 /// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
-/// the process, only avoids that many concurrent writers repeat their work.
+/// the process, only prevents many concurrent writers from repeating their work.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,

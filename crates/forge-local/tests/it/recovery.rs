@@ -7,8 +7,9 @@ use forge_core::{
 
 use crate::repo::{Repo, create, pr};
 
-/// Merges a pull request, and resets the repository to a state during the merge: with `base_moved`,
-/// the base branch has moved but the merge is not recorded; otherwise neither has happened.
+/// Merges a pull request, and resets the repository to a state during the merge. With `base_moved`,
+/// the base branch has moved but the merge is not recorded. Otherwise the base branch has not
+/// moved.
 async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
