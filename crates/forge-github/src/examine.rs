@@ -69,7 +69,7 @@ impl GitHub {
     async fn examine_schema(&self) -> Examined {
         match self.compare_schema().await {
             Ok((count, missing)) if missing.is_empty() => {
-                let detail = format!("has the {count} fields that are asked for");
+                let detail = format!("has the {count} fields that forge requests");
                 Examined::new(SCHEMA, Verdict::Ok, &detail)
             }
             Ok((_, missing)) => {

@@ -176,7 +176,7 @@ impl GitHub {
         let input = json!({ "pullRequestReviewId": id });
         match self.send_one::<Value>(DISCARD_REVIEW, input).await {
             Ok(_) => error,
-            Err(_) => with_remainder(error, "a pending review is left"),
+            Err(_) => with_remainder(error, "a pending review remains"),
         }
     }
 
@@ -278,7 +278,7 @@ impl GitHub {
         }
         match self.send::<Value>(&batch).await {
             Ok(answer) if batch.aliases().all(|of| failed(&answer, of).is_none()) => error,
-            _ => with_remainder(error, "some of the comments are in your pending review"),
+            _ => with_remainder(error, "some of the comments remain in your pending review"),
         }
     }
 }
@@ -333,7 +333,7 @@ fn unclear_state_error() -> Error {
 }
 
 fn no_thread() -> Error {
-    Error::invalid("path", "GitHub made no thread for one of the comments")
+    Error::invalid("path", "GitHub created no thread for one of the comments")
         .with_hint("name lines and files that the diff shows")
 }
 

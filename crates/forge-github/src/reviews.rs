@@ -89,7 +89,7 @@ impl Reviews for GitHub {
             };
             return Err(Error::precondition(
                 why,
-                format!("{pr} is {word}: a verdict has no effect any more"),
+                format!("{pr} is {word}: a verdict no longer has an effect"),
             )
             .with_hint(comment_instead()));
         }

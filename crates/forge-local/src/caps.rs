@@ -111,7 +111,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::PrLock,
             No {
-                why: "everybody who may write to a git repository may write its comments",
+                why: "everybody who may write to a git repository may write comments in it",
                 instead: &Hint::fixed("close the pull request", Action::op(Op::PrClose)),
             },
         ),

@@ -153,7 +153,7 @@ fn check_path(path: &str) -> Result<()> {
     };
     let message = format!("'{}' is not a file path: {why}", text::one_line(path));
     Err(Error::invalid("path", message)
-        .with_hint("write it from the top of the repository, such as docs/plan.md"))
+        .with_hint("write the path from the top of the repository, such as docs/plan.md"))
 }
 
 /// Parses a line of `git ls-tree`. Returns `None` after the last line.

@@ -118,11 +118,11 @@ impl WorkTree {
                 format!("git -C {dir} switch {leave}"),
             ),
             BranchUse::Busy("bisect") => (
-                format!("a bisect that began on it has not ended in {shown}"),
+                format!("a bisect that started on it is unfinished in {shown}"),
                 format!("end it with git -C {dir} bisect reset"),
             ),
             BranchUse::Busy(operation) => (
-                format!("a {operation} of it has not ended in {shown}"),
+                format!("a {operation} of it is unfinished in {shown}"),
                 format!(
                     "end it with git -C {dir} {operation} --continue, or give it up with --abort"
                 ),
@@ -827,7 +827,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
 /// Returns the warning about a linked work tree that has the branch checked out but is missing.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
-        "'{}' is checked out in {}, which is gone; its files were not updated",
+        "'{}' is checked out in {}, which is missing; its files were not updated",
         text::one_line(&the_move.branch),
         show(path)
     );

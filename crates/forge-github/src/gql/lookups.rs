@@ -435,7 +435,9 @@ impl Lookups {
                     "assignees",
                     "Copilot cannot be assigned in this repository; nothing was changed",
                 )
-                .with_hint("switch its coding agent on for the repository and the account first")
+                .with_hint(
+                    "enable the Copilot coding agent for the repository and the account first",
+                )
             });
         }
         let me: Option<types::Id> = part(query, "me").filter(|_| login == ME);

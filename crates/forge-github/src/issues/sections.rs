@@ -227,7 +227,7 @@ impl GitHub {
                     comments.extend(page);
                     // A host that repeats a cursor would cause an endless loop.
                     if comments.next().as_ref() == Some(&after) {
-                        warnings.push(cut_comments("the pages repeat themselves"));
+                        warnings.push(cut_comments("GitHub repeated a page"));
                         break;
                     }
                 }

@@ -77,7 +77,10 @@ impl GitHub {
                         clone.dir.display(),
                         e.message()
                     ))
-                    .with_hint(format!("see what `git fetch {}` says", clone.remote)),
+                    .with_hint(format!(
+                        "run `git fetch {}` to see the reason",
+                        clone.remote
+                    )),
                 ),
             }
         }
@@ -91,13 +94,13 @@ impl GitHub {
                 }
                 warnings.push(
                     Warning::new(format!(
-                        "the diff is too large for {}, and was put together from its files: their \
+                        "the diff is too large for {}, and was rebuilt from its files: their \
                          modes are not known, so a new executable file or symbolic link looks like \
                          a plain file",
                         self.info.host
                     ))
                     .with_hint(format!(
-                        "fetch {} and use `git diff` for the whole of it",
+                        "fetch {} and use `git diff` for the whole diff",
                         Self::head_ref(crate::number(pr)?)
                     )),
                 );

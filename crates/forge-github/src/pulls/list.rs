@@ -382,10 +382,7 @@ impl GitHub {
         warnings.extend(gaps);
         if elsewhere {
             warnings.push(
-                Warning::new(format!(
-                    "results of the search in other repositories than {repo} are left out"
-                ))
-                .with_hint(
+                Warning::new(format!("search results outside of {repo} are left out")).with_hint(
                     Hint::new("name the other repository instead: a list covers one repository")
                         .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
                 ),

@@ -86,7 +86,7 @@ impl GitHub {
         let way = select_mode(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
             warnings.push(Warning::new(format!(
-                "{} does not know yet whether {pr} can be merged; the merge was tried anyway",
+                "{} does not know yet whether {pr} can be merged; forge tried the merge anyway",
                 self.info.host
             )));
         }
@@ -119,7 +119,7 @@ impl GitHub {
         let merged = after.state == PrState::Merged;
         let name = match way {
             MergeMode::Now => "merge",
-            MergeMode::Auto => "ask to merge later",
+            MergeMode::Auto => "enable auto-merge",
             MergeMode::Queue => "put it into the merge queue",
         };
         // The merge of a stack may still be running.

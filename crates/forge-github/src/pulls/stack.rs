@@ -24,7 +24,7 @@ const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 /// Recovery for a merge that may still be running: GitHub answers a repeated request with the
 /// running merge or its result.
 static ASK_AGAIN: Hint = Hint::fixed(
-    "merge it again: the call waits for a running merge, and starts no second one",
+    "merge the pull request again: the call waits for the running merge, and starts no second one",
     Action::again(&[]),
 );
 

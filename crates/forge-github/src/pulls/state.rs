@@ -378,7 +378,7 @@ fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     );
     match comment {
         Some(body) => error.with_hint(
-            Hint::new("leave only the comment")
+            Hint::new("add only the comment")
                 .with_action(Action::op(Op::Comment).on(&pr.key).with(Param::Body, body)),
         ),
         None => error.with_hint(&OPEN_ANOTHER),

@@ -185,7 +185,7 @@ impl GitHub {
         if asked.any(map::is_unnamed_team) {
             let error = error::no_teams(self.api.about(false));
             let message = format!(
-                "the teams that were asked for a review could not be read: {}",
+                "the teams whose review is requested could not be read: {}",
                 error.message()
             );
             warnings.push(error::warning(message, &error).of_section(REVIEWERS));
@@ -216,7 +216,7 @@ impl GitHub {
                 .on(pull.number)
                 .with(Param::Include, "reviews");
             let warning = Warning::new(
-                "more people reviewed it than could be read: the latest reviews and their counts \
+                "more people reviewed the pull request than could be read: the latest reviews and their counts \
                  cover only some of them",
             );
             warnings.push(

@@ -243,7 +243,7 @@ async fn create_with_unknown_name_sends_no_mutation() {
     for (there, hint) in [
         (
             vec![],
-            "no label was found here at all: correct the name, or leave it out; or create the label",
+            "no label was found here: correct the name, or leave it out; or create the label",
         ),
         (
             vec![label("bug"), label("documentation")],

@@ -313,7 +313,7 @@ async fn edits_with_lost_answer_are_read_back() {
         let script = Script::play(vec![there(), gateway("createRef"), list(vec![]), branch]).await;
         let e = script.repo.create_pull(&edits()).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous);
-        assert_eq!(e.message().contains("is left"), left, "{e}");
+        assert_eq!(e.message().contains("still exists"), left, "{e}");
         script.sent();
     }
 }

@@ -205,7 +205,11 @@ async fn search_results_of_other_repositories_are_left_out() {
     let titles: Vec<_> = page.items.iter().map(|p| p.title.as_str()).collect();
     assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
-    assert!(page.warnings[0].message.contains("other repositories"));
+    assert!(
+        page.warnings[0]
+            .message
+            .contains("search results outside of")
+    );
     script.sent();
     // If all rows of a page belong to other repositories, the page ends here and returns a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));

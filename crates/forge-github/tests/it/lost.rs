@@ -236,7 +236,7 @@ async fn close_without_its_comment_gives_a_warning() {
     assert!(
         made.warnings
             .iter()
-            .any(|w| w.message.contains("comment was not made"))
+            .any(|w| w.message.contains("comment was not added"))
     );
     script.sent();
 }

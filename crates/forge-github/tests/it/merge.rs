@@ -506,7 +506,10 @@ async fn stack_merge_with_lost_answer_is_read_back() {
         let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
         let hint = e.hint().unwrap();
-        assert!(hint.text().contains("waits for a running merge"), "{hint}");
+        assert!(
+            hint.text().contains("waits for the running merge"),
+            "{hint}"
+        );
         script.sent();
     }
 }

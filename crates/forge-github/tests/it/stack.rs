@@ -229,7 +229,7 @@ async fn stack_with_lost_answer_is_read_back() {
         let made = made.unwrap();
         let said = match happened {
             true => "the write succeeded, but its answer was lost:",
-            false => "without a stack on GitHub",
+            false => "was not added to a stack on GitHub",
         };
         assert!(
             made.warnings[0].message.contains(said),

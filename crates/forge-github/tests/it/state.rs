@@ -131,7 +131,7 @@ async fn close_failed_comment_is_warning() {
     req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     let warning = &made.warnings[0];
-    assert!(warning.message.contains("comment was not made"));
+    assert!(warning.message.contains("comment was not added"));
     let again = Action::op(Op::Comment).on(7).with(Param::Body, "Bye");
     assert_eq!(warning.hint.as_ref().unwrap().action(), Some(&again));
     script.sent();

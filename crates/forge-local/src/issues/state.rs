@@ -75,7 +75,7 @@ fn comment_not_added_warning(number: u64, comment: &str) -> Warning {
          and the state does not change",
     )
     .with_hint(
-        Hint::new("comment without a change of the state").with_action(
+        Hint::new("add the comment without changing the state").with_action(
             Action::op(Op::IssueComment)
                 .on(number)
                 .with(Param::Body, comment),

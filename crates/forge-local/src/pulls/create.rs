@@ -186,9 +186,12 @@ impl Local {
         }
         if common?.status != 0 {
             let hint = if self.store.common_dir.join("shallow").exists() {
-                Hint::new("this clone is shallow and may lack it: git fetch --unshallow")
+                Hint::new(
+                    "this clone is shallow and may lack the common history: git fetch --unshallow",
+                )
             } else {
-                Hint::new("choose a base that the head was started from").with_action(CHOOSE_BASE)
+                Hint::new("choose the branch from which the head branch was created")
+                    .with_action(CHOOSE_BASE)
             };
             return Err(
                 Error::invalid("head", format!("'{head}' and '{base}' share no history"))
@@ -282,7 +285,7 @@ pub(crate) fn resolve_reviewers(
         let shown = text::one_line(author).into_owned();
         return Err(Error::invalid(
             "reviewers",
-            format!("'{shown}' opened it and cannot review it"),
+            format!("'{shown}' opened the pull request and cannot review it"),
         )
         .with_hint("ask somebody else"));
     }

@@ -125,7 +125,7 @@ impl Local {
                 let named = files.iter().map(|f| text::one_line(f).into_owned());
                 let named: Vec<String> = named.collect();
                 let message = format!(
-                    "#{number} cannot be reverted by itself: {} changed since in '{branch}'; nothing \
+                    "#{number} cannot be reverted automatically: {} changed in '{branch}' since the merge; nothing \
                      was changed",
                     named.join(", ")
                 );

@@ -325,13 +325,13 @@ impl Local {
             if &other.snapshot.head_branch == branch {
                 let close = Action::op(Op::PrClose).on(other.number);
                 return stays(
-                    format!("#{} is open and has it as its head too", other.number),
+                    format!("#{} is open and has the same head branch", other.number),
                     Hint::from(format!("close #{} first", other.number)).with_action(close),
                 );
             }
             let rebase = Action::op(Op::PrEdit).on(other.number);
             return stays(
-                format!("#{} is open and has it as its base", other.number),
+                format!("#{} is open and has this branch as its base", other.number),
                 Hint::from(format!("give #{} another base first", other.number))
                     .with_action(rebase.with(Param::Base, &pull.snapshot.base_branch)),
             );
@@ -348,7 +348,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
         .with(Param::Body, comment?);
-    Some(Hint::new("leave only the comment").with_action(action))
+    Some(Hint::new("add only the comment").with_action(action))
 }
 
 /// Adds the last commit of the branch to an error about a missing branch.

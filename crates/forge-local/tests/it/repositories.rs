@@ -418,7 +418,7 @@ async fn remaining_head_branch_is_deleted_unless_needed() {
     assert!(
         merged.warnings[0]
             .message
-            .contains("#3 is open and has it as its head")
+            .contains("#3 is open and has the same head branch")
     );
     assert!(!merged.value.branch_deleted);
 }

@@ -528,7 +528,7 @@ async fn branch_under_rebase_is_neither_moved_nor_deleted() {
         req.delete_branch = true;
         let before = repo.oid(branch);
         let merged = local.merge(&pr(&local, 1), &req).await;
-        let says = "a rebase of it has not ended";
+        let says = "a rebase of it is unfinished";
         if branch == "main" {
             let e = merged.unwrap_err();
             assert!(
