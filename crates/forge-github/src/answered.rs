@@ -89,7 +89,7 @@ impl GitHub {
     }
 
     fn mismatch_message(&self, mutation: Mutation, field: &str, shown: &str) -> String {
-        let shown = self.api.about(true).sanitize(shown);
+        let shown = self.api.error_context(true).sanitize(shown);
         let shown: String = shown.chars().take(100).collect();
         let host = &self.info.host;
         let name = mutation.name;

@@ -168,11 +168,11 @@ impl Api {
     }
 
     /// Returns the context for errors from this host.
-    pub fn about(&self, write: bool) -> ErrorContext<'_> {
-        self.about_as(TokenChoice::Account, write)
+    pub fn error_context(&self, write: bool) -> ErrorContext<'_> {
+        self.error_context_as(TokenChoice::Account, write)
     }
 
-    fn about_as(&self, access: TokenChoice, write: bool) -> ErrorContext<'_> {
+    fn error_context_as(&self, access: TokenChoice, write: bool) -> ErrorContext<'_> {
         ErrorContext {
             host: &self.host,
             http: &self.http,
@@ -283,7 +283,7 @@ impl Api {
                 .await?;
             if !status.is_success() {
                 return Err(error::from_http(
-                    self.about_as(call.access, call.write),
+                    self.error_context_as(call.access, call.write),
                     status,
                     &headers,
                     &bytes,
@@ -362,7 +362,7 @@ impl Api {
             format!(
                 "the answer of {} cannot be understood: {}",
                 self.host,
-                self.about(write).sanitize(&wrong)
+                self.error_context(write).sanitize(&wrong)
             ),
         );
         Err(if write {
@@ -386,7 +386,7 @@ impl Api {
     /// Converts one error of an answer.
     pub fn error<T>(&self, answer: &GqlAnswer<T>, e: &GqlError) -> Error {
         error::from_graphql(
-            self.about_as(answer.access, answer.write),
+            self.error_context_as(answer.access, answer.write),
             e,
             &answer.headers,
         )
@@ -397,7 +397,7 @@ impl Api {
     pub fn may_change_boards<T>(&self, answer: &GqlAnswer<T>) -> Result<()> {
         let what = "change project boards";
         match error::lacks_scope(
-            self.about_as(answer.access, true),
+            self.error_context_as(answer.access, true),
             &answer.headers,
             "project",
             what,
@@ -449,7 +449,7 @@ impl Api {
             let error = self.error(answer, e);
             let (title, section) = part(e);
             // A title may contain part of the error's path, which is text from the host.
-            let title = self.about(answer.write).sanitize(&title);
+            let title = self.error_context(answer.write).sanitize(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
                 let mut warning = error::warning(message, &error);

@@ -109,7 +109,7 @@ impl Checks for GitHub {
             .map(|b| b.to_bytes())
             .unwrap_or_default();
         Err(error::from_http(
-            self.api.about(false),
+            self.api.error_context(false),
             parts.status,
             &parts.headers,
             &bytes,

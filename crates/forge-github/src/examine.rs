@@ -162,7 +162,7 @@ impl GitHub {
                 ),
             };
         }
-        let e = error::from_http(self.api.about(false), status, &headers, &bytes);
+        let e = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         // A rate limit can use the same status as a refusal.
         let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
         match refusals.contains(&status.as_u16()) && !is_limited {

@@ -89,7 +89,7 @@ impl GitHub {
             Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
             Err(e) => {
                 let what = format!("the answer of {}", self.info.host);
-                Err(ambiguous(self.api.about(true).misread(&what, &e)))
+                Err(ambiguous(self.api.error_context(true).misread(&what, &e)))
             }
         }
     }
@@ -131,7 +131,7 @@ impl GitHub {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
         for e in &answer.errors {
-            let said = self.api.about(true).sanitize(&e.message);
+            let said = self.api.error_context(true).sanitize(&e.message);
             tracing::warn!(
                 mutation = mutation.name,
                 said,
@@ -140,7 +140,7 @@ impl GitHub {
         }
         serde_json::from_value(payload).map_err(|e| {
             let what = format!("the answer of {} to {}", self.info.host, mutation.name);
-            ambiguous(self.api.about(true).misread(&what, &e))
+            ambiguous(self.api.error_context(true).misread(&what, &e))
         })
     }
 

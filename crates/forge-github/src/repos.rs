@@ -96,7 +96,7 @@ impl Repos for GitHub {
             .rest(Method::POST, &path, JSON, Some(&body))
             .await?;
         let (status, headers, bytes) = answer;
-        let about = self.api.about(true);
+        let about = self.api.error_context(true);
         if !status.is_success() {
             return Err(error::from_http(about, status, &headers, &bytes));
         }

@@ -71,7 +71,7 @@ impl GitHub {
             return Ok(());
         }
         Err(error::from_http(
-            self.api.about(true),
+            self.api.error_context(true),
             status,
             &headers,
             &bytes,

@@ -183,7 +183,7 @@ impl Labels for Local {
             .as_deref()
             .map(label_description)
             .transpose()?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
@@ -229,7 +229,7 @@ impl Labels for Local {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         self.check(repo)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;

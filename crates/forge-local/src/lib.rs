@@ -120,8 +120,8 @@ impl Local {
 
     /// Returns git for the work tree that the user named or is in. Used for the identity of the
     /// viewer and for signing commits.
-    pub(crate) fn here(&self) -> &Git {
-        &self.repository.here
+    pub(crate) fn user_git(&self) -> &Git {
+        &self.repository.user_git
     }
 
     pub(crate) fn url(&self) -> String {

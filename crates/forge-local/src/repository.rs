@@ -32,7 +32,7 @@ pub(crate) struct Repository {
     pub common_dir: PathBuf,
     /// Git for the work tree that the user named or is in. A linked work tree can have a separate
     /// configuration.
-    pub here: Git,
+    pub user_git: Git,
     /// The main work tree as reported by git, if it was opened.
     pub main_tree: Option<PathBuf>,
     pub id: RepoId,
@@ -103,7 +103,7 @@ impl Repository {
             git = git.opening_bare();
         }
         let mut repository = Self {
-            here: git.clone(),
+            user_git: git.clone(),
             git,
             id: RepoId::local(&root),
             root,
@@ -111,19 +111,19 @@ impl Repository {
             main_tree: top.filter(|_| !is_linked),
         };
         if is_linked {
-            repository.here = Git::at(&path).with_trust(trust);
+            repository.user_git = Git::at(&path).with_trust(trust);
         } else if path
             .canonicalize()
             .is_ok_and(|dir| repository.is_named(&dir))
             && let Some((top, _)) = repository.current_work_tree()
         {
-            repository.here = Git::at(top).with_trust(trust);
+            repository.user_git = Git::at(top).with_trust(trust);
         }
         // Missing objects are fetched only for a clone that contains the current directory. Any
         // other clone may come from a stranger and have a program as its remote.
         if repository.current_work_tree().is_none() {
             repository.git = repository.git.without_lazy_fetch();
-            repository.here = repository.here.without_lazy_fetch();
+            repository.user_git = repository.user_git.without_lazy_fetch();
         }
         Ok(repository)
     }

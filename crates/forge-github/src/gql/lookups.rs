@@ -142,7 +142,7 @@ impl Lookups {
     }
 
     /// Looks up the files at `paths` in a branch, or in the default branch if none is given.
-    /// [`onto`] reads the result.
+    /// [`branch_files`] reads the result.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
@@ -576,7 +576,7 @@ pub(crate) struct BranchFile {
 
 /// Reads the result of [`Lookups::files`]: the branch's tip, and its files in the order of the
 /// paths. `None` if the branch does not exist.
-pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
+pub(crate) fn branch_files(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
     let target = repo.get(ONTO)?.get("target")?;
     let tip = target.get("oid")?.as_str()?.to_owned();
     let files = (0..).map_while(|i| target.get(format!("file{i}")));

@@ -175,7 +175,7 @@ impl GitHub {
                 let nodes: Option<Nodes<wire::Pull>> =
                     serde_json::from_value(nodes).map_err(|e| {
                         let what = format!("the search of {}", self.info.host);
-                        self.api.about(false).misread(&what, &e)
+                        self.api.error_context(false).misread(&what, &e)
                     })?;
                 let Some(nodes) = nodes else {
                     return Err(self.api.first_error(&answer));
@@ -205,7 +205,7 @@ impl GitHub {
                     };
                     let repo = map::repo_id(&self.info.host, repo);
                     let mut warnings = self.complete(&mut pull).await;
-                    warnings.extend(unread.contains(&i).then(list::checks_unread));
+                    warnings.extend(unread.contains(&i).then(list::incomplete_checks_warning));
                     let number = pull.number;
                     match self.domain(&repo, pull, sections, warnings) {
                         Ok(pull) => {
@@ -214,7 +214,9 @@ impl GitHub {
                                 list.push(pull);
                             }
                         }
-                        Err(e) => across.warnings.push(list::unreadable(number, &e)),
+                        Err(e) => across
+                            .warnings
+                            .push(list::unreadable_pull_warning(number, &e)),
                     }
                 }
                 search.is_open = next.is_some() && room > 0;

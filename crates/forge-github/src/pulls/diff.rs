@@ -63,7 +63,12 @@ impl GitHub {
             .await
             .map(|b| b.to_bytes())
             .unwrap_or_default();
-        let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
+        let error = error::from_http(
+            self.api.error_context(false),
+            parts.status,
+            &parts.headers,
+            &bytes,
+        );
         let too_large = matches!(parts.status.as_u16(), 406 | 422);
         if too_large && let Some(clone) = &req.clone {
             let mut fetching = req.clone();

@@ -193,7 +193,7 @@ impl GitHub {
                     .is_some_and(map::is_unnamed_team)
             })
         {
-            return Err(error::no_teams(self.api.about(false)));
+            return Err(error::no_teams(self.api.error_context(false)));
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl GitHub {
             return Ok(());
         }
         Err(error::from_http(
-            self.api.about(true),
+            self.api.error_context(true),
             status,
             &headers,
             &bytes,

@@ -16,7 +16,7 @@ use crate::{
     api::GqlAnswer,
     gql::{
         Document,
-        lookups::{BranchFile, branch_exists, onto},
+        lookups::{BranchFile, branch_exists, branch_files},
         mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
     },
     hints::CHOOSE_HEAD,
@@ -97,7 +97,7 @@ pub(super) fn check(
 
 /// Returns the tip of the looked-up branch; `None` if the branch does not exist.
 pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
-    onto(repo).map(|(tip, _)| tip)
+    branch_files(repo).map(|(tip, _)| tip)
 }
 
 /// Builds the file changes for a branch; `repo` is the repository's part of the answer.
@@ -106,7 +106,7 @@ pub(super) fn changes(
     edits: &[FileEdit],
     base: &str,
 ) -> Result<CheckedEdits> {
-    let (tip, there) = onto(repo).ok_or_else(|| {
+    let (tip, there) = branch_files(repo).ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
             format!("the commit of branch {} cannot be read", quote_branch(base)),

@@ -250,7 +250,7 @@ impl GitHub {
                 }
                 warnings.extend(self.complete(&mut pull).await);
                 if chunk.unread_checks.contains(&i) {
-                    warnings.push(checks_unread());
+                    warnings.push(incomplete_checks_warning());
                 }
                 if fields.contains(PrFields::TO_CHANGE) && touches.is_none() {
                     found.push(pull.clone());
@@ -261,7 +261,7 @@ impl GitHub {
                 };
                 match self.domain(repo, pull, shown, warnings) {
                     Ok(pull) => result.items.push(pull),
-                    Err(e) => result.warnings.push(unreadable(number, &e)),
+                    Err(e) => result.warnings.push(unreadable_pull_warning(number, &e)),
                 }
             }
             after = next;
@@ -425,7 +425,7 @@ pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
 }
 
 /// Returns the warning for a pull request that cannot be mapped.
-pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
+pub(super) fn unreadable_pull_warning(number: u64, error: &Error) -> Warning {
     let message = error.message();
     Warning::new(format!(
         "pull request {number} could not be read: {message}"
@@ -433,7 +433,7 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
 }
 
 /// Returns the warning for a row whose checks are incomplete.
-pub(super) fn checks_unread() -> Warning {
+pub(super) fn incomplete_checks_warning() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
 }

@@ -141,7 +141,7 @@ impl GitHub {
             let path =
                 format!("{repo}/rules/branches/{branch}?per_page={MAX_PAGE_SIZE}&page={page}");
             let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
-            let about = self.api.about(false);
+            let about = self.api.error_context(false);
             if !status.is_success() {
                 return Err(error::from_http(about, status, &headers, &bytes));
             }

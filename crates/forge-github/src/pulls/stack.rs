@@ -126,7 +126,7 @@ impl GitHub {
         let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(
-                self.api.about(true),
+                self.api.error_context(true),
                 status,
                 &headers,
                 &bytes,
@@ -147,7 +147,8 @@ impl GitHub {
                 .await;
             let (status, headers, bytes) = answer.map_err(|e| e.with_retry(Retry::Ambiguous))?;
             if !status.is_success() {
-                let error = error::from_http(self.api.about(false), status, &headers, &bytes);
+                let error =
+                    error::from_http(self.api.error_context(false), status, &headers, &bytes);
                 return Err(error.with_retry(Retry::Ambiguous));
             }
             progress = self.progress(&bytes)?;
@@ -166,7 +167,10 @@ impl GitHub {
                 )
             }
             _ => {
-                let why = self.api.about(true).sanitize(&progress.details.message);
+                let why = self
+                    .api
+                    .error_context(true)
+                    .sanitize(&progress.details.message);
                 return Err(Error::precondition(
                     Precondition::Rule,
                     format!("the stack of {} could not be merged: {why}", ask.pr),
@@ -189,7 +193,7 @@ impl GitHub {
     fn progress(&self, bytes: &Bytes) -> Result<StackMergeProgress> {
         serde_json::from_slice(bytes).map_err(|e| {
             let what = format!("the answer of {} about the merge", self.info.host);
-            let error = self.api.about(true).misread(&what, &e);
+            let error = self.api.error_context(true).misread(&what, &e);
             error.with_retry(Retry::Ambiguous)
         })
     }

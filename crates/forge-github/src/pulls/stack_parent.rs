@@ -261,7 +261,7 @@ impl GitHub {
         let written = answer.and_then(|(status, headers, bytes)| match status.is_success() {
             true => Ok(()),
             false => Err(error::from_http(
-                self.api.about(true),
+                self.api.error_context(true),
                 status,
                 &headers,
                 &bytes,
@@ -290,12 +290,12 @@ impl GitHub {
             return Err(Error::not_found(Noun::Other, why));
         }
         if !status.is_success() {
-            let about = self.api.about(false);
+            let about = self.api.error_context(false);
             return Err(error::from_http(about, status, &headers, &bytes));
         }
         serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the answer of {} about stacks", self.info.host);
-            self.api.about(false).misread(&what, &e)
+            self.api.error_context(false).misread(&what, &e)
         })
     }
 }

@@ -183,7 +183,7 @@ impl GitHub {
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
         let mut asked = asked.filter_map(|r| r.requested_reviewer.as_ref());
         if asked.any(map::is_unnamed_team) {
-            let error = error::no_teams(self.api.about(false));
+            let error = error::no_teams(self.api.error_context(false));
             let message = format!(
                 "the teams whose review is requested could not be read: {}",
                 error.message()
@@ -259,7 +259,7 @@ impl GitHub {
                 }
             };
             for e in &errors {
-                let about = self.api.about(false);
+                let about = self.api.error_context(false);
                 let (title, message) = (about.sanitize(&title(e, 1)), about.sanitize(&e.message));
                 let message = format!("{title} could not be read in full: {message}");
                 let mut warning = Warning::new(message);

@@ -42,7 +42,7 @@ impl Local {
         done: impl Fn(&IssueSnapshot) -> Option<Warning> + Send,
     ) -> Result<Outcome<Issue>> {
         check_edit(edit)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         let fields = IssueFields::NONE;

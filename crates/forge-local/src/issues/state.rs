@@ -51,7 +51,7 @@ impl Local {
 
     /// Replaces the issue with a tombstone, so that its number is never reused.
     pub(super) async fn remove_issue(&self, number: u64) -> Result<Outcome<()>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

@@ -68,7 +68,7 @@ impl Local {
         }
         check_request(req)?;
         let method = req.method.unwrap_or(MergeMethod::Merge);
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

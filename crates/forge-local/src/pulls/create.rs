@@ -67,7 +67,7 @@ impl Local {
             head => head.to_owned(),
         };
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let head_oid = if made {
             self.check_new_branch(&mut cat, &head).await?;
             String::new()

@@ -40,7 +40,7 @@ impl Local {
         }
         validate::reviewers(&edit.reviewers.add)?;
         validate::reviewers(&edit.reviewers.remove)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

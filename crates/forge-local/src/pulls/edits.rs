@@ -72,7 +72,9 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.here().put_landing_commit(&commit, &by.signing).await
+        self.user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await
     }
 
     /// Refuses a branch name that is invalid or already in use.

@@ -29,7 +29,7 @@ impl Local {
         let touches = PathFilter::of(query)?;
         let mine: Vec<&mut String> = filter.logins_mut().filter(|l| *l == "@me").collect();
         if !mine.is_empty() {
-            let viewer = identity(self.here()).await?.actor;
+            let viewer = identity(self.user_git()).await?.actor;
             for login in mine {
                 login.clone_from(&viewer.login);
             }

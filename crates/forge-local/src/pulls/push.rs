@@ -17,7 +17,7 @@ impl Local {
     /// Commits the edits, and updates the work trees that have the branch checked out.
     pub(crate) async fn commit_on_branch(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
         req.check()?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         let (headline, body) = req.parts();

@@ -44,7 +44,7 @@ impl Local {
         if cat.info(&branch_ref(&head)).await?.is_some() {
             return Err(self.reverted_before(&mut cat, number, &head).await);
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let base = self.branch_tip(&mut cat, "base", &s.base_branch).await?;
         let tree = self
             .tree_without(&mut cat, &pull, &merged, &base, &by)
@@ -63,7 +63,10 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        let commit = self.here().put_landing_commit(&commit, &by.signing).await?;
+        let commit = self
+            .user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await?;
         let mut new = CreatePull::new(head, title);
         new.description = match &req.body {
             Some(body) => body.clone(),

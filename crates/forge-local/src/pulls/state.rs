@@ -33,7 +33,7 @@ impl Local {
         if let Some(comment) = &req.comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -128,7 +128,7 @@ impl Local {
         if let Some(comment) = comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -191,7 +191,7 @@ impl Local {
         number: u64,
         draft: bool,
     ) -> Result<Outcome<PullRequest>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

@@ -37,7 +37,7 @@ impl Local {
             )
             .with_hint("reply on the pull request of the comment"));
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -92,7 +92,7 @@ impl Local {
         body: &str,
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -118,7 +118,7 @@ impl Local {
     }
 
     pub(super) async fn remove_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

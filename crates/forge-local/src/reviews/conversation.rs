@@ -43,7 +43,7 @@ impl Local {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
                 // Comments can be read without an identity. No comment then counts as the viewer's.
-                None => identity(self.here()).await.ok(),
+                None => identity(self.user_git()).await.ok(),
             }
         };
         let (log, viewer) = tokio::join!(self.store.log(cat, pull), ask);

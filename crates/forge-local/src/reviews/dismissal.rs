@@ -21,7 +21,7 @@ impl Local {
         message: &str,
     ) -> Result<Outcome<Review>> {
         LIMITS.check_comment("message", message)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

@@ -38,7 +38,7 @@ impl Local {
         review: &NewReview,
     ) -> Result<Outcome<Review>> {
         check_texts(review)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let state = match review.verdict {
             Verdict::Approve => ReviewState::Approved,
             Verdict::RequestChanges => ReviewState::ChangesRequested,
