@@ -251,11 +251,13 @@ pub(crate) fn from_graphql(
             let list = match noun {
                 Noun::PullRequest => Some((
                     Op::PrList,
-                    "look for the number in the list of pull requests (issues are not listed there)",
+                    "look for the number in the list of pull requests (issues are not listed \
+                     there)",
                 )),
                 Noun::Issue => Some((
                     Op::IssueList,
-                    "look for the number in the list of issues (pull requests are not listed there)",
+                    "look for the number in the list of issues (pull requests are not listed \
+                     there)",
                 )),
                 _ => None,
             };

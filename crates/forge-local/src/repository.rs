@@ -273,8 +273,8 @@ fn outward_link_error(link: &Path) -> Error {
             sso_url: None,
         },
         format!(
-            "cannot open {}: it is a link to a place outside its repository, which is followed only \
-             if the user named this exact path",
+            "cannot open {}: it is a link to a place outside its repository, which is followed \
+             only if the user named this exact path",
             show(link)
         ),
     )

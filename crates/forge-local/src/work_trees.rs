@@ -842,9 +842,9 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
 fn missing_work_tree_error(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
-        "cannot update '{}': it is checked out in {shown}, a locked work tree that is missing; once \
-         the work tree is back, a commit of all its files would revert the changes; nothing was \
-         changed",
+        "cannot update '{}': it is checked out in {shown}, a locked work tree that is missing; \
+         once the work tree is back, a commit of all its files would revert the changes; nothing \
+         was changed",
         text::one_line(branch)
     );
     let hint = format!(

@@ -138,8 +138,9 @@ impl GitHub {
         if !is_same {
             diff.warnings.push(
                 Warning::new(
-                    "files with the same changes are left out; every other file is shown with all of \
-                     its changes. Commits that were amended under the same message are not listed",
+                    "files with the same changes are left out; every other file is shown with all \
+                     of its changes. Commits that were amended under the same message are not \
+                     listed",
                 )
                 .with_hint("ask in a clone of the repository, where git compares commit by commit"),
             );

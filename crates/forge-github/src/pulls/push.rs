@@ -129,8 +129,8 @@ impl GitHub {
             Some(tip) if is_full_oid(&tip) => {
                 let branch = quote_branch(&req.branch);
                 error.with_hint(format!(
-                    "branch {branch} is now at commit {tip}: check whether that commit has your change \
-                     before you try again"
+                    "branch {branch} is now at commit {tip}: check whether that commit has your \
+                     change before you try again"
                 ))
             }
             _ => error,

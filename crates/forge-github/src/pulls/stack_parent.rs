@@ -210,8 +210,8 @@ impl GitHub {
             }
             Err(error) => {
                 let message = format!(
-                    "the pull request has the right base branch to build on {}, but was not added to \
-                     a stack on GitHub: {}",
+                    "the pull request has the right base branch to build on {}, but was not added \
+                     to a stack on GitHub: {}",
                     below.id,
                     error.message()
                 );
@@ -225,8 +225,8 @@ impl GitHub {
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
                         StackPosition::Alone | StackPosition::Top(_) => Hint::new(
-                            "add both pull requests to a stack on GitHub's page; the base branch is \
-                             already right",
+                            "add both pull requests to a stack on GitHub's page; the base branch \
+                             is already right",
                         ),
                     }),
                 );

@@ -216,8 +216,8 @@ impl GitHub {
                 .on(pull.number)
                 .with(Param::Include, "reviews");
             let warning = Warning::new(
-                "more people reviewed the pull request than could be read: the latest reviews and their counts \
-                 cover only some of them",
+                "more people reviewed the pull request than could be read: the latest reviews and \
+                 their counts cover only some of them",
             );
             warnings.push(
                 warning

@@ -128,8 +128,8 @@ impl Local {
                 let named = files.iter().map(|f| text::one_line(f).into_owned());
                 let named: Vec<String> = named.collect();
                 let message = format!(
-                    "#{number} cannot be reverted automatically: {} changed in '{branch}' since the merge; nothing \
-                     was changed",
+                    "#{number} cannot be reverted automatically: {} changed in '{branch}' since \
+                     the merge; nothing was changed",
                     named.join(", ")
                 );
                 let hint = format!(
