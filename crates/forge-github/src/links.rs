@@ -104,7 +104,7 @@ impl GitHub {
             let ends = cut(ends, what, warnings);
             ends.into_iter().map(|end| self.link(end)).collect()
         };
-        links.closes = ends(found.closes, "closed issues", warnings);
+        links.closes = ends(found.closes, "issues that it closes", warnings);
         links.closed_by = ends(found.closed_by, "closing pull requests", warnings);
         let events = cut(found.timeline_items, "mentions", warnings);
         links.mentioned_by = events
