@@ -207,7 +207,7 @@ fn stacked_create_takes_four_requests() {
         .exits(1)
         .stderr_text();
     assert!(
-        out.contains("the base branch is 'work', and not 'main'"),
+        out.contains("must have the base branch 'work', not 'main'"),
         "{out}"
     );
     let out = hub.forge(&create(&["--web"])).output().exits(1);
@@ -538,11 +538,7 @@ fn oversized_diff_comes_from_git_in_clone() {
         .forge(&["pr", "diff", "1", R[0], R[1]])
         .output()
         .success();
-    assert!(
-        rebuilt
-            .stderr_text()
-            .contains("put together from its files")
-    );
+    assert!(rebuilt.stderr_text().contains("rebuilt from its files"));
     assert_eq!(rebuilt.stdout_text().matches("diff --git ").count(), 301);
 
     // If the remote cannot be reached, `forge` warns but still prints the diff.

@@ -565,7 +565,7 @@ fn search_of_issues_is_refused_without_an_index() {
         let line = [&["issue", "list"][..], &flags].concat();
         let refused = world.forge(&line).output().exits(1);
         let _ = refused
-            .says("issues in a git repository are in no index")
+            .says("a git repository has no search index for issues")
             .says("Recovery: list by author, assignee or label");
     }
 }
@@ -950,7 +950,7 @@ fn types_and_projects_are_refused_in_git_repositories() {
         ([&create[..], &["-p", "Roadmap"]].concat(), no_boards),
         (vec!["edit", "1", "--add-project", "Roadmap"], no_boards),
         (vec!["edit", "1", "--remove-project", "Roadmap"], no_boards),
-        (vec!["list", "--type", "Bug"], "are in no index"),
+        (vec!["list", "--type", "Bug"], "has no search index"),
     ] {
         let refused = world.forge(&[&["issue"], &line[..]].concat());
         let _ = refused.output().exits(1).says(why).says("Recovery: ");

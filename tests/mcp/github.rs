@@ -323,10 +323,10 @@ fn binary_files_share_one_line() {
     let pages = wire.pages("pr_diff", args, 25_000);
     assert!(pages.len() > 1);
     assert_eq!(column(&pages, "files", "path"), names);
-    let said = "400 files came without their lines (binary or too large): ";
+    let said = "400 files are shown without their changed lines (binary or too large): ";
     let lines = pages.iter().flat_map(|p| p.text().lines());
     let lines: Vec<&str> = lines
-        .filter(|l| l.contains("without their lines"))
+        .filter(|l| l.contains("without their changed lines"))
         .collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(
@@ -536,7 +536,7 @@ fn failed_log_tail_is_shown_on_request() {
     let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
     wire.call("pr_checks", args)
         .ok()
-        .says("is not there (any more)");
+        .says("does not exist yet, or has expired");
 }
 
 #[test]
@@ -708,7 +708,7 @@ fn stack_on_pull_of_another_repository_is_refused() {
     based["base"] = json!("main");
     wire.call("pr_create", based)
         .fails("invalid_input")
-        .says("the base branch is 'work', and not 'main'");
+        .says("must have the base branch 'work', not 'main'");
     wire.call("pr_create", create("1")).ok();
     let view = wire
         .call("pr_view", json!({"repo": REPO, "number": 2}))
@@ -849,12 +849,12 @@ fn wrong_number_or_id_names_the_right_call() {
         (
             "issue_comment",
             json!({"issue": 1, "body": "x"}),
-            "Recovery: if 1 is a pull request, call pr_comment; otherwise look for its number",
+            "Recovery: if 1 is a pull request, call pr_comment; otherwise look for the number",
         ),
         (
             "pr_comment",
             json!({"number": 2, "body": "x"}),
-            "Recovery: if 2 is an issue, call issue_comment; otherwise look for its number",
+            "Recovery: if 2 is an issue, call issue_comment; otherwise look for the number",
         ),
         (
             "pr_diff",

@@ -1,4 +1,4 @@
-//! Compares the answer to a write with the request: a host may report success although its answer
+//! Compares the answer to a write with the request. A host may report success although its answer
 //! shows another result.
 
 use std::fmt;
@@ -45,9 +45,9 @@ impl GitHub {
             let has_failed = answer.errors.iter().any(|e| e.root() == alias);
             let payload = payloads.get(alias).and_then(Option::as_ref);
             let said = match created_object(mutation, payload) {
-                Some(made) => differs(mutation, input, made)
-                    .or_else(|| self.elsewhere(mutation, made).map(|url| ("address", url)))
-                    .map(|(field, shown)| self.shows(mutation, field, shown)),
+                Some(made) => find_difference(mutation, input, made)
+                    .or_else(|| self.foreign_url(mutation, made).map(|url| ("address", url)))
+                    .map(|(field, shown)| self.mismatch_message(mutation, field, shown)),
                 None if has_failed || mutation == ADD_THREAD => None,
                 None => Some(format!(
                     "{} sent no answer to {}",
@@ -61,8 +61,8 @@ impl GitHub {
         Ok(())
     }
 
-    /// Checks that the answer is about the object with the number `asked`. A query that does not
-    /// select the number reads it as 0, which passes.
+    /// Checks that the answer is about the object with the number `asked`. The number 0 passes,
+    /// because it means that the query did not select the number.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,
@@ -79,7 +79,7 @@ impl GitHub {
     }
 
     /// Returns the URL of a new object if its host is neither this host nor the host of its API.
-    fn elsewhere<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
+    fn foreign_url<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
         let api = api.strip_prefix("api.").unwrap_or(api);
@@ -88,8 +88,8 @@ impl GitHub {
         (is_new && !is_at(&self.info.host) && !is_at(api)).then_some(url)
     }
 
-    fn shows(&self, mutation: Mutation, field: &str, shown: &str) -> String {
-        let shown = self.api.about(true).words(shown);
+    fn mismatch_message(&self, mutation: Mutation, field: &str, shown: &str) -> String {
+        let shown = self.api.error_context(true).sanitize(shown);
         let shown: String = shown.chars().take(100).collect();
         let host = &self.info.host;
         let name = mutation.name;
@@ -99,7 +99,7 @@ impl GitHub {
 
 /// Returns the created or changed object in a payload.
 fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
-    let member = member(mutation);
+    let member = payload_field(mutation);
     let payload = payload.filter(|payload| !payload.is_null())?;
     // The payload of a deletion contains no object.
     if member == "clientMutationId" {
@@ -114,20 +114,20 @@ fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value>
 }
 
 /// Returns the first field of the payload's selection.
-fn member(mutation: Mutation) -> &'static str {
+fn payload_field(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
 /// Returns the first field whose value in the answer differs from the input, with the answer's
 /// value.
-fn differs<'a>(
+fn find_difference<'a>(
     mutation: Mutation,
     input: &Value,
     made: &'a Value,
 ) -> Option<(&'static str, &'a str)> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let shown = |key: &str| made.get(key).and_then(Value::as_str);
-    let member = member(mutation);
+    let member = payload_field(mutation);
     if matches!(
         member,
         "pullRequest" | "issue" | "labelable" | "assignable" | "subIssue"

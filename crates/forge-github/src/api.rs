@@ -155,7 +155,7 @@ impl Api {
         self.boards = Some(TokenSlot::new(tokens));
     }
 
-    /// Returns whether project boards have a token of their own.
+    /// Returns whether project boards use a separate token.
     pub fn has_board_token(&self) -> bool {
         self.boards.is_some()
     }
@@ -168,11 +168,11 @@ impl Api {
     }
 
     /// Returns the context for errors from this host.
-    pub fn about(&self, write: bool) -> ErrorContext<'_> {
-        self.about_as(TokenChoice::Account, write)
+    pub fn error_context(&self, write: bool) -> ErrorContext<'_> {
+        self.error_context_as(TokenChoice::Account, write)
     }
 
-    fn about_as(&self, access: TokenChoice, write: bool) -> ErrorContext<'_> {
+    fn error_context_as(&self, access: TokenChoice, write: bool) -> ErrorContext<'_> {
         ErrorContext {
             host: &self.host,
             http: &self.http,
@@ -181,7 +181,7 @@ impl Api {
         }
     }
 
-    /// Sends a query. Partial errors come with the answer; fails if the whole query fails.
+    /// Sends a query. Returns partial errors with the answer. Fails if the whole query fails.
     pub async fn query<T: DeserializeOwned>(
         &self,
         document: &str,
@@ -191,7 +191,7 @@ impl Api {
             .await
     }
 
-    /// Sends a query with the token of `access`; otherwise as [`Self::query`].
+    /// Like [`Self::query`], but uses the token of `access`.
     pub async fn query_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -208,9 +208,9 @@ impl Api {
         .await
     }
 
-    /// Sends a query for texts of strangers; otherwise as [`Self::query_as`]. If the answer is too
-    /// long, repeats the query with pages of half the size. `size` is the maximum page size, and
-    /// becomes the size that fits.
+    /// Like [`Self::query_as`], for answers with texts that users wrote. If the answer is too long,
+    /// repeats the query with pages of half the size. `size` is the maximum page size, and becomes
+    /// the size that fits.
     pub async fn query_in_pages<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -237,7 +237,7 @@ impl Api {
         }
     }
 
-    /// Sends a mutation; retries only if GitHub refused the mutation before running it.
+    /// Sends a mutation. Retries only if GitHub refused the mutation before running it.
     pub async fn mutate_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -283,7 +283,7 @@ impl Api {
                 .await?;
             if !status.is_success() {
                 return Err(error::from_http(
-                    self.about_as(call.access, call.write),
+                    self.error_context_as(call.access, call.write),
                     status,
                     &headers,
                     &bytes,
@@ -344,8 +344,8 @@ impl Api {
             }
             Err(e) => e.to_string(),
         };
-        // An error can null a field that the schema calls non-null; the error then gives the
-        // reason.
+        // An error can null a field that the schema calls non-null, so that the answer does not
+        // parse. The error then gives the reason.
         if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
             && !errors.is_empty()
         {
@@ -362,7 +362,7 @@ impl Api {
             format!(
                 "the answer of {} cannot be understood: {}",
                 self.host,
-                self.about(write).words(&wrong)
+                self.error_context(write).sanitize(&wrong)
             ),
         );
         Err(if write {
@@ -386,18 +386,18 @@ impl Api {
     /// Converts one error of an answer.
     pub fn error<T>(&self, answer: &GqlAnswer<T>, e: &GqlError) -> Error {
         error::from_graphql(
-            self.about_as(answer.access, answer.write),
+            self.error_context_as(answer.access, answer.write),
             e,
             &answer.headers,
         )
     }
 
-    /// Fails if the token lacks the scope for changing boards. Reading needs a smaller scope, so
-    /// the check runs before the first write.
+    /// Fails if the token lacks the scope for changing boards. A token that can read boards may
+    /// lack this scope, so the check runs before the first write.
     pub fn may_change_boards<T>(&self, answer: &GqlAnswer<T>) -> Result<()> {
         let what = "change project boards";
         match error::lacks_scope(
-            self.about_as(answer.access, true),
+            self.error_context_as(answer.access, true),
             &answer.headers,
             "project",
             what,
@@ -436,7 +436,7 @@ impl Api {
         self.warnings_of(answer, &answer.errors, part)
     }
 
-    /// Turns the given errors into warnings; otherwise as [`Self::warnings`].
+    /// Like [`Self::warnings`], but only for `errors`.
     pub fn warnings_of<'a, T>(
         &self,
         answer: &GqlAnswer<T>,
@@ -449,7 +449,7 @@ impl Api {
             let error = self.error(answer, e);
             let (title, section) = part(e);
             // A title may contain part of the error's path, which is text from the host.
-            let title = self.about(answer.write).words(&title);
+            let title = self.error_context(answer.write).sanitize(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
                 let mut warning = error::warning(message, &error);
@@ -468,11 +468,12 @@ impl Api {
         accept: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
-        self.rest_of(API_VERSION, method, path, accept, body).await
+        self.rest_versioned(API_VERSION, method, path, accept, body)
+            .await
     }
 
-    /// Sends a REST request to a route of the given API version; otherwise as [`Self::rest`].
-    pub async fn rest_of(
+    /// Like [`Self::rest`], for a route of the API version `version`.
+    pub async fn rest_versioned(
         &self,
         version: &'static str,
         method: Method,
@@ -546,7 +547,8 @@ impl Api {
         Ok((parts.status, parts.headers, bytes))
     }
 
-    /// Sends a request with the token, and after a 401 once more with a renewed token.
+    /// Sends a request with the token. After a 401, sends the request once more with a renewed
+    /// token.
     async fn authorised(
         &self,
         access: TokenChoice,
@@ -591,11 +593,11 @@ impl Api {
                         host: self.host.clone(),
                     },
                     format!(
-                        "the token for {} has characters that no token has",
+                        "the token for {} has characters that no token can have",
                         self.host
                     ),
                 )
-                .with_hint("look for a line break or a blank in it")
+                .with_hint("remove line breaks and blanks from the token")
             })?;
         value.set_sensitive(true);
         request.headers_mut().insert(header::AUTHORIZATION, value);

@@ -63,7 +63,7 @@ impl GitHub {
         }
         if !status.is_success() {
             return Err(error::from_http(
-                self.api.about(false),
+                self.api.error_context(false),
                 status,
                 &headers,
                 &bytes,
@@ -71,7 +71,7 @@ impl GitHub {
         }
         let found: RestRepo = serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the answer of {} on {repo}", self.info.host);
-            self.api.about(false).misread(&what, &e)
+            self.api.error_context(false).misread(&what, &e)
         })?;
         Ok(found.id)
     }
@@ -102,7 +102,7 @@ impl GitHub {
         }
         if !status.is_success() {
             return Err(error::from_http(
-                self.api.about(true),
+                self.api.error_context(true),
                 status,
                 &headers,
                 &bytes,
@@ -115,7 +115,7 @@ impl GitHub {
                 format!(
                     "{} took the file but sent no URL: {}",
                     self.info.host,
-                    self.api.about(true).words(&e.to_string())
+                    self.api.error_context(true).sanitize(&e.to_string())
                 ),
             )
             .with_retry(Retry::Ambiguous)

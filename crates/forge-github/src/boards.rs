@@ -226,7 +226,7 @@ impl GitHub {
             format!("{} {}", name(board), quote(&title, Quote::Inline))
         });
         let names: Vec<String> = names.collect();
-        // A full list may lack boards.
+        // A list of the maximum length may be incomplete.
         let verb = match listed.len() < MAX_LISTED {
             true => "are",
             false => "include",
@@ -374,5 +374,5 @@ pub(crate) fn archived(board: &BoardId, issue: &dyn std::fmt::Display) -> Error 
         ErrorKind::Precondition(forge_core::Precondition::Rule),
         format!("{issue} is in the archive of board {board}; nothing was changed"),
     )
-    .with_hint("restore it on the board, then try again")
+    .with_hint("restore the item on the board, then try again")
 }

@@ -122,8 +122,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         (
             CommentReply,
             Support::Emulated {
-                how: "a comment on lines is answered in its thread; GitHub has no answers to \
-                      comments on the pull request, so a new comment quotes the other one",
+                how: "GitHub has replies only in threads on lines; a reply to any other comment is \
+                      a new comment that quotes it",
             },
         ),
         yes(CommentEdit),
@@ -159,8 +159,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueFieldEdit),
         no(
             IssueSwap,
-            "GitHub changes an issue whatever has changed since it was read",
-            const { &Hint::new("name the version anyway: forge compares it right before the edit") },
+            "GitHub has no conditional update of issues: an edit overwrites newer changes",
+            const { &Hint::new("pass the version anyway: forge compares it right before the edit") },
         ),
         (
             IssueClaim,

@@ -59,7 +59,7 @@ impl Checks for GitHub {
         Ok(report)
     }
 
-    /// Reads why each of `checks` failed, all in one request.
+    /// Reads the reasons why `checks` failed, all in one request.
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         let ids = checks.iter().map(|check| check.id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -97,7 +97,7 @@ impl Checks for GitHub {
             return Err(Error::not_found(
                 Noun::Other,
                 format!(
-                    "the log of {} is not there (any more)",
+                    "the log of {} does not exist yet, or has expired",
                     one_line(&check.name)
                 ),
             )
@@ -109,7 +109,7 @@ impl Checks for GitHub {
             .map(|b| b.to_bytes())
             .unwrap_or_default();
         Err(error::from_http(
-            self.api.about(false),
+            self.api.error_context(false),
             parts.status,
             &parts.headers,
             &bytes,
@@ -129,7 +129,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// Returns the messages of level FAILURE; without any, the failed steps.
+    /// Returns the messages of level FAILURE, or the failed steps if there are no such messages.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -173,13 +173,14 @@ fn job_of(url: &str) -> Option<u64> {
 
 /// Reads the whole body and keeps the last `most` bytes.
 async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
-    // The times are a third of a typical log.
+    // The times are a third of a typical log, and `without_time` removes them.
     let room = most.saturating_mul(2);
     let mut kept: Vec<u8> = Vec::new();
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // The byte before the last `room` shows whether the cut is at the start of a line.
+        // One byte before the last `room` bytes is kept: it shows whether the cut is at the start
+        // of a line.
         if kept.len() > room.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - room - 1);
             cut = true;
@@ -209,9 +210,9 @@ fn without_time(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Builds the checks section from the last commit. `unread` reports an error in the checks' part of
-/// the answer; it has an effect only if no checks arrived. `unstable` reports that GitHub sees a
-/// check that has not passed: if all checks in the answer have passed, then the section is
+/// Builds the checks section from the last commit. `unread` is true if the checks' part of the
+/// answer has an error. It matters only if no checks arrived. `unstable` is true if GitHub reports
+/// a check that has not passed. If all checks in the answer have passed, the section is then
 /// incomplete.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
@@ -232,8 +233,8 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup. In the rollup, null entries stand for checks that the
-    // viewer may not see.
+    // A commit without checks has no rollup. A null entry in a rollup is a check that the viewer
+    // may not see.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
@@ -253,7 +254,7 @@ pub(crate) fn section(
 }
 
 /// Maps a run's status. A run that could not start counts as failed, because it never finishes. A
-/// stale run counts as having no result, as in gh.
+/// stale run counts as a run without a result, as in gh.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,

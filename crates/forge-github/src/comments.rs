@@ -105,7 +105,8 @@ impl GitHub {
         self.comment_once_on_pull(pr, &before, body).await
     }
 
-    /// Adds a comment. `before` is the pull request as read before, with its id and newest comment.
+    /// Adds a comment. `before` is the pull request as read earlier, with its id and newest
+    /// comment.
     pub(crate) async fn comment_once_on_pull(
         &self,
         pr: &PrId,
@@ -144,8 +145,9 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // The comment may belong to a pull request that readers of this one may not see. A
-            // comment number is therefore searched for only in the threads of this pull request.
+            // The comment may belong to another pull request, which readers of this one may not
+            // see. A comment number is therefore looked up only in the threads of this pull
+            // request.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {
@@ -182,8 +184,8 @@ impl GitHub {
             .send_one::<CreatedComment>(REPLY, input)
             .await
             .map(CreatedComment::into_comment);
-        // Searches for the reply after a lost answer: the last comment of the thread, by the viewer
-        // and with this body.
+        // Looks for the reply after a lost answer. The reply is the last comment of the thread, by
+        // the viewer and with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
             let last = now.and_then(|t| t.comments.into_vec().pop());
@@ -322,14 +324,14 @@ fn outcome(done: (wire::Comment, Option<Warning>)) -> Result<Outcome<Comment>> {
     Ok(outcome)
 }
 
-/// Returns the warning for an answer that GitHub put into the viewer's pending review.
+/// Returns the warning for a reply that GitHub put into the viewer's pending review.
 fn in_pending_review(pr: &PrId) -> Warning {
     let review = Action::op(Op::ReviewSubmit).on(&pr.key);
     Warning::new(format!(
-        "the answer is in your pending review of {pr}: nobody else sees it"
+        "the reply is in your pending review of {pr}, and nobody else sees it"
     ))
     .with_hint(
-        Hint::new("submit the pending review to publish the answer")
+        Hint::new("submit the pending review to publish the reply")
             .with_action(review.choose(Param::Pending)),
     )
 }

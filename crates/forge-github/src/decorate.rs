@@ -1,5 +1,5 @@
-//! Sets the labels, people, milestone and boards of a pull request. GitHub's mutations take the ids
-//! of these objects.
+//! Sets the labels, people, milestone and boards of a pull request. GitHub's mutations identify
+//! these objects by id.
 
 use forge_core::{
     Action, Op, Param,
@@ -68,7 +68,7 @@ impl Decoration<'_> {
         self.projects.get(index).map(String::as_str)
     }
 
-    /// Returns what the mutation with this alias sets, for messages.
+    /// Returns the name of the part that the mutation with this alias sets, for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -97,8 +97,8 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Returns whether the pull request already has what the mutation with this alias adds. `me` is
-    /// the viewer's login.
+    /// Returns whether the pull request already has the objects that the mutation with this alias
+    /// adds. `me` is the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
@@ -132,7 +132,7 @@ pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
 /// The alias of the mutation that requests reviews from bots.
 const BOTS: &str = "bots";
 
-/// Requests reviews from further people, teams and bots.
+/// Requests reviews from additional people, teams and bots.
 pub(crate) fn add_reviewers(
     batch: &mut Batch,
     pull: &str,

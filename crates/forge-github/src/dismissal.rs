@@ -55,7 +55,7 @@ impl GitHub {
                 Precondition::Rule,
                 format!("the review {shown} of {pr} has no verdict to dismiss"),
             )
-            .with_hint("leave it as it is: a comment stops no merge"));
+            .with_hint("do nothing: a review comment does not block a merge"));
         }
         let input = json!({ "pullRequestReviewId": key, "message": message });
         let written = self.send_one::<Dismissed>(DISMISS_REVIEW, input).await;

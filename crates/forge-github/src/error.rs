@@ -50,13 +50,13 @@ impl GqlError {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// Returns whether this error is a rate limit (GitHub uses two spellings).
+    /// Returns whether this error is a rate limit. GitHub uses two spellings.
     pub fn is_rate_limit(&self) -> bool {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
-    /// Returns whether GitHub refused a token because it may not read teams: the message then asks
-    /// for `read:org` or `read:discussion`.
+    /// Returns whether GitHub refused a token that may not read teams. The message then names the
+    /// scope `read:org` or `read:discussion`.
     pub fn is_about_teams(&self) -> bool {
         self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
             && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
@@ -88,7 +88,7 @@ impl ErrorContext<'_> {
     }
 
     /// Sanitizes a GitHub message: one line, no control characters, no credentials, limited length.
-    pub fn words(&self, message: &str) -> String {
+    pub fn sanitize(&self, message: &str) -> String {
         let clean = self.http.redact(message);
         let line = text::one_line(clean.trim()).into_owned();
         text::truncate_chars(line.trim_end_matches('.'), 500)
@@ -103,7 +103,7 @@ impl ErrorContext<'_> {
             ErrorKind::Protocol,
             format!(
                 "{what} cannot be understood: {}",
-                self.words(&why.to_string())
+                self.sanitize(&why.to_string())
             ),
         )
     }
@@ -167,7 +167,7 @@ pub(crate) fn from_http(
     body: &[u8],
 ) -> Error {
     let rest: RestBody = serde_json::from_slice(body).unwrap_or_default();
-    let said = about.words(&rest.sentence());
+    let said = about.sanitize(&rest.sentence());
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
     let request_id = request_id(about, headers);
     let host = about.host;
@@ -181,7 +181,7 @@ pub(crate) fn from_http(
     let error = match status.as_u16() {
         401 => refused_token(about, &said),
         403 => match text("x-github-sso").and_then(sso_url) {
-            Some(url) => sso(host, &about.words(&url)),
+            Some(url) => sso(host, &about.sanitize(&url)),
             None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
         404 => {
@@ -225,7 +225,7 @@ pub(crate) fn from_http(
     }
 }
 
-/// Returns the id of a request. A header with any other text is ignored, because it may be a
+/// Returns the id of a request. A header of any other form is ignored, because it may contain a
 /// credential.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
@@ -240,7 +240,7 @@ pub(crate) fn from_graphql(
     error: &GqlError,
     headers: &HeaderMap,
 ) -> Error {
-    let said = about.words(&error.message);
+    let said = about.sanitize(&error.message);
     let host = about.host;
     match error.kind.as_deref().unwrap_or_default() {
         "RATE_LIMITED" | "RATE_LIMIT" => {
@@ -251,11 +251,13 @@ pub(crate) fn from_graphql(
             let list = match noun {
                 Noun::PullRequest => Some((
                     Op::PrList,
-                    "look for its number in the list of pull requests, which has no issues",
+                    "look for the number in the list of pull requests (issues are not listed \
+                     there)",
                 )),
                 Noun::Issue => Some((
                     Op::IssueList,
-                    "look for its number in the list of issues, which has no pull requests",
+                    "look for the number in the list of issues (pull requests are not listed \
+                     there)",
                 )),
                 _ => None,
             };
@@ -272,11 +274,11 @@ pub(crate) fn from_graphql(
             .and_then(|v| v.to_str().ok())
             .and_then(sso_url)
         {
-            Some(url) => sso(host, &about.words(&url)),
+            Some(url) => sso(host, &about.sanitize(&url)),
             None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
         "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&said)),
-        "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
+        "SERVICE_UNAVAILABLE" => server_error(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
             format!("{host} refused forge's query as too large: {said}"),
@@ -302,13 +304,13 @@ pub(crate) fn from_graphql(
             }
         }
         "" if said.starts_with("Something went wrong while executing your query") => {
-            upstream(about, 502, headers, &said)
+            server_error(about, 502, headers, &said)
         }
         _ => from_message(about, &said),
     }
 }
 
-fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
+fn server_error(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
     let request_id = request_id(about, headers);
     let error = Error::new(
         ErrorKind::Upstream { status, request_id },
@@ -331,7 +333,7 @@ pub(crate) fn ambiguous(error: Error) -> Error {
 /// Returns the error for a missing pull request, if GitHub returned no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
-        Hint::new("look for its number in the list")
+        Hint::new("look for the number in the list of pull requests")
             .with_action(Action::op(Op::PrList).with(Param::State, "all")),
     )
 }
@@ -378,7 +380,7 @@ fn refused_token(about: ErrorContext<'_>, said: &str) -> Error {
         format!("{host} refused {}: {said}", about.token()),
     )
     .with_hint(match about.tokens.origin(host) {
-        // A variable overrides every login.
+        // An environment variable overrides every stored login.
         Some(origin) if is_variable(&origin) => Hint::from(format!(
             "correct {origin}, or unset it to use a stored account"
         )),
@@ -398,9 +400,11 @@ fn sso(host: &str, url: &str) -> Error {
             missing: vec![],
             sso_url: Some(url.to_owned()),
         },
-        format!("the organisation on {host} wants this token to be authorised for single sign-on"),
+        format!(
+            "the organisation on {host} requires that this token is authorised for single sign-on"
+        ),
     )
-    .with_hint(format!("authorise it in a browser: {url}"))
+    .with_hint(format!("authorise the token in a browser: {url}"))
 }
 
 fn sso_url(header: &str) -> Option<String> {
@@ -466,7 +470,7 @@ pub(crate) fn lacks_scope(
     )
 }
 
-/// The scopes for working on pull requests, each with the scopes that include it: `repo` for
+/// The scopes for working on pull requests, each with the scopes that can replace it: `repo` for
 /// changes, and `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
 const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("repo", &["public_repo"]),
@@ -491,7 +495,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
 /// Returns the scopes that a REST route accepts, if the token has none of these scopes.
 fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
-        let text = about.words(headers.get(name)?.to_str().ok()?);
+        let text = about.sanitize(headers.get(name)?.to_str().ok()?);
         Some(
             text.split(',')
                 .map(|s| s.trim().to_owned())
@@ -579,7 +583,7 @@ type MessageRow = (&'static str, fn(String) -> Error);
 const MESSAGES: &[MessageRow] = &[
     ("pull request already exists", |m| {
         Error::new(ErrorKind::AlreadyExists { existing: None }, m).with_hint(
-            Hint::new("look at the open one of this head branch")
+            Hint::new("look at the open pull request of this head branch")
                 .with_action(Action::op(Op::PrList).choose(Param::Head)),
         )
     }),
@@ -588,7 +592,8 @@ const MESSAGES: &[MessageRow] = &[
     ("Head repository can't be blank", |m| bad_head(m)),
     ("Base sha can't be blank", |m| bad_base(m)),
     ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub also sends this message for a missing branch, so the rows for branches come first.
+    // GitHub adds this message to messages about missing branches, so the rows for branches come
+    // first.
     ("No commits between", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
             .with_hint("commit and push something first")
@@ -600,16 +605,16 @@ const MESSAGES: &[MessageRow] = &[
     ("Draft pull requests are not supported", |m| {
         let action = Action::again(&[(Param::Draft, Arg::Omit)]);
         Error::precondition(Precondition::Rule, m)
-            .with_hint(Hint::new("open it ready for review").with_action(action))
+            .with_hint(Hint::new("open the pull request as ready for review").with_action(action))
     }),
     ("Head branch was modified", |m| head_changed(m)),
     ("expected head sha didn't match", |m| head_changed(m)),
     ("no new commits on the base branch", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
-            .with_hint("leave it as it is: the head branch is up to date")
+            .with_hint("do nothing: the head branch is up to date")
     }),
     ("Expected branch to point to", |m| {
-        refused_swap_error(Changed::Ref, m).with_hint("look at what was pushed, then try again")
+        refused_swap_error(Changed::Ref, m).with_hint("review the new commits, then try again")
     }),
     ("A ref named", |m| {
         Error::invalid("head", m)
@@ -635,8 +640,10 @@ const MESSAGES: &[MessageRow] = &[
     ("Required status check", |m| unmet_rule_error(m)),
     ("is not mergeable", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(
-            Hint::new("look at its state and its checks for what is missing")
-                .with_action(Action::op(Op::PrView)),
+            Hint::new(
+                "see the state and the checks of the pull request for the missing requirement",
+            )
+            .with_action(Action::op(Op::PrView)),
         )
     }),
     ("commits are not allowed on this repository", |m| method(m)),
@@ -679,8 +686,8 @@ const MESSAGES: &[MessageRow] = &[
     ("Body cannot be blank", |m| bad_text("body", m)),
     ("Title can't be blank", |m| bad_text("title", m)),
     ("Title is too long", |m| bad_text("title", m)),
-    ("Name has already been taken", |m| taken(m)),
-    ("already_exists", |m| taken(m)),
+    ("Name has already been taken", |m| name_taken_error(m)),
+    ("already_exists", |m| name_taken_error(m)),
     ("Name is too long", |m| bad_text("name", m)),
     ("Color must be", |m| {
         Error::invalid("color", m).with_hint("write six hex digits, such as d73a4a")
@@ -694,10 +701,10 @@ const MESSAGES: &[MessageRow] = &[
     }),
     ("Can't disable auto-merge", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("leave it as it is: auto-merge is not enabled")
+            .with_hint("do nothing: auto-merge is not enabled")
     }),
     ("Reference does not exist", |m| {
-        Error::not_found(Noun::Branch, m).with_hint("leave it as it is: the branch is gone")
+        Error::not_found(Noun::Branch, m).with_hint("do nothing: the branch is already deleted")
     }),
     ("does not have the correct permissions", |m| denied(m)),
     ("Resource not accessible by", |m| denied(m)),
@@ -709,7 +716,7 @@ const MESSAGES: &[MessageRow] = &[
     }),
     ("Cannot change the base branch because", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("take it out of its stack on GitHub's page first")
+            .with_hint("remove the pull request from its stack on GitHub's page first")
     }),
     ("is part of a stack", |m| {
         Error::precondition(Precondition::Stacked, m).with_hint("merge the stack on GitHub's page")
@@ -751,22 +758,22 @@ fn refused_swap_error(what: Changed, message: String) -> Error {
 
 fn head_changed(message: String) -> Error {
     refused_swap_error(Changed::Head, message).with_hint(
-        Hint::new("look at what was pushed, then try again").with_action(Action::op(Op::PrView)),
+        Hint::new("review the new commits, then try again").with_action(Action::op(Op::PrView)),
     )
 }
 
 fn bad_text(field: &'static str, message: String) -> Error {
-    Error::invalid(field, message).with_hint("write something, within GitHub's limits")
+    Error::invalid(field, message).with_hint("write a text within GitHub's limits")
 }
 
-fn taken(message: String) -> Error {
+fn name_taken_error(message: String) -> Error {
     Error::new(ErrorKind::AlreadyExists { existing: None }, message)
         .with_hint("choose another name, or edit the object with this name")
 }
 
 fn bad_head(message: String) -> Error {
     Error::invalid("head", message)
-        .with_hint("push the head branch first, and name it as it is on the forge")
+        .with_hint("push the head branch first, and pass its name on the forge")
 }
 
 fn bad_base(message: String) -> Error {
@@ -810,7 +817,7 @@ fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
             ErrorKind::Precondition(Precondition::Rule),
             format!("{} refused this: {said}", about.host),
         )
-        .with_hint("see the page of the pull request for the rules that hold there"),
+        .with_hint("see which rules apply on the page of the pull request"),
     }
 }
 

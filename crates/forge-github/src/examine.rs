@@ -1,4 +1,4 @@
-//! Compares the GraphQL schema and the REST routes of a host with what this crate uses.
+//! Checks that a host's GraphQL schema and REST routes have the parts that this crate uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ impl GitHub {
     async fn examine_schema(&self) -> Examined {
         match self.compare_schema().await {
             Ok((count, missing)) if missing.is_empty() => {
-                let detail = format!("has the {count} fields that are asked for");
+                let detail = format!("has the {count} fields that forge requests");
                 Examined::new(SCHEMA, Verdict::Ok, &detail)
             }
             Ok((_, missing)) => {
@@ -80,8 +80,8 @@ impl GitHub {
         }
     }
 
-    /// Counts the schema fields that this crate uses, and collects those that the schema lacks.
-    /// Each round reads the types reached by the fields known so far.
+    /// Counts the schema fields that this crate uses, and collects the fields that the schema
+    /// lacks. Each round reads the types that the known fields lead to.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
         let mut types: BTreeMap<String, TypeFields> = BTreeMap::new();
@@ -138,7 +138,7 @@ impl GitHub {
     }
 
     /// Probes a REST route. A status in `refusals` also counts as a normal answer, because this
-    /// account may see nothing there.
+    /// account may lack the permission.
     async fn examine_route(
         &self,
         name: &str,
@@ -155,10 +155,14 @@ impl GitHub {
             let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             return match fits(&answer) {
                 true => Examined::new(name, Verdict::Ok, &shown),
-                false => Examined::new(name, Verdict::Differs, &format!("{shown}: another form")),
+                false => Examined::new(
+                    name,
+                    Verdict::Differs,
+                    &format!("{shown}: the fields have unexpected types"),
+                ),
             };
         }
-        let e = error::from_http(self.api.about(false), status, &headers, &bytes);
+        let e = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         // A rate limit can use the same status as a refusal.
         let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
         match refusals.contains(&status.as_u16()) && !is_limited {

@@ -15,8 +15,8 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     Action::op(Op::PrCreate),
 );
 
-/// Recovery if the viewer has a pending review. The user chooses, because submitting it publishes
-/// comments that this call did not name.
+/// Recovery if the viewer has a pending review. The user chooses, because submitting the pending
+/// review publishes comments that this call did not name.
 pub(crate) static END_PENDING: Hint = Hint::fixed(
     "look at your pending review, then submit it together with this one or discard it",
     Action::again(&[(Param::Pending, Arg::Choose)]),

@@ -120,7 +120,7 @@ impl Labels for GitHub {
         let (made, warning) = or_read_back(written, || async {
             let found = self.find_label(repo, &label.name).await?.1;
             Ok(found
-                .filter(|l| is(l, label, existing.as_ref()))
+                .filter(|l| has_values(l, label, existing.as_ref()))
                 .map(map::label))
         })
         .await?;
@@ -155,7 +155,7 @@ impl Labels for GitHub {
 }
 
 impl GitHub {
-    /// Reads the repository's node id, and the label of that name if there is one.
+    /// Reads the repository's node id, and the label of that name, if the label exists.
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
@@ -208,9 +208,9 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Returns whether `found` shows the wanted values. If the write renames the label, the name must
-/// be the wanted one, too.
-fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
+/// Returns whether `found` shows the wanted values. If the write renames the label, its name must
+/// match as well.
+fn has_values(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)
         && wanted

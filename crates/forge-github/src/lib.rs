@@ -93,7 +93,7 @@ impl GitHub {
         Self::at(&host, Endpoint::of_host(&host), http, tokens)
     }
 
-    /// Creates the backend with other API addresses, for tests; otherwise as [`Self::new`].
+    /// Like [`Self::new`], with other API addresses; for tests.
     #[must_use]
     pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl GitHub {
     }
 
     /// Returns the ref of a pull request's head in the base repository. Anyone who can read the
-    /// repository can fetch it, even after the head branch is deleted.
+    /// repository can fetch this ref, even after the head branch is deleted.
     #[must_use]
     pub fn head_ref(number: u64) -> String {
         format!("refs/pull/{number}/head")

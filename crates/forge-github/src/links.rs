@@ -104,9 +104,9 @@ impl GitHub {
             let ends = cut(ends, what, warnings);
             ends.into_iter().map(|end| self.link(end)).collect()
         };
-        links.closes = ends(found.closes, "what it closes", warnings);
-        links.closed_by = ends(found.closed_by, "what closes it", warnings);
-        let events = cut(found.timeline_items, "what mentions it", warnings);
+        links.closes = ends(found.closes, "issues that it closes", warnings);
+        links.closed_by = ends(found.closed_by, "closing pull requests", warnings);
+        let events = cut(found.timeline_items, "mentions", warnings);
         links.mentioned_by = events
             .into_iter()
             .filter_map(|event| event.source)
@@ -123,7 +123,7 @@ impl GitHub {
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // GitHub serves issues and pull requests under either of the two URLs.
+                // The kind in the URL is ignored, because GitHub serves both kinds under both URLs.
                 Some((_, number)) => {
                     // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {
@@ -173,7 +173,7 @@ impl GitHub {
         };
         let unread = self
             .api
-            .warnings(&answer, |_| ("what it mentions".to_owned(), None));
+            .warnings(&answer, |_| ("the mentioned numbers".to_owned(), None));
         warnings.extend(unread);
         let named = numbers.iter().filter_map(|n| found.remove(&alias(*n)));
         let ends = named.filter_map(|end| serde_json::from_value::<Option<LinkEnd>>(end).ok()?);
@@ -237,7 +237,7 @@ fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let nodes = nodes.into_vec();
     if more {
         warnings.push(Warning::new(format!(
-            "{what} are more than the {} that were read",
+            "only the first {} {what} were read",
             nodes.len()
         )));
     }

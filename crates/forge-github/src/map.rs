@@ -110,7 +110,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     comment
 }
 
-/// Returns the time that stands for one that is missing after a partial failure.
+/// Returns the placeholder for a time that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -262,7 +262,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     Ok(issue)
 }
 
-/// Maps the pull requests that close an issue; a hidden one is left out.
+/// Maps the pull requests that close an issue. Hidden pull requests are left out.
 pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<ClosingPull> {
     let found = found.into_vec().into_iter();
     let mapped = found.filter_map(|pull| {
@@ -354,7 +354,7 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
 }
 
 /// Maps a pull request of `repo` with the sections of `fields`. `checks_unread` and `rules_unread`
-/// report errors in the checks and in the rules of the base branch.
+/// are true if the answer has errors in the checks and in the rules of the base branch.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -523,8 +523,8 @@ pub(crate) fn pull(
 }
 
 /// Finds the pull requests of `repo` whose head is `base`, the base branch of an open pull request.
-/// The default branch is skipped: most pull requests are based on it, and it is a head only by
-/// chance.
+/// The default branch is skipped, because most pull requests are based on it, and it is rarely the
+/// head of a stacked one.
 pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,
@@ -559,7 +559,8 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// Completes the answer of an edit, which lacks reviews and merge, from the earlier pull request.
+/// Completes the answer of an edit from the earlier pull request. The answer lacks reviews and
+/// merge.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = now;
     pull.merged_by = before.merged_by;
@@ -590,8 +591,8 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
     pull
 }
 
-/// Returns the error for an unknown state. The message quotes the text only if its form is that of
-/// a state, because any other text may be a credential.
+/// Returns the error for an unknown state. The message quotes the text only if the text has the
+/// form of a state, because any other text may be a credential.
 pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
     let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
     let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {
@@ -608,8 +609,8 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// Returns a fingerprint of everything that an edit can change. GitHub gives pull requests no
-/// version. `updatedAt` cannot replace it: it has a resolution of seconds, and changes with every
+/// Returns a fingerprint of all fields that an edit can change, because GitHub gives pull requests
+/// no version. `updatedAt` is no substitute: it has a resolution of seconds, and changes with every
 /// comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();

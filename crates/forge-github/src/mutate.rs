@@ -1,4 +1,4 @@
-//! Sends mutations, and finds out their result after a lost answer.
+//! Sends mutations. Reads the result back after a lost answer.
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -65,7 +65,7 @@ impl GitHub {
         self.send_as(TokenChoice::Account, batch).await
     }
 
-    /// Sends a batch with the token of `access`; otherwise as [`Self::send`].
+    /// Like [`Self::send`], but uses the token of `access`.
     pub(crate) async fn send_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -84,12 +84,12 @@ impl GitHub {
         });
         match typed.collect::<serde_json::Result<Payloads<T>>>() {
             Ok(typed) => Ok(answer.with_data(Some(typed))),
-            // An error can null a field that the schema calls non-null; the error then gives the
-            // reason.
+            // An error can null a field that the schema calls non-null, so that the answer does not
+            // parse. The error then gives the reason.
             Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
             Err(e) => {
                 let what = format!("the answer of {}", self.info.host);
-                Err(ambiguous(self.api.about(true).misread(&what, &e)))
+                Err(ambiguous(self.api.error_context(true).misread(&what, &e)))
             }
         }
     }
@@ -103,7 +103,7 @@ impl GitHub {
             .await
     }
 
-    /// Sends one mutation with the token of `access`; otherwise as [`Self::send_one`].
+    /// Like [`Self::send_one`], but uses the token of `access`.
     pub(crate) async fn send_one_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -127,11 +127,11 @@ impl GitHub {
         };
         // The mutation ran. If an error nulled the returned object, the caller must read the object
         // again.
-        if let Some(e) = answer.errors.iter().find(|e| takes_all(e, &payload)) {
+        if let Some(e) = answer.errors.iter().find(|e| nulls_object(e, &payload)) {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
         for e in &answer.errors {
-            let said = self.api.about(true).words(&e.message);
+            let said = self.api.error_context(true).sanitize(&e.message);
             tracing::warn!(
                 mutation = mutation.name,
                 said,
@@ -140,11 +140,11 @@ impl GitHub {
         }
         serde_json::from_value(payload).map_err(|e| {
             let what = format!("the answer of {} to {}", self.info.host, mutation.name);
-            ambiguous(self.api.about(true).misread(&what, &e))
+            ambiguous(self.api.error_context(true).misread(&what, &e))
         })
     }
 
-    /// Warnings for parts of the pull request that could not be read after the writes.
+    /// Returns warnings for parts of the pull request that could not be read after the writes.
     pub(crate) fn unread<T>(&self, answer: &GqlAnswer<Payloads<T>>) -> Vec<Warning> {
         let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
         self.api.warnings_of(answer, errors, |e| {
@@ -161,7 +161,7 @@ const ONE: &str = "m";
 
 /// Returns whether an error nulled the object that a mutation returns. An edge contains that object
 /// as its `node`.
-fn takes_all(error: &GqlError, payload: &Value) -> bool {
+fn nulls_object(error: &GqlError, payload: &Value) -> bool {
     let names = error.names();
     let Some(made) = names.get(1) else {
         return true;
@@ -198,7 +198,7 @@ pub(crate) fn failed<'a, T>(
 }
 
 /// Resolves a write whose answer may be lost: `read_back` checks whether the write happened. The
-/// write is never sent again. Returns a warning if the answer was lost but the write happened.
+/// write is never sent again. Adds a warning if the write happened although its answer was lost.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,
@@ -221,7 +221,7 @@ where
 /// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn lost_answer_warning(error: &Error) -> Warning {
     Warning::new(format!(
-        "the write succeeded, although {}",
+        "the write succeeded, but its answer was lost: {}",
         lower(error.message())
     ))
 }

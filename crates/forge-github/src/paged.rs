@@ -25,7 +25,7 @@ pub(crate) struct Paged<T> {
 }
 
 impl GitHub {
-    /// Reads a page of a section. Reads as many pages from GitHub as the limit needs.
+    /// Reads a page of a section. Reads as many pages of GitHub as `page.limit` needs.
     pub(crate) async fn section_page<T>(
         &self,
         pr: &PrId,
@@ -85,8 +85,8 @@ impl GitHub {
     }
 }
 
-/// Returns a warning if the page lacks rows and no error explains it: rows that are null, or all
-/// rows if the page is empty. `counted` is the total from the first page.
+/// Returns a warning if the page lacks rows and no error explains the gap: rows are null, or the
+/// page is empty. `counted` is the total from the first page.
 pub(crate) fn missing_rows_warning<T>(
     host: &str,
     what: &str,

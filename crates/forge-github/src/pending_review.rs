@@ -23,7 +23,7 @@ use crate::{
     map,
     mutate::{failed, or_read_back},
     pulls::same_text,
-    reviews::{CreatedReview, as_given, check_says, event, state, thread},
+    reviews::{CreatedReview, as_given, check_text_present, event, state, thread},
 };
 
 static WITHOUT_PENDING: Hint = Hint::fixed(
@@ -54,8 +54,8 @@ impl AddedThreads {
 }
 
 impl GitHub {
-    /// Keeps or submits the viewer's pending review, as [`NewReview::pending`] says. `before` was
-    /// read with [`selections::PENDING_REVIEW`].
+    /// Keeps or submits the viewer's pending review, depending on [`NewReview::pending`]. `before`
+    /// was read with [`selections::PENDING_REVIEW`].
     pub(crate) async fn review_with_pending(
         &self,
         pr: &PrId,
@@ -65,15 +65,15 @@ impl GitHub {
     ) -> Result<Outcome<Review>> {
         let pending = pending_of(before);
         let count = comment_count(pending);
-        let body = joined(pending.map_or("", |p| p.body.as_str()), &review.body);
+        let body = join_bodies(pending.map_or("", |p| p.body.as_str()), &review.body);
         LIMITS.check_text("body", &body)?;
         let submits = review.pending == PendingReview::Submit;
         if submits {
             let has_comments = count > 0 || !review.threads.is_empty();
-            check_says(review.verdict, &body, has_comments)?;
+            check_text_present(review.verdict, &body, has_comments)?;
         }
         let behind = match pending {
-            Some(pending) if submits => begun_elsewhere(pr, pending, head),
+            Some(pending) if submits => outdated_pending_error(pr, pending, head),
             _ => None,
         };
         let behind = match behind {
@@ -101,7 +101,7 @@ impl GitHub {
                 return match reviews.find(is_it) {
                     Some(made) => Ok(Some(map::review(made))),
                     None if review.threads.is_empty() => Ok(None),
-                    None => Err(unclear()),
+                    None => Err(unclear_state_error()),
                 };
             }
             let (now, _) = self.lookup(pr, selections::PENDING_REVIEW).await?;
@@ -112,7 +112,7 @@ impl GitHub {
             match kept {
                 Some(kept) => Ok(Some(map::review(kept.clone()))),
                 None if comment_count(now) == count => Ok(None),
-                None => Err(unclear()),
+                None => Err(unclear_state_error()),
             }
         })
         .await?;
@@ -170,12 +170,13 @@ impl GitHub {
         Ok(begun)
     }
 
-    /// Discards a pending review that a failed request has begun. Returns the error of the request.
+    /// Discards a pending review that a failed request has created. Returns the error of the
+    /// request.
     pub(crate) async fn discard_begun(&self, id: &str, error: Error) -> Error {
         let input = json!({ "pullRequestReviewId": id });
         match self.send_one::<Value>(DISCARD_REVIEW, input).await {
             Ok(_) => error,
-            Err(_) => with_remainder(error, "a pending review is left"),
+            Err(_) => with_remainder(error, "a pending review remains"),
         }
     }
 
@@ -195,7 +196,7 @@ impl GitHub {
         };
         let mut extended = match last {
             Ok(extended) => map::review(extended),
-            // The review may already be submitted, with these threads.
+            // The review may already be submitted together with these threads.
             Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
             Err(error) => return Err(self.delete_added(&made, error).await),
         };
@@ -277,7 +278,7 @@ impl GitHub {
         }
         match self.send::<Value>(&batch).await {
             Ok(answer) if batch.aliases().all(|of| failed(&answer, of).is_none()) => error,
-            _ => with_remainder(error, "some of the comments are in your pending review"),
+            _ => with_remainder(error, "some of the comments remain in your pending review"),
         }
     }
 }
@@ -288,9 +289,9 @@ fn pending_of(pull: &wire::Pull) -> Option<&wire::Review> {
     reviews.find(|r| r.viewer_did_author && r.state == "PENDING")
 }
 
-/// Returns the error for a verdict if the pending review was begun at another commit than the
-/// head: GitHub would record the verdict for that commit.
-fn begun_elsewhere(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
+/// Returns the error for a verdict if the pending review was begun at an older head: GitHub would
+/// record the verdict for the commit of the pending review.
+fn outdated_pending_error(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
     let began = pending.commit.as_ref().map_or("", |c| c.oid.as_str());
     if began == head {
         return None;
@@ -316,7 +317,7 @@ fn comment_count(review: Option<&wire::Review>) -> u64 {
 }
 
 /// Returns the body of a pending review followed by the new one.
-fn joined(pending: &str, new: &str) -> String {
+fn join_bodies(pending: &str, new: &str) -> String {
     match (pending.trim().is_empty(), new.trim().is_empty()) {
         (true, _) => new.to_owned(),
         (false, true) => pending.to_owned(),
@@ -324,15 +325,15 @@ fn joined(pending: &str, new: &str) -> String {
     }
 }
 
-/// Returns the error for a pending review that is neither as before nor as requested. The caller
-/// reports the lost answer instead.
-fn unclear() -> Error {
-    let message = "the pending review is neither as before nor as requested";
+/// Returns the error for a pending review whose content is neither the earlier nor the requested
+/// one. The caller reports the lost answer instead.
+fn unclear_state_error() -> Error {
+    let message = "the pending review has neither its earlier content nor the requested content";
     Error::new(ErrorKind::Protocol, message)
 }
 
 fn no_thread() -> Error {
-    Error::invalid("path", "GitHub made no thread for one of the comments")
+    Error::invalid("path", "GitHub created no thread for one of the comments")
         .with_hint("name lines and files that the diff shows")
 }
 

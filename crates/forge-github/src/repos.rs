@@ -86,7 +86,7 @@ impl Repos for GitHub {
         Ok(map::actor(self.api.require_complete(answer)?.viewer))
     }
 
-    /// Forks a repository. GitHub answers the same for a new and an existing fork
+    /// Forks a repository. GitHub's answer does not distinguish a new fork from an existing one
     /// (docs.github.com/en/rest/repos/forks).
     async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>> {
         let path = format!("{}/forks", repo_route(repo)?);
@@ -96,7 +96,7 @@ impl Repos for GitHub {
             .rest(Method::POST, &path, JSON, Some(&body))
             .await?;
         let (status, headers, bytes) = answer;
-        let about = self.api.about(true);
+        let about = self.api.error_context(true);
         if !status.is_success() {
             return Err(error::from_http(about, status, &headers, &bytes));
         }

@@ -71,7 +71,7 @@ impl GitHub {
             return Ok(());
         }
         Err(error::from_http(
-            self.api.about(true),
+            self.api.error_context(true),
             status,
             &headers,
             &bytes,
@@ -89,8 +89,8 @@ fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
 
 /// Returns the repository and number of the workflow run that a GitHub Actions check links to.
 ///
-/// The creator of a check chooses the link, so a link to a different run than the one that GitHub
-/// names is ignored.
+/// The creator of a check chooses the link. A link is ignored if its run is not the run that GitHub
+/// reports for the check.
 pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     check.workflow.as_ref()?;
     let linked = run_in(check.url.as_deref()?)?;

@@ -89,7 +89,7 @@ impl Reviews for GitHub {
             };
             return Err(Error::precondition(
                 why,
-                format!("{pr} is {word}: a verdict has no effect any more"),
+                format!("{pr} is {word}: a verdict no longer has an effect"),
             )
             .with_hint(comment_instead()));
         }
@@ -268,7 +268,7 @@ fn check(review: &NewReview) -> Result<()> {
     }
     // A pending review may already have a text and comments.
     if review.pending != PendingReview::Submit {
-        check_says(review.verdict, &review.body, !review.threads.is_empty())?;
+        check_text_present(review.verdict, &review.body, !review.threads.is_empty())?;
     }
     for new in &review.threads {
         LIMITS.check_comment("body", &new.body)?;
@@ -282,7 +282,7 @@ fn check(review: &NewReview) -> Result<()> {
 }
 
 /// Refuses a review that needs a text and has none.
-pub(crate) fn check_says(verdict: Verdict, body: &str, has_comments: bool) -> Result<()> {
+pub(crate) fn check_text_present(verdict: Verdict, body: &str, has_comments: bool) -> Result<()> {
     if !body.trim().is_empty() {
         return Ok(());
     }

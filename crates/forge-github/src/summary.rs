@@ -3,9 +3,9 @@
 use forge_core::model::{Review, fold_review};
 
 /// Merges GitHub's two lists: the latest review of each reviewer, and the latest opinion (a review
-/// with a verdict). The opinion wins over a later review without a verdict. A dismissed opinion is
-/// no longer an approval. Reviews by the pull request's author are left out. Sorts by time,
-/// opinions first within one second.
+/// with a verdict). An opinion takes precedence over a later review without a verdict. A dismissed
+/// opinion no longer counts as an approval. Reviews by the pull request's author are left out.
+/// Sorts by time, with opinions first within one second.
 pub(crate) fn latest_reviews(
     opinions: impl Iterator<Item = Review>,
     latest: impl Iterator<Item = Review>,

@@ -80,7 +80,7 @@ impl GitHub {
         let mut result = Page::new(vec![]);
         let (mut scanned, mut size) = (0, MAX_PAGE_SIZE);
         loop {
-            // Reads one thread more than the page has, which shows whether there is a next page.
+            // One thread more than the page needs is read, to learn whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,
@@ -141,15 +141,16 @@ impl GitHub {
         }
     }
 
-    /// Returns the error for a list that lacks a thread: the missing thread may be unresolved.
+    /// Returns the error for a list that lacks a thread, because the missing thread may be
+    /// unresolved.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
             .with_hint("try again; if it is still missing, look at the page of the pull request")
     }
 
-    /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.
-    /// GitHub, too, accepts a repeated resolve and does nothing.
+    /// Resolves or reopens a thread, after a check that the thread belongs to this pull request. A
+    /// repeated call changes nothing, because GitHub ignores it.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,

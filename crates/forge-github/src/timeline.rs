@@ -15,8 +15,8 @@ pub(crate) struct TimelinePage {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads a page of the history `key`, up to its limit. `read` is called with the length and the
-/// position of a page of GitHub's timeline.
+/// Reads a page of the history `key`, up to its limit. Calls `read` with the length and the
+/// position of each page of GitHub's timeline.
 pub(crate) async fn events_page<R>(
     scheme: &'static str,
     key: String,

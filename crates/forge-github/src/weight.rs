@@ -4,13 +4,13 @@ use std::fmt;
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
-/// Maximum size of an answer in memory, in bytes: 128 ASCII texts of GitHub's maximum length
+/// Maximum size of an answer, in bytes: 128 ASCII texts of GitHub's maximum length
 /// ([`crate::caps`]). A page has at most 100 texts. Lists with longer rows are read in smaller
-/// pages. The printed text is held as well: memory has several copies of a text (parsed, rendered,
-/// escaped).
+/// pages. [`hold`] also counts the printed text, because memory has several copies of a text
+/// (parsed, rendered, escaped).
 pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
-/// Maximum number of objects and list elements in an answer. It is more than the largest page that
-/// this crate requests has.
+/// Maximum number of objects and list elements in an answer. The largest page that this crate
+/// requests has fewer.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
 /// Memory of an item in addition to its text, in bytes.
@@ -55,7 +55,7 @@ pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
                     .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
             ));
     }
-    // Memory contains a text twice: parsed and printed.
+    // Memory has each text twice: parsed and printed.
     let texts = answer.len().saturating_mul(2);
     call::hold(host, texts.saturating_add(count.items * BYTES_PER_ITEM))
 }

@@ -29,7 +29,7 @@ static TEST_YOURSELF: Hint = Hint::fixed(
     ),
 );
 
-/// The capabilities, each unsupported one with this backend's reason.
+/// The capabilities of this backend, with a reason for each unsupported one.
 pub static CAPABILITIES: Capabilities = Capabilities {
     table: &[
         (C::PrCreate, Native),
@@ -111,7 +111,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::PrLock,
             No {
-                why: "everybody who may write to a git repository may write its comments",
+                why: "everybody who may write to a git repository may write comments in it",
                 instead: &Hint::fixed("close the pull request", Action::op(Op::PrClose)),
             },
         ),
@@ -160,7 +160,8 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::ReviewPending,
             No {
-                why: "everybody who reads a git repository reads its comments",
+                why: "a comment in a git repository is visible to every reader, so none can be \
+                      kept pending",
                 instead: &Hint::fixed(
                     "collect the comments in a file, and submit them in one review",
                     Action::again(&[(Param::Pending, Arg::Omit)]),
@@ -222,7 +223,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::IssueListSearch,
             No {
-                why: "issues in a git repository are in no index, and have no milestones",
+                why: "a git repository has no search index for issues, and no milestones",
                 instead: &Hint::fixed(
                     "list by author, assignee or label",
                     Action::fixed(Call::Op(Op::IssueList), &[(Param::Author, Arg::Choose)]),

@@ -10,8 +10,7 @@ use crate::store::same_login;
 pub(crate) struct Identity {
     pub actor: Actor,
     pub at: Timestamp,
-    /// The signing settings for commits on a branch. The git process that reads the login also
-    /// reads these.
+    /// Settings for signing commits. One git process reads them together with the login.
     pub signing: Signing,
 }
 
@@ -40,10 +39,10 @@ pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let (author, settings) = tokio::join!(author, git.settings(&keys));
     let author = author?;
     if author.status != 0 {
-        return Err(unknown(&String::from_utf8_lossy(&author.stderr)));
+        return Err(identity_error(&String::from_utf8_lossy(&author.stderr)));
     }
     let (name, email, authored) = parse_signature(author.stdout.trim_ascii_end())
-        .ok_or_else(|| unknown("git names no author"))?;
+        .ok_or_else(|| identity_error("git names no author"))?;
     let settings = settings?;
     let login = settings.iter().rfind(|s| s.key == "forge.login");
     let configured = login.and_then(|s| s.value.as_deref()).unwrap_or_default();
@@ -55,7 +54,7 @@ pub(crate) async fn identity(git: &Git) -> Result<Identity> {
         configured
     };
     if login.is_empty() {
-        return Err(unknown("no email was given"));
+        return Err(identity_error("no email was given"));
     }
     let at = match std::env::var_os("GIT_COMMITTER_DATE") {
         Some(_) => committed_at(git).await?,
@@ -77,7 +76,7 @@ async fn committed_at(git: &Git) -> Result<Timestamp> {
     Ok(parse_signature(line.trim_ascii_end()).map_or_else(Timestamp::now, |(_, _, at)| at))
 }
 
-fn unknown(said: &str) -> Error {
+fn identity_error(said: &str) -> Error {
     let says = |words: &str| said.contains(words);
     // A configured name may be empty, or consist of characters that git removes.
     let no_name = says("no name was given") || says("empty ident name") || says("disallowed char");
@@ -142,7 +141,7 @@ mod tests {
                 "GIT_AUTHOR_DATE",
             ),
         ] {
-            let e = unknown(&format!("fatal: {said}"));
+            let e = identity_error(&format!("fatal: {said}"));
             assert_eq!(e.code(), code, "{e:?}");
             assert!(e.hint().is_some_and(|h| h.text().contains(hint)), "{e:?}");
         }

@@ -38,23 +38,19 @@ const PALETTE: [&str; 8] = [
 ];
 /// The labels of a new repository: name, colour, description.
 const STARTERS: [(&str, &str, &str); 9] = [
-    ("bug", "c0392b", "It does not do what it should"),
-    ("documentation", "2c6fbb", "The words need work"),
-    ("duplicate", "b0b7bd", "Another one covers this"),
-    ("enhancement", "4aa3a2", "It could do more, or do it better"),
+    ("bug", "c0392b", "Does not work as it should"),
+    ("documentation", "2c6fbb", "The documentation needs work"),
     (
-        "good first issue",
-        "6c5ce7",
-        "A place to start for newcomers",
+        "duplicate",
+        "b0b7bd",
+        "Another issue or pull request covers this",
     ),
-    (
-        "help wanted",
-        "1e8449",
-        "Somebody is wanted to take this on",
-    ),
-    ("invalid", "d9c76a", "It rests on a mistake"),
-    ("question", "c561a8", "It needs an answer first"),
-    ("wontfix", "f2f2f2", "It stays as it is"),
+    ("enhancement", "4aa3a2", "New feature or improvement"),
+    ("good first issue", "6c5ce7", "Suits newcomers"),
+    ("help wanted", "1e8449", "Somebody is needed to do this"),
+    ("invalid", "d9c76a", "Based on a mistake"),
+    ("question", "c561a8", "Needs an answer first"),
+    ("wontfix", "f2f2f2", "Will not be changed"),
 ];
 
 /// The content of `labels.json`.
@@ -183,7 +179,7 @@ impl Labels for Local {
             .as_deref()
             .map(label_description)
             .transpose()?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
@@ -229,7 +225,7 @@ impl Labels for Local {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         self.check(repo)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;

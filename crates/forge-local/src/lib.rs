@@ -112,16 +112,16 @@ impl Local {
         &self.repository.git
     }
 
-    /// Returns git for diffs that are shown. It reads no attributes of a work tree.
+    /// Returns git for diffs that users read. This git ignores the attribute files of work trees.
     pub(crate) fn git_for_diffs(&self) -> Git {
         self.git()
             .without_work_tree(self.repository.common_dir.as_path())
     }
 
-    /// Returns git for the named or current work tree. Used for the identity of the viewer and for
-    /// signing commits.
-    pub(crate) fn here(&self) -> &Git {
-        &self.repository.here
+    /// Returns git for the work tree that the user named or is in. Used for the identity of the
+    /// viewer and for signing commits.
+    pub(crate) fn user_git(&self) -> &Git {
+        &self.repository.user_git
     }
 
     pub(crate) fn url(&self) -> String {

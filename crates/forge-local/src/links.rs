@@ -24,14 +24,14 @@ const MAX_MENTIONING: usize = 100;
 struct LinkSource {
     link: Link,
     description: String,
-    said: Vec<String>,
+    remarks: Vec<String>,
     /// The pull request; `None` if the source is an issue.
     pull: Option<Pull>,
 }
 
 impl LinkSource {
     fn texts(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.description.as_str()).chain(self.said.iter().map(String::as_str))
+        std::iter::once(self.description.as_str()).chain(self.remarks.iter().map(String::as_str))
     }
 }
 
@@ -50,13 +50,13 @@ impl Local {
         let mut cat = self.store.cat();
         let mut links = Links::default();
         let mut own = self
-            .written(&mut cat, kind, number, &mut links.warnings)
+            .read_link_source(&mut cat, kind, number, &mut links.warnings)
             .await?;
         if let Some(pull) = &own.pull {
-            // Commits that are gone have an error of their own in the view.
+            // If commits are missing, the view of the pull request reports the error.
             let commits = self.all_commits(&mut cat, pull).await.unwrap_or_default();
             let messages = commits.into_iter();
-            own.said
+            own.remarks
                 .extend(messages.map(|c| with_title(&c.message_headline, &c.message_body)));
         }
         links.mentions = self.named_in(&mut cat, &own, &mut links.warnings).await?;
@@ -65,7 +65,7 @@ impl Local {
             links.closes = closes
                 .into_iter()
                 .map(|issue| {
-                    let mut link = self.bare(SubjectKind::Issue, issue.number);
+                    let mut link = self.bare_link(SubjectKind::Issue, issue.number);
                     link.title = Some(issue.title);
                     link.state = Some(match issue.open {
                         true => LinkState::Open,
@@ -81,7 +81,7 @@ impl Local {
             .add_mentioning(&mut cat, kind, number, &mut links)
             .await
         {
-            let what = "the texts that mention it could not be read";
+            let what = format!("the texts that may mention #{number} could not be read");
             links
                 .warnings
                 .push(Warning::new(format!("{what}: {}", e.message())));
@@ -96,20 +96,21 @@ impl Local {
         }
     }
 
-    /// Reads a subject with its texts. If its comments cannot be read, adds a warning.
-    async fn written(
+    /// Reads a pull request or an issue with its texts. If its comments cannot be read, adds a
+    /// warning.
+    async fn read_link_source(
         &self,
         cat: &mut CatFile,
         kind: SubjectKind,
         number: u64,
         warnings: &mut Vec<Warning>,
     ) -> Result<LinkSource> {
-        let (link, description, said, pull) = match kind {
+        let (link, description, remarks, pull) = match kind {
             SubjectKind::PullRequest => {
                 let pull = self.store.read(cat, number).await?;
-                let said = self.remark_texts(cat, &pull).await;
+                let remarks = self.remark_texts(cat, &pull).await;
                 let text = with_title(&pull.snapshot.title, &pull.snapshot.description);
-                (self.pull_link(&pull), text, said, Some(pull))
+                (self.pull_link(&pull), text, remarks, Some(pull))
             }
             SubjectKind::Issue => {
                 let issue = self.store.read_issue(cat, number).await?;
@@ -118,54 +119,54 @@ impl Local {
                     url: "",
                     viewer: None,
                 };
-                let said = log.map(|log| {
+                let remarks = log.map(|log| {
                     let comments = fold_issue_comments(&log, &unseen);
                     comments.into_iter().map(|c| c.body).collect()
                 });
                 let text = with_title(&issue.snapshot.title, &issue.snapshot.body);
-                (self.issue_link(&issue), text, said, None)
+                (self.issue_link(&issue), text, remarks, None)
             }
         };
-        let said = said.unwrap_or_else(|e| {
+        let remarks = remarks.unwrap_or_else(|e| {
             warnings.push(warning_of(&e));
             Vec::new()
         });
         Ok(LinkSource {
             link,
             description,
-            said,
+            remarks,
             pull,
         })
     }
 
     fn pull_link(&self, pull: &Pull) -> Link {
-        let mut link = self.bare(SubjectKind::PullRequest, pull.number);
+        let mut link = self.bare_link(SubjectKind::PullRequest, pull.number);
         link.title = Some(pull.snapshot.title.clone());
         link.state = Some(pull.snapshot.state.into());
         link
     }
 
     fn issue_link(&self, issue: &StoredIssue) -> Link {
-        let mut link = self.bare(SubjectKind::Issue, issue.number());
+        let mut link = self.bare_link(SubjectKind::Issue, issue.number());
         link.title = Some(issue.snapshot.title.clone());
         link.state = Some(issue.snapshot.state.into());
         link
     }
 
-    fn bare(&self, kind: SubjectKind, number: u64) -> Link {
+    fn bare_link(&self, kind: SubjectKind, number: u64) -> Link {
         Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
     }
 
-    /// Returns kind and number of a mention that refers to this repository. A closing keyword can
-    /// only refer to an issue.
+    /// Returns the kind and number of a mention that refers to this repository. A closing keyword
+    /// refers only to issues.
     fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
         let (kind, number) = mention.named.number_in(self.id())?;
         let closed = mention.closes.then_some(SubjectKind::Issue);
         Some((kind.or(closed), number))
     }
 
-    /// Adds the targets that the texts of `own` mention. A number may mean a pull request, an
-    /// issue, or both.
+    /// Adds the pull requests and issues that the texts of `own` mention. A number may mean a pull
+    /// request, an issue, or both.
     async fn named_in(
         &self,
         cat: &mut CatFile,
@@ -199,7 +200,9 @@ impl Local {
         for (number, read) in pulls.iter().zip(self.store.read_many(cat, &pulls).await?) {
             match read {
                 PullRead::Pull(pull) => found.push(self.pull_link(&pull)),
-                PullRead::Broken(_) => found.push(self.bare(SubjectKind::PullRequest, *number)),
+                PullRead::Broken(_) => {
+                    found.push(self.bare_link(SubjectKind::PullRequest, *number))
+                }
                 PullRead::Missing => {}
             }
         }
@@ -209,7 +212,7 @@ impl Local {
         {
             match read {
                 Some(Ok(issue)) => found.push(self.issue_link(&issue)),
-                Some(Err(_)) => found.push(self.bare(SubjectKind::Issue, *number)),
+                Some(Err(_)) => found.push(self.bare_link(SubjectKind::Issue, *number)),
                 None => {}
             }
         }
@@ -230,7 +233,7 @@ impl Local {
         let mut found = Vec::new();
         self.scan(cat, StateFilter::Open, near, |other| {
             found.push(other);
-            ScanStep::Goes
+            ScanStep::Continue
         })
         .await?;
         for other in found {
@@ -245,8 +248,8 @@ impl Local {
         Ok(())
     }
 
-    /// Adds the pull requests and issues that close or mention the subject. Git searches all events
-    /// for the number, but only current texts are used.
+    /// Adds the pull requests and issues that close or mention the subject. Git finds candidates by
+    /// the number in any event. Texts that were edited or deleted since do not count.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,
@@ -259,7 +262,8 @@ impl Local {
         candidates.retain(|candidate| *candidate != (kind, number));
         if candidates.len() > MAX_MENTIONING {
             links.warnings.push(Warning::new(format!(
-                "{} pull requests and issues may mention it; {MAX_MENTIONING} of them were read",
+                "{} pull requests and issues may mention #{number}; {MAX_MENTIONING} of them were \
+                 read",
                 candidates.len()
             )));
             candidates.truncate(MAX_MENTIONING);
@@ -271,7 +275,7 @@ impl Local {
             })
         };
         for (of, n) in candidates {
-            let other = match self.written(cat, of, n, &mut links.warnings).await {
+            let other = match self.read_link_source(cat, of, n, &mut links.warnings).await {
                 Ok(other) => other,
                 Err(e) => {
                     links.warnings.push(warning_of(&e));

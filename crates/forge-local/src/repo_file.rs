@@ -60,8 +60,8 @@ impl Local {
             Err(Error::invalid("path", message).with_hint(hint))
         };
         if mode == SYMLINK {
-            let why = "it is a symbolic link, and none is followed".to_owned();
-            return refuse(why, "name the file that it leads to");
+            let why = "it is a symbolic link, and links are not followed".to_owned();
+            return refuse(why, "name the target of the link");
         }
         let gone = || {
             let message = format!(
@@ -153,7 +153,7 @@ fn check_path(path: &str) -> Result<()> {
     };
     let message = format!("'{}' is not a file path: {why}", text::one_line(path));
     Err(Error::invalid("path", message)
-        .with_hint("write it from the top of the repository, such as docs/plan.md"))
+        .with_hint("write the path from the top of the repository, such as docs/plan.md"))
 }
 
 /// Parses a line of `git ls-tree`. Returns `None` after the last line.

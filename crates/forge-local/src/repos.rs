@@ -25,7 +25,7 @@ const USUAL: [&str; 3] = ["main", "master", "trunk"];
 impl Repos for Local {
     async fn viewer(&self, repo: &RepoId) -> Result<Actor> {
         self.check(repo)?;
-        Ok(identity(self.here()).await?.actor)
+        Ok(identity(self.user_git()).await?.actor)
     }
 
     async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {

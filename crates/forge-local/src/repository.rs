@@ -30,9 +30,9 @@ pub(crate) struct Repository {
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git for the named or current work tree. A linked work tree can have a separate
+    /// Git for the work tree that the user named or is in. A linked work tree can have a separate
     /// configuration.
-    pub here: Git,
+    pub user_git: Git,
     /// The main work tree as reported by git, if it was opened.
     pub main_tree: Option<PathBuf>,
     pub id: RepoId,
@@ -60,7 +60,7 @@ impl Repository {
         let mut found = found?;
         if is_refused_as_bare(&found) {
             if trust == Trust::Guarded {
-                return Err(bare(&path));
+                return Err(bare_repository_error(&path));
             }
             let named = git.clone().opening_bare().run(DIRECTORIES).await?;
             let itself = path.canonicalize().ok();
@@ -103,7 +103,7 @@ impl Repository {
             git = git.opening_bare();
         }
         let mut repository = Self {
-            here: git.clone(),
+            user_git: git.clone(),
             git,
             id: RepoId::local(&root),
             root,
@@ -111,24 +111,25 @@ impl Repository {
             main_tree: top.filter(|_| !is_linked),
         };
         if is_linked {
-            repository.here = Git::at(&path).with_trust(trust);
+            repository.user_git = Git::at(&path).with_trust(trust);
         } else if path
             .canonicalize()
             .is_ok_and(|dir| repository.is_named(&dir))
             && let Some((top, _)) = repository.current_work_tree()
         {
-            repository.here = Git::at(top).with_trust(trust);
+            repository.user_git = Git::at(top).with_trust(trust);
         }
         // Missing objects are fetched only for a clone that contains the current directory. Any
         // other clone may come from a stranger and have a program as its remote.
         if repository.current_work_tree().is_none() {
             repository.git = repository.git.without_lazy_fetch();
-            repository.here = repository.here.without_lazy_fetch();
+            repository.user_git = repository.user_git.without_lazy_fetch();
         }
         Ok(repository)
     }
 
-    /// Returns true if this directory names the repository and not a particular work tree.
+    /// Returns true if `dir` is the directory of the repository, and not only one of its work
+    /// trees.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
@@ -144,8 +145,8 @@ impl Repository {
         (is_main || is_linked).then(|| (top.to_owned(), is_main))
     }
 
-    /// Returns true if `dir` is a main or linked work tree of this repository. Both the directory
-    /// and the state of git must say so.
+    /// Returns true if `dir` is a main or linked work tree of this repository. For a linked work
+    /// tree, its `.git` file and the state directory of git must point to each other.
     pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
         let Some(state) = state_of(dir) else {
             return false;
@@ -255,7 +256,7 @@ fn refuse_links_outwards(common: &Path) -> Result<()> {
             };
             let is_inside = || path.canonicalize().is_ok_and(|to| to.starts_with(common));
             if kind.is_symlink() && !(is_top && name == "hooks") && !is_inside() {
-                return Err(leads_outwards(&path));
+                return Err(outward_link_error(&path));
             }
             if kind.is_dir() && (!is_top || parts.iter().any(|part| name == *part)) {
                 dirs.push(path);
@@ -265,15 +266,15 @@ fn refuse_links_outwards(common: &Path) -> Result<()> {
     Ok(())
 }
 
-fn leads_outwards(link: &Path) -> Error {
+fn outward_link_error(link: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {
             missing: Vec::new(),
             sso_url: None,
         },
         format!(
-            "{} is a link to a place outside its repository; such a repository opens only if the \
-             user named its exact path",
+            "cannot open {}: it is a link to a place outside its repository, which is followed \
+             only if the user named this exact path",
             show(link)
         ),
     )
@@ -290,7 +291,7 @@ fn is_refused_as_bare(output: &Output) -> bool {
 }
 
 /// Returns the error for a bare repository, or a directory in one, that no person named.
-fn bare(path: &Path) -> Error {
+fn bare_repository_error(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {
             missing: Vec::new(),

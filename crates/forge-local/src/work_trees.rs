@@ -34,7 +34,7 @@ const LEAVE_CHECKOUT: Action =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BranchUse {
     CheckedOut,
-    /// An unfinished git operation will return to the branch or move it. The text names the
+    /// A git operation is unfinished, and will return to the branch or move it. The text names the
     /// operation.
     Busy(&'static str),
 }
@@ -52,17 +52,17 @@ pub(crate) struct WorkTree {
 
 /// Result of checking that a directory is a work tree of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Directory {
+enum DirectoryCheck {
     /// The directory is the work tree.
-    Proved,
+    Verified,
     /// The directory of a linked work tree is missing.
-    Gone,
-    /// The directory of a linked work tree is missing, but `git worktree lock` has locked it. It
-    /// will be back.
-    Away,
+    Missing,
+    /// The directory of a linked work tree is missing, but `git worktree lock` has locked it. The
+    /// disk may be mounted again.
+    LockedMissing,
     /// The directory does not point to the repository, or the repository does not point to the
     /// directory.
-    Unproved,
+    Mismatch,
 }
 
 #[derive(Debug)]
@@ -78,12 +78,12 @@ pub(crate) struct BranchMove {
 
 /// Result of updating the work trees.
 #[derive(Debug, Default)]
-pub(crate) struct BroughtAlong {
+pub(crate) struct TreeUpdates {
     pub steps: Vec<Step>,
     pub warnings: Vec<Warning>,
 }
 
-/// A work tree whose files will follow the branch if `prove` succeeds.
+/// A work tree whose files will follow the branch if `check_can_follow` succeeds.
 #[derive(Debug)]
 struct Checkout {
     git: Git,
@@ -108,8 +108,8 @@ struct ChangedPath {
 }
 
 impl WorkTree {
-    /// Returns a text about the use of the branch that can end a sentence, and the command that
-    /// ends the use. `leave` is the argument with which `git switch` leaves the branch.
+    /// Returns how the work tree uses the branch, as the end of a sentence, and the command that
+    /// ends this use. `leave` is the argument of `git switch` in that command.
     pub fn explain(&self, leave: &str) -> (String, String) {
         let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
@@ -118,11 +118,11 @@ impl WorkTree {
                 format!("git -C {dir} switch {leave}"),
             ),
             BranchUse::Busy("bisect") => (
-                format!("a bisect that began on it has not ended in {shown}"),
+                format!("a bisect that started on it is unfinished in {shown}"),
                 format!("end it with git -C {dir} bisect reset"),
             ),
             BranchUse::Busy(operation) => (
-                format!("a {operation} of it has not ended in {shown}"),
+                format!("a {operation} of it is unfinished in {shown}"),
                 format!(
                     "end it with git -C {dir} {operation} --continue, or give it up with --abort"
                 ),
@@ -134,7 +134,8 @@ impl WorkTree {
 impl Local {
     /// Returns the work trees that use `branch`. Those with an unfinished operation come first.
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
-        let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
+        let (found, direct) =
+            tokio::join!(self.checked_out(branch), self.refuse_symbolic_ref(branch));
         direct?;
         let (repository, branch) = (self.repository.clone(), branch.to_owned());
         let find = move || {
@@ -211,9 +212,9 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is a symbolic ref to another branch. The work trees of the other
-    /// branch would be missed.
-    async fn is_direct(&self, branch: &str) -> Result<()> {
+    /// Refuses a branch that is a symbolic ref, because the work trees of its target would be
+    /// missed.
+    async fn refuse_symbolic_ref(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
         if asked.status != 0 {
@@ -222,7 +223,7 @@ impl Local {
         let target = String::from_utf8_lossy(&asked.stdout);
         let target = text::one_line(target.trim()).into_owned();
         let message = format!(
-            "'{}' is a symbolic ref to {target}, and is neither moved nor deleted",
+            "'{}' is a symbolic ref to {target}, and forge neither moves nor deletes symbolic refs",
             text::one_line(branch)
         );
         let hint = Hint::new("name the branch itself as the base")
@@ -231,19 +232,19 @@ impl Local {
     }
 
     /// Checks whether the directory of `tree` is a work tree of the repository.
-    async fn directory_of(&self, tree: &WorkTree) -> Directory {
+    async fn directory_of(&self, tree: &WorkTree) -> DirectoryCheck {
         let (repository, tree) = (self.repository.clone(), tree.clone());
         let check = move || Ok(directory_of(&repository, &tree));
-        blocking(check).await.unwrap_or(Directory::Unproved)
+        blocking(check).await.unwrap_or(DirectoryCheck::Mismatch)
     }
 
     /// Prepares a move of `branch` from `from` to `to`. Checks that all work trees with the branch
     /// checked out can follow. Changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` with the files that block the move. Also if the directory of a work
-    /// tree is unknown, a locked work tree is missing, or a git operation on the branch is
-    /// unfinished. With `leave`, only the unfinished operation is an error.
+    /// `precondition_failed` with the files that block the move. `precondition_failed` also if a
+    /// git operation on the branch is unfinished, and, without `leave`, if the directory of a work
+    /// tree is unknown or a locked work tree is missing.
     pub(crate) async fn prepare_move(
         &self,
         branch: &str,
@@ -261,22 +262,24 @@ impl Local {
         };
         for tree in self.work_trees_using(branch).await? {
             if tree.usage != BranchUse::CheckedOut {
-                return Err(in_use(branch, &tree));
+                return Err(branch_in_use_error(branch, &tree));
             }
             if leave {
                 continue;
             }
             let directory = self.directory_of(&tree).await;
             match directory {
-                Directory::Proved => {
+                DirectoryCheck::Verified => {
                     let checkout = self.checkout(&the_move, tree.path).await?;
                     the_move.checkouts.push(checkout);
                 }
-                Directory::Gone => the_move
+                DirectoryCheck::Missing => the_move
                     .warnings
                     .push(missing_work_tree_warning(&the_move, &tree.path)),
-                Directory::Away => return Err(missing_work_tree_error(branch, &tree.path)),
-                Directory::Unproved => return Err(self.unproved(branch, &tree)),
+                DirectoryCheck::LockedMissing => {
+                    return Err(missing_work_tree_error(branch, &tree.path));
+                }
+                DirectoryCheck::Mismatch => return Err(self.unknown_directory_error(branch, &tree)),
             }
         }
         Ok(the_move)
@@ -300,17 +303,17 @@ impl Local {
             path,
             git,
         };
-        checkout.prove().await?;
+        checkout.check_can_follow().await?;
         Ok(checkout)
     }
 
     /// Checks the work trees again after the move. Updates a work tree that has checked out the
     /// branch in the meantime. Resets a work tree that has left the branch to the files of its
     /// current commit. A failure becomes a warning, because the branch has already moved.
-    pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
-        let mut brought = BroughtAlong {
+    pub(crate) async fn finish_move(&self, the_move: BranchMove) -> TreeUpdates {
+        let mut brought = TreeUpdates {
             warnings: the_move.warnings.clone(),
-            ..BroughtAlong::default()
+            ..TreeUpdates::default()
         };
         let trees = match self.checked_out(&the_move.branch).await {
             Ok(trees) => trees,
@@ -333,11 +336,11 @@ impl Local {
                 continue;
             }
             let directory = self.directory_of(&tree).await;
-            if !the_move.leave && directory == Directory::Gone {
+            if !the_move.leave && directory == DirectoryCheck::Missing {
                 continue;
             }
-            if !the_move.leave && directory == Directory::Proved {
-                // If the update fails, the warning below contains the command.
+            if !the_move.leave && directory == DirectoryCheck::Verified {
+                // If the update fails, the warning below names the command to run.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -345,7 +348,7 @@ impl Local {
             }
             brought
                 .warnings
-                .push(self.files_left(&the_move, &tree).await);
+                .push(self.stale_files_warning(&the_move, &tree).await);
         }
         brought
     }
@@ -361,14 +364,16 @@ impl Local {
         checkout.forward().await.map(Some)
     }
 
-    /// Returns the warning about a work tree that has the branch checked out but keeps its old
+    /// Returns the warning about a work tree that has the branch checked out but still has the old
     /// files.
-    async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
+    async fn stale_files_warning(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
         let git = match self.directory_of(tree).await {
-            Directory::Proved => format!("git -C {}", quote(&tree.path)),
-            Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
+            DirectoryCheck::Verified => format!("git -C {}", quote(&tree.path)),
+            DirectoryCheck::Missing | DirectoryCheck::LockedMissing | DirectoryCheck::Mismatch => {
+                "git".to_owned()
+            }
         };
         let mut hint =
             format!("update them and keep local changes with: {git} read-tree -m -u {from} HEAD");
@@ -387,7 +392,7 @@ impl Local {
     }
 
     /// Returns the error for a directory that is not proved to be the work tree.
-    fn unproved(&self, branch: &str, tree: &WorkTree) -> Error {
+    fn unknown_directory_error(&self, branch: &str, tree: &WorkTree) -> Error {
         let branch = text::one_line(branch);
         let (message, hint) = match tree.is_main {
             true => (
@@ -435,8 +440,8 @@ impl BranchMove {
                     reset_all(done).await?;
                     let dir = quote(&checkout.path);
                     return Err(e.with_hint(format!(
-                        "the branch did not move; files that were written before that are changes \
-                         of the work tree now, see: git -C {dir} status"
+                        "the branch did not move, but some files may already be \
+                         updated; see these changes with: git -C {dir} status"
                     )));
                 }
             }
@@ -444,8 +449,8 @@ impl BranchMove {
         Ok(steps)
     }
 
-    /// Resets all work trees to the files of their current commits. For a branch that did not move,
-    /// or that another process moved.
+    /// Resets all work trees to the files of their current commits. Called if the branch did not
+    /// move, or if another process moved it.
     ///
     /// # Errors
     /// `git` if a work tree was changed in the meantime. The error has the command that resets it.
@@ -481,8 +486,8 @@ impl Checkout {
     }
 
     /// Resets the work tree to the files of its `HEAD`, and keeps the changes of the user. Git
-    /// reads `HEAD` while it has the index lock. A concurrent commit has that lock until it has
-    /// moved `HEAD`.
+    /// reads `HEAD` under the index lock, and a concurrent commit releases this lock only after it
+    /// has moved `HEAD`.
     async fn reset(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -541,8 +546,8 @@ impl Checkout {
         .await
     }
 
-    /// Returns the `wanted` files among those that change for whose path in the work tree `is_so`
-    /// returns true. `is_so` may block.
+    /// Returns the paths of the changing files that `wanted` accepts and whose path in the work
+    /// tree passes `is_so`. `is_so` may block.
     async fn files_with(
         &self,
         wanted: fn(&ChangedPath) -> bool,
@@ -559,7 +564,7 @@ impl Checkout {
     }
 
     /// Fails if the update would lose or overwrite a change or a file of the user.
-    async fn prove(&self) -> Result<()> {
+    async fn check_can_follow(&self) -> Result<()> {
         self.git
             .refuse_programs(&self.operation(), is_filter)
             .await?;
@@ -567,7 +572,8 @@ impl Checkout {
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
-        // A file whose time changed but not its content is unchanged.
+        // After a refresh of the index, files with a new time but the old content count as
+        // unchanged.
         let refresh = ["update-index", "-q", "--ignore-submodules", "--refresh"];
         self.git.run_with_locks(refresh, b"").await?;
         if let Some(older) = &self.older {
@@ -625,7 +631,7 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// Returns the error for an index that is based on an older commit. Either an earlier merge did
+    /// Returns the error for an index that is based on an older commit: either an earlier merge did
     /// not update the files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
@@ -821,7 +827,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
 /// Returns the warning about a linked work tree that has the branch checked out but is missing.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
-        "'{}' is checked out in {}, which is gone; its files were not updated",
+        "'{}' is checked out in {}, which is missing; its files were not updated",
         text::one_line(&the_move.branch),
         show(path)
     );
@@ -836,8 +842,9 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
 fn missing_work_tree_error(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
-        "'{}' is checked out in {shown}, which is locked and missing: once it is back, a commit of \
-         all files in it would revert the changes; nothing was changed",
+        "cannot update '{}': it is checked out in {shown}, a locked work tree that is missing; \
+         once the work tree is back, a commit of all its files would revert the changes; nothing \
+         was changed",
         text::one_line(branch)
     );
     let hint = format!(
@@ -860,16 +867,16 @@ fn quote(path: &Path) -> String {
 }
 
 /// Returns the error for moving a branch that an unfinished git operation uses.
-pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
+pub(crate) fn branch_in_use_error(branch: &str, tree: &WorkTree) -> Error {
     let (why, recovery) = tree.explain("--detach");
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
         .with_hint(format!("{recovery}, then try again"))
 }
 
-fn directory_of(repository: &Repository, tree: &WorkTree) -> Directory {
+fn directory_of(repository: &Repository, tree: &WorkTree) -> DirectoryCheck {
     if repository.owns(&tree.path, tree.is_main) {
-        return Directory::Proved;
+        return DirectoryCheck::Verified;
     }
     let is_there = tree.path.join(".git").symlink_metadata().is_ok();
     // The current directory may be in a linked work tree that was moved, and this work tree may be
@@ -879,9 +886,9 @@ fn directory_of(repository: &Repository, tree: &WorkTree) -> Directory {
         current_work_tree.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))
     };
     match tree.is_main || is_there || is_here() {
-        true => Directory::Unproved,
-        false if tree.is_locked => Directory::Away,
-        false => Directory::Gone,
+        true => DirectoryCheck::Mismatch,
+        false if tree.is_locked => DirectoryCheck::LockedMissing,
+        false => DirectoryCheck::Missing,
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Starts a document with the operation `name`, from its file.
+    /// Starts a document with the operation in the file `name`.
     pub fn query(name: &'static str) -> Self {
         let text = QUERIES
             .iter()
@@ -133,8 +133,8 @@ const TEXT_LISTS: [&str; 6] = [
     "reviews",
 ];
 
-/// Limits the pages of lists with texts to `size` entries. Lists of fewer than 50 entries stay,
-/// because nobody reads their further pages.
+/// Limits the pages of lists with texts to `size` entries. Lists of fewer than 50 entries keep
+/// their size, because their further pages are never read.
 pub(crate) fn with_page_size(text: &str, size: usize) -> String {
     let mut text = text.to_owned();
     for list in TEXT_LISTS {

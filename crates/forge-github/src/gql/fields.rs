@@ -43,7 +43,7 @@ pub(crate) enum Section {
 enum SectionPart<'a> {
     /// The first page.
     First,
-    /// The page after the position in the named variable.
+    /// The page after the cursor in the named variable.
     After(&'a str),
     /// The last page, and the total count.
     Newest,

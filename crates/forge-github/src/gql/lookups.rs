@@ -59,7 +59,7 @@ pub(crate) fn is_copilot(login: &str) -> bool {
     login.eq_ignore_ascii_case(COPILOT)
 }
 
-/// Returns the login of the bot that `reviewer` stands for.
+/// Returns the login of the bot, if `reviewer` is a bot or `@copilot`.
 pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
     match reviewer {
         Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
@@ -135,13 +135,14 @@ impl Lookups {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// Looks up a branch of the head's repository, whose actual name may differ from `name`.
+    /// Looks up a branch of the head's repository. The repository may have another name than
+    /// `name`.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
     /// Looks up the files at `paths` in a branch, or in the default branch if none is given.
-    /// [`onto`] reads the result.
+    /// [`branch_files`] reads the result.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
@@ -172,8 +173,8 @@ impl Lookups {
         *self == Self::default()
     }
 
-    /// Returns whether an error only reports a missing name; [`Self::resolve`] reports such names
-    /// in more detail.
+    /// Returns whether an error only reports a missing name, for which [`Self::resolve`] returns a
+    /// more detailed error.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
         let ours = root == FORK
@@ -434,7 +435,9 @@ impl Lookups {
                     "assignees",
                     "Copilot cannot be assigned in this repository; nothing was changed",
                 )
-                .with_hint("switch its coding agent on for the repository and the account first")
+                .with_hint(
+                    "enable the Copilot coding agent for the repository and the account first",
+                )
             });
         }
         let me: Option<types::Id> = part(query, "me").filter(|_| login == ME);
@@ -573,7 +576,7 @@ pub(crate) struct BranchFile {
 
 /// Reads the result of [`Lookups::files`]: the branch's tip, and its files in the order of the
 /// paths. `None` if the branch does not exist.
-pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
+pub(crate) fn branch_files(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
     let target = repo.get(ONTO)?.get("target")?;
     let tip = target.get("oid")?.as_str()?.to_owned();
     let files = (0..).map_while(|i| target.get(format!("file{i}")));
@@ -761,7 +764,7 @@ fn unknown<'a>(
     let mut seen = std::collections::HashSet::new();
     let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     let hint = if names.is_empty() {
-        format!("no {what} was found here at all: correct the name, or leave it out")
+        format!("no {what} was found here: correct the name, or leave it out")
     } else {
         suggest::did_you_mean(name, names.iter().copied())
             .unwrap_or_else(|| suggest::hint(name, names.iter().copied(), &format!("{what}s here")))

@@ -17,7 +17,7 @@ selections! { ALL:
     MERGEABILITY = "...PullRow mergeable mergeStateStatus";
     /// The fields read before the head branch is updated.
     TO_UPDATE_BRANCH = "...PullCore mergeable";
-    /// Shows after a lost answer whether the merge happened.
+    /// Shows whether the merge happened, after a lost answer.
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
     /// The lock of the conversation and its reason.
     TO_LOCK = "...PullCore locked activeLockReason";
@@ -25,16 +25,16 @@ selections! { ALL:
     HEAD_BRANCH = "id number headRef { id }";
     /// The newest comment; every comment after it is new.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
-    /// The last comments, searched for a new comment after a lost answer.
+    /// The last comments, among which a new comment is searched after a lost answer.
     RECENT_COMMENTS = "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// The state after a lost answer, and the last comments, searched for the comment of the
-    /// change.
+    /// The state, and the last comments, among which the comment of the change is searched after a
+    /// lost answer.
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
     /// The newest review; every review after it is new.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
     /// The viewer's pending review, which nobody else sees, and the newest review.
     PENDING_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } } pendingReview: reviews(first: 1, states: [PENDING]) { nodes { viewerDidAuthor ...ReviewNode comments { totalCount } } }";
-    /// The last reviews, searched for a new review after a lost answer.
+    /// The last reviews, among which a new review is searched after a lost answer.
     RECENT_REVIEWS = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
 }
 

@@ -9,8 +9,8 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// Maximum number of nodes in a page. No query requests so many. The limit exists because even an
-/// empty node takes up to some kilobytes of memory.
+/// Maximum number of nodes in a page. No query requests so many. The limit bounds memory, because
+/// even an empty node takes up to some kilobytes.
 const MAX_NODES: usize = 1_000;
 
 /// A GraphQL connection.

@@ -185,7 +185,7 @@ impl GitHub {
             Ok(outcome) => outcome,
             Err(error) => {
                 let message = format!(
-                    "{id} is open, but not all of it is set: {}",
+                    "{id} was created, but some of its fields were not set: {}",
                     error.message()
                 );
                 Outcome::immediate(made).with_warning(error::warning(message, &error))

@@ -225,7 +225,7 @@ impl GitHub {
         None
     }
 
-    /// Sends the parts of one pass: those of one token, or all.
+    /// Sends the parts of one pass: the parts that use one token, or all parts.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -233,7 +233,7 @@ impl GitHub {
     ) -> Option<Error> {
         let mut batch = Batch::default();
         let is_in = |part: &EditPart| access.is_none_or(|access| part.access == access);
-        for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.goes_on()) {
+        for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.is_running()) {
             for (k, part) in edit.plan.parts.iter().enumerate().filter(|(_, p)| is_in(p)) {
                 batch.push(&alias(n, k), part.mutation, edit.input(part));
             }
@@ -246,30 +246,30 @@ impl GitHub {
             Ok(answer) => answer,
             Err(error) => {
                 return self.fail(chunk, error, |e| {
-                    e.goes_on() && e.plan.parts.iter().any(is_in)
+                    e.is_running() && e.plan.parts.iter().any(is_in)
                 });
             }
         };
-        for (n, edit) in chunk.iter_mut().enumerate().filter(|(_, e)| e.goes_on()) {
+        for (n, edit) in chunk.iter_mut().enumerate().filter(|(_, e)| e.is_running()) {
             for k in 0..edit.plan.parts.len() {
                 if edit.plan.parts.get(k).is_some_and(is_in) {
-                    self.note(edit, &alias(n, k), k, &mut answer);
+                    self.record_result(edit, &alias(n, k), k, &mut answer);
                 }
             }
         }
         None
     }
 
-    /// Sends refused values once more, with the ids that their board has now: an option that was
-    /// created again has another id. A refused mutation has written nothing, and other parts of the
-    /// edit are not repeated. Returns the error if GitHub refused the whole document.
+    /// Sends refused values once more, with the current ids of their board, because an option that
+    /// was created again has a new id. A refused mutation has written nothing, and other parts of
+    /// the edit are not repeated. Returns the error if GitHub refused the whole document.
     async fn resend_values(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut batch = Batch::default();
         for (n, edit) in chunk.iter_mut().enumerate() {
             let wanted = edit.edit.edit;
             for (k, refusal) in std::mem::take(&mut edit.stale) {
                 let board = match &wanted.board {
-                    Some(id) if edit.goes_on() && is_about_ids(&refusal) => {
+                    Some(id) if edit.is_running() && is_about_ids(&refusal) => {
                         self.current_board(id).await.ok().map(|board| (id, board))
                     }
                     _ => None,
@@ -296,7 +296,7 @@ impl GitHub {
         };
         for (n, edit) in chunk.iter_mut().enumerate() {
             for k in std::mem::take(&mut edit.resent) {
-                self.note(edit, &alias(n, k), k, &mut answer);
+                self.record_result(edit, &alias(n, k), k, &mut answer);
             }
             for (_, refusal) in std::mem::take(&mut edit.stale) {
                 edit.refuse(refusal);
@@ -305,7 +305,7 @@ impl GitHub {
         None
     }
 
-    /// Returns the cached board, or reads the board if the cache has forgotten it.
+    /// Returns the cached board. Reads the board if the cache lacks it.
     async fn current_board(&self, id: &BoardId) -> Result<Arc<Board>> {
         match self.boards.get(id) {
             Some(board) => Ok(board),
@@ -314,7 +314,7 @@ impl GitHub {
     }
 
     /// Records the result of one mutation.
-    fn note(
+    fn record_result(
         &self,
         edit: &mut RunningEdit<'_>,
         alias: &str,
@@ -358,7 +358,7 @@ impl GitHub {
     }
 
     /// Handles the failure of a whole document. Returns the error if GitHub refused the document,
-    /// because the same refusal would meet further documents.
+    /// because GitHub would also refuse the remaining documents.
     fn fail(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -438,7 +438,7 @@ impl GitHub {
     }
 
     /// Makes the remaining changes to a new issue without another query. Returns the changes that
-    /// succeeded, and the failure of the rest.
+    /// succeeded, and the error of the failed ones.
     pub(super) async fn finish_issue<'a>(
         &'a self,
         id: &'a IssueId,
@@ -494,7 +494,7 @@ fn start<'a>(
 }
 
 impl RunningEdit<'_> {
-    fn goes_on(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.refused.is_none() && self.lost.is_none()
     }
 
@@ -533,8 +533,7 @@ impl RunningEdit<'_> {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // If the board token reads the issue, the account's own comments look like another
-            // account's.
+            // To the board token, the account's own comments look like comments of another account.
             match other_token {
                 false => find_own_comment_since(now.recent, newest, body).is_some(),
                 true => now

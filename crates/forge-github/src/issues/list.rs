@@ -94,7 +94,8 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            // Only a single issue is read in pages of its comments.
+            // Pages of comments are halved only if a single issue is read, because otherwise the
+            // page of issues is halved first.
             let answer = match first {
                 1 => {
                     let (access, mut size) = (access(&fields), MAX_PAGE_SIZE);

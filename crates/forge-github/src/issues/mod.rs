@@ -137,7 +137,7 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
 /// Returns the error for a missing issue, if GitHub returned no error.
 pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
-        Hint::new("look for its number in the list")
+        Hint::new("look for the number in the list of issues")
             .with_action(Action::op(Op::IssueList).with(Param::State, "all")),
     )
 }

@@ -31,7 +31,7 @@ use crate::{
 
 /// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The newest comments: they show after a lost answer whether the new comment was created.
+/// The newest comments, among which a new comment is searched after a lost answer.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 

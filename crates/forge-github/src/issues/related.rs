@@ -161,8 +161,8 @@ impl GitHub {
             .query_in_pages(access, &text, &variables, &mut size)
             .await;
         let mut answer: GqlAnswer<Map<String, Value>> = match answer {
-            // Even a single comment of each neighbour is too long. A neighbour without comments is read
-            // separately.
+            // Even one comment for each neighbour is too long. Neighbours without comments are then
+            // read separately.
             Err(error) if fields.comments && forge_http::is_too_long(&error) => {
                 let text = text.replace(COMMENTS, "__typename");
                 self.api

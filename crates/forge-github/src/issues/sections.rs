@@ -197,8 +197,8 @@ impl GitHub {
     }
 
     /// Fails if the board does not exist. GitHub returns no values for a missing board, and none
-    /// for an issue that is not on the board. If none of `read` has values and their query did not
-    /// find the board, the board itself is read for the reason.
+    /// for an issue that is not on the board. The board is therefore read if none of `read` has
+    /// values and their query did not find the board.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());
@@ -225,9 +225,9 @@ impl GitHub {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);
-                    // A host that repeats the same position would cause an endless loop.
+                    // A host that repeats a cursor would cause an endless loop.
                     if comments.next().as_ref() == Some(&after) {
-                        warnings.push(cut_comments("the pages repeat themselves"));
+                        warnings.push(cut_comments("GitHub repeated a page"));
                         break;
                     }
                 }

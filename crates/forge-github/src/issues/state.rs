@@ -22,7 +22,7 @@ use crate::{
 
 /// The newest comment; every comment after it is new.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
-/// The last comments, searched for a new comment after a lost answer.
+/// The last comments, among which a new comment is searched after a lost answer.
 pub(crate) const RECENT: &str =
     "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -201,7 +201,7 @@ fn comment_failed(id: &IssueId, body: &str, why: &str) -> Warning {
     let again = Action::op(Op::IssueComment)
         .on(&id.key)
         .with(Param::Body, body);
-    Warning::new(format!("the comment was not made: {why}"))
+    Warning::new(format!("the comment was not added: {why}"))
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 

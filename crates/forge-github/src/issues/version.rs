@@ -58,8 +58,7 @@ fn print<T: std::hash::Hash>(part: &T) -> String {
     format!("{:016x}", forge_core::fingerprint(part))
 }
 
-/// Returns the ids of related issues. Titles and states of these issues are not part of the
-/// version.
+/// Returns the ids of related issues. The version ignores titles and states of related issues.
 fn collect_related_ids(relations: &IssueRelations) -> [Vec<String>; 4] {
     let parent: Vec<_> = relations.parent.iter().collect();
     let lists = [

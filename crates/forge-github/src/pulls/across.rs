@@ -155,7 +155,9 @@ impl GitHub {
                     let error = answer.errors.iter().find(|e| e.root() == alias);
                     let error = error.map(|e| self.api.error(&answer, e));
                     let error = error.filter(|e| !e.is_not_found());
-                    across.failed.push((name, error.unwrap_or_else(not_there)));
+                    across
+                        .failed
+                        .push((name, error.unwrap_or_else(missing_place_error)));
                 }
             }
             places.variables.clear();
@@ -173,7 +175,7 @@ impl GitHub {
                 let nodes: Option<Nodes<wire::Pull>> =
                     serde_json::from_value(nodes).map_err(|e| {
                         let what = format!("the search of {}", self.info.host);
-                        self.api.about(false).misread(&what, &e)
+                        self.api.error_context(false).misread(&what, &e)
                     })?;
                 let Some(nodes) = nodes else {
                     return Err(self.api.first_error(&answer));
@@ -184,7 +186,7 @@ impl GitHub {
                     errors.filter_map(list::row_with_unread_checks).collect();
                 let rows = nodes.nodes.unwrap_or_default();
                 search.rows += rows.len() as u64;
-                // A search returns only its first thousand results.
+                // GitHub returns only the first thousand results of a search.
                 across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
                 let kept = across.lists.get(n).map_or(0, Vec::len);
                 let mut room = limit.saturating_sub(kept);
@@ -203,7 +205,7 @@ impl GitHub {
                     };
                     let repo = map::repo_id(&self.info.host, repo);
                     let mut warnings = self.complete(&mut pull).await;
-                    warnings.extend(unread.contains(&i).then(list::checks_unread));
+                    warnings.extend(unread.contains(&i).then(list::incomplete_checks_warning));
                     let number = pull.number;
                     match self.domain(&repo, pull, sections, warnings) {
                         Ok(pull) => {
@@ -212,7 +214,9 @@ impl GitHub {
                                 list.push(pull);
                             }
                         }
-                        Err(e) => across.warnings.push(list::unreadable(number, &e)),
+                        Err(e) => across
+                            .warnings
+                            .push(list::unreadable_pull_warning(number, &e)),
                     }
                 }
                 search.is_open = next.is_some() && room > 0;
@@ -264,7 +268,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
 }
 
 /// Returns the error for a repository or owner that does not exist or is hidden.
-fn not_there() -> Error {
+fn missing_place_error() -> Error {
     Error::not_found(
         Noun::Repo,
         "it does not exist, or the account may not see it",

@@ -107,7 +107,7 @@ impl GitHub {
             let since = SinceHead::new(Some(old.clone()), head_change, added.collect());
             let body = self.compared_diff(pr, old, &ends.head).await?;
             let mut diff = complete_diff(ends, since, body, Some(old));
-            diff.warnings.extend(unlisted(&found));
+            diff.warnings.extend(unlisted_commits_warning(&found));
             return Ok(diff);
         }
         let (base, head) = (&*ends.base, &*ends.head);
@@ -138,8 +138,9 @@ impl GitHub {
         if !is_same {
             diff.warnings.push(
                 Warning::new(
-                    "files whose changes are the same are left out, the others are shown with all of \
-                     their changes; a commit that was amended and kept its message is not listed",
+                    "files with the same changes are left out; every other file is shown with all \
+                     of its changes. Commits that were amended under the same message are not \
+                     listed",
                 )
                 .with_hint("ask in a clone of the repository, where git compares commit by commit"),
             );
@@ -147,8 +148,11 @@ impl GitHub {
         diff.warnings
             .extend(forge_git::no_longer_changed(&between.gone));
         diff.warnings.extend(unplaced);
-        diff.warnings
-            .extend([&before, &after].into_iter().find_map(unlisted));
+        diff.warnings.extend(
+            [&before, &after]
+                .into_iter()
+                .find_map(unlisted_commits_warning),
+        );
         Ok(diff)
     }
 
@@ -169,12 +173,12 @@ impl GitHub {
             return Err(forge_git::commit_is_gone(old, &pr.repo.to_string()));
         }
         if !status.is_success() {
-            let about = self.api.about(false);
+            let about = self.api.error_context(false);
             return Err(error::from_http(about, status, &headers, &bytes));
         }
         serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the comparison for {pr}");
-            self.api.about(false).misread(&what, &e)
+            self.api.error_context(false).misread(&what, &e)
         })
     }
 
@@ -185,9 +189,9 @@ impl GitHub {
         if status.is_success() {
             return Ok(bytes.to_vec());
         }
-        let error = error::from_http(self.api.about(false), status, &headers, &bytes);
+        let error = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // GitHub uses these statuses also for the diff of a pull request.
+            // GitHub also answers a request for a pull request's diff with these statuses.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })
@@ -208,7 +212,7 @@ fn complete_diff(
 }
 
 /// Returns a warning if GitHub lists only some commits of the comparison.
-fn unlisted(found: &Comparison) -> Option<Warning> {
+fn unlisted_commits_warning(found: &Comparison) -> Option<Warning> {
     let listed = found.commits.len();
     (listed < found.total_commits).then(|| {
         let total = found.total_commits;

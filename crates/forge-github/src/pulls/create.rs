@@ -100,20 +100,22 @@ impl GitHub {
         };
         let plan = self.prepare_create(repo, req, false).await?;
         let place = match &plan.below {
-            Some(below) => Some(self.place_of(below).await?),
+            Some(below) => Some(self.position_of(below).await?),
             None => None,
         };
         let written = self.open_pull(repo, req, &plan).await;
         let written = match written {
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { existing: None }) => {
                 let other = self.opened(repo, req, &plan.base).await.ok().flatten();
-                Err(other.map_or(e, |pull| exists(&pull.id.key, &pull.url, req, &plan.base)))
+                Err(other.map_or(e, |pull| {
+                    duplicate_error(&pull.id.key, &pull.url, req, &plan.base)
+                }))
             }
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The first query found no such pull request, so a matching one by the viewer must be
-            // new.
+            // The first query found no such pull request, so a matching pull request by the viewer
+            // is new.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -267,7 +269,7 @@ impl GitHub {
                 && named.is_none_or(|r| r.name.eq_ignore_ascii_case(head_name))
         });
         if let Some(other) = same {
-            return Err(exists(&other.number, &other.url, req, &base));
+            return Err(duplicate_error(&other.number, &other.url, req, &base));
         }
         Ok(PullCreatePlan {
             head_repo_id: lookups::fork_id(&prepared.rest)
@@ -342,8 +344,9 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, milestone and projects to a new pull request. The pull request is
-    /// already open, so a failure becomes a warning; its hint adds the missing part.
+    /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a
+    /// warning, because the pull request is already open. The hint of the warning adds the missing
+    /// part.
     async fn decorate(
         &self,
         req: &CreatePull,
@@ -421,7 +424,7 @@ impl GitHub {
     }
 }
 
-fn exists(key: &dyn fmt::Display, url: &str, req: &CreatePull, base: &str) -> Error {
+fn duplicate_error(key: &dyn fmt::Display, url: &str, req: &CreatePull, base: &str) -> Error {
     Error::new(
         ErrorKind::AlreadyExists {
             existing: Some(url.to_owned()),

@@ -63,7 +63,12 @@ impl GitHub {
             .await
             .map(|b| b.to_bytes())
             .unwrap_or_default();
-        let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
+        let error = error::from_http(
+            self.api.error_context(false),
+            parts.status,
+            &parts.headers,
+            &bytes,
+        );
         let too_large = matches!(parts.status.as_u16(), 406 | 422);
         if too_large && let Some(clone) = &req.clone {
             let mut fetching = req.clone();
@@ -77,7 +82,10 @@ impl GitHub {
                         clone.dir.display(),
                         e.message()
                     ))
-                    .with_hint(format!("see what `git fetch {}` says", clone.remote)),
+                    .with_hint(format!(
+                        "run `git fetch {}` to see the reason",
+                        clone.remote
+                    )),
                 ),
             }
         }
@@ -91,13 +99,13 @@ impl GitHub {
                 }
                 warnings.push(
                     Warning::new(format!(
-                        "the diff is too large for {}, and was put together from its files: their \
+                        "the diff is too large for {}, and was rebuilt from its files: their \
                          modes are not known, so a new executable file or symbolic link looks like \
                          a plain file",
                         self.info.host
                     ))
                     .with_hint(format!(
-                        "fetch {} and use `git diff` for the whole of it",
+                        "fetch {} and use `git diff` for the whole diff",
                         Self::head_ref(crate::number(pr)?)
                     )),
                 );
@@ -116,8 +124,8 @@ impl GitHub {
         }
     }
 
-    /// Returns the body of a diff. A JSON or HTML body is an error, because no diff begins like
-    /// either.
+    /// Returns the body of a diff. A body that begins like JSON or HTML is an error, because no
+    /// diff begins like that.
     async fn sent_diff(
         &self,
         pr: &PrId,

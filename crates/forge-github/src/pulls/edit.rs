@@ -193,12 +193,12 @@ impl GitHub {
                     .is_some_and(map::is_unnamed_team)
             })
         {
-            return Err(error::no_teams(self.api.about(false)));
+            return Err(error::no_teams(self.api.error_context(false)));
         }
         Ok(())
     }
 
-    /// Sends the changes; `before` is the pull request before them.
+    /// Sends the changes. `before` is the pull request before the changes.
     async fn apply(
         &self,
         before: &PullRequest,
@@ -250,7 +250,7 @@ impl GitHub {
             return Ok(());
         }
         Err(error::from_http(
-            self.api.about(true),
+            self.api.error_context(true),
             status,
             &headers,
             &bytes,
@@ -291,7 +291,7 @@ impl GitHub {
     }
 }
 
-/// Returns whether an error concerns only parts of the pull request that the edit does not need.
+/// Returns whether an error concerns only parts of the pull request that the edit does not use.
 fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
     let names = e.names();
     let needed = match view::model_field(e, 2) {
@@ -317,7 +317,7 @@ fn batch(edit: &EditPull, plan: &PullEditPlan) -> Batch {
         }
     };
     set("title", edit.title.as_ref().map(|t| json!(t.trim())));
-    // A repeated write of the description is reported as one that changed nothing.
+    // An equal description is not sent, so that a repeated edit is reported as unchanged.
     let description = edit.description.as_ref();
     let description = description.filter(|d| **d != plan.pull.description);
     set("body", description.map(|d| json!(d)));
@@ -401,7 +401,7 @@ fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     }
 }
 
-/// Returns those of the requested reviewers `asked` that the edit removes.
+/// Returns the reviewers in `asked` that the edit removes.
 fn find_removed_reviewers<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {

@@ -16,7 +16,7 @@ use crate::{
     api::GqlAnswer,
     gql::{
         Document,
-        lookups::{BranchFile, branch_exists, onto},
+        lookups::{BranchFile, branch_exists, branch_files},
         mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
     },
     hints::CHOOSE_HEAD,
@@ -97,7 +97,7 @@ pub(super) fn check(
 
 /// Returns the tip of the looked-up branch; `None` if the branch does not exist.
 pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
-    onto(repo).map(|(tip, _)| tip)
+    branch_files(repo).map(|(tip, _)| tip)
 }
 
 /// Builds the file changes for a branch; `repo` is the repository's part of the answer.
@@ -106,7 +106,7 @@ pub(super) fn changes(
     edits: &[FileEdit],
     base: &str,
 ) -> Result<CheckedEdits> {
-    let (tip, there) = onto(repo).ok_or_else(|| {
+    let (tip, there) = branch_files(repo).ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
             format!("the commit of branch {} cannot be read", quote_branch(base)),
@@ -151,12 +151,12 @@ fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&BranchFile>) ->
     Err(Error::invalid(
         "edits",
         format!(
-            "GitHub takes no modes with edits of files, so '{}' cannot become {}",
+            "cannot change '{}' to {}: GitHub accepts no file modes in edits of files",
             edit.shown(),
             if kept == FileEdit::EXECUTABLE {
                 "a plain file"
             } else {
-                "executable"
+                "an executable file"
             }
         ),
     )
@@ -215,13 +215,13 @@ impl CheckedEdits {
 
 impl GitHub {
     /// Deletes the branch after GitHub refused to open the pull request. Returns the error of the
-    /// first failed mutation; it mentions the branch if the branch could not be deleted.
+    /// first failed mutation. The error mentions the branch if the deletion failed.
     pub(super) async fn delete_unopened_branch(
         &self,
         answer: &GqlAnswer<Payloads<PullPayload>>,
         req: &CreatePull,
     ) -> Error {
-        // Later parts fail because of the first failure.
+        // Later mutations fail because of the first failure.
         let error = self.api.first_error(answer);
         let payloads = answer.data.as_ref();
         let made = payloads.and_then(|p| p.get(BRANCH)?.as_ref()?.branch.as_ref());
@@ -238,8 +238,8 @@ impl GitHub {
         }
     }
 
-    /// Adds the branch to the error of a lost attempt, if the branch exists but no pull request was
-    /// opened.
+    /// Adds the branch to the error of a request with a lost answer, if the branch exists but no
+    /// pull request was opened.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,
@@ -269,7 +269,7 @@ impl GitHub {
 fn branch_left_error(error: Error, req: &CreatePull, why: &str) -> Error {
     let branch = &req.head.branch;
     let message = format!(
-        "{}; the branch {} was made and is left{why}",
+        "{}; the new branch {} was created and still exists{why}",
         error.message(),
         quote_branch(branch)
     );

@@ -74,7 +74,7 @@ impl GitHub {
         Ok(git)
     }
 
-    /// Makes the diff in the clone, and fetches missing commits unless `prefers_context` is set.
+    /// Makes the diff in the clone. Fetches missing commits unless `prefers_context` is set.
     ///
     /// # Errors
     ///

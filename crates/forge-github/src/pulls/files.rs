@@ -125,7 +125,7 @@ impl GitHub {
                 .split_once('.')
                 .and_then(|(size, at)| Some((size.parse().ok()?, at.parse().ok()?)))
                 .ok_or_else(|| {
-                    Error::invalid("cursor", "the cursor is not one of ours")
+                    Error::invalid("cursor", "the cursor does not belong to a list of files")
                         .with_hint("start again without a cursor")
                 })?,
         };
@@ -167,7 +167,7 @@ impl GitHub {
         }
         if !status.is_success() {
             return Err(error::from_http(
-                self.api.about(false),
+                self.api.error_context(false),
                 status,
                 &headers,
                 &bytes,
@@ -175,7 +175,7 @@ impl GitHub {
         }
         let files: Vec<RestFile> = serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the files of {pr}");
-            self.api.about(false).misread(&what, &e)
+            self.api.error_context(false).misread(&what, &e)
         })?;
         Ok(FilesPage {
             more: has_next(&headers).unwrap_or(files.len() == size),

@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warns about sections that the answer lacks without an error, except those already in `said`.
-    /// Otherwise a missing review or thread would look like an empty list.
+    /// Warns about sections that the answer lacks without an error, except sections that `said`
+    /// names already. Without a warning, a missing review or thread would look like an empty list.
     pub(super) fn missing_sections_warning(
         &self,
         pull: &wire::Pull,
@@ -39,14 +39,14 @@ impl GitHub {
         ];
         let gaps = found.into_iter().filter(|(_, gaps)| *gaps);
         let gaps = gaps.map(|(section, _)| section);
-        gaps.filter(|section| !is_said(*section, said))
+        gaps.filter(|section| !is_reported(*section, said))
             .map(|section| self.gap(section))
             .collect()
     }
 
-    /// Warns about requested latest reviews if the answer has neither list; otherwise as
-    /// [`Self::missing_sections_warning`].
-    pub(super) fn no_latest(
+    /// Warns about requested latest reviews if the answer has neither of their two lists. Skips the
+    /// warning if `said` names the section already.
+    pub(super) fn missing_latest_warning(
         &self,
         pull: &wire::Pull,
         fields: PrFields,
@@ -57,7 +57,7 @@ impl GitHub {
         let came =
             pull.latest_reviews.nodes.is_some() || pull.latest_opinionated_reviews.nodes.is_some();
         let section = Section::LatestReviews;
-        (asked && !came && !is_said(section, said)).then(|| self.gap(section))
+        (asked && !came && !is_reported(section, said)).then(|| self.gap(section))
     }
 
     fn gap(&self, section: Section) -> Warning {
@@ -69,7 +69,7 @@ impl GitHub {
 }
 
 /// Returns whether one of `warnings` is about `section`.
-pub(super) fn is_said(section: Section, warnings: &[Warning]) -> bool {
+pub(super) fn is_reported(section: Section, warnings: &[Warning]) -> bool {
     let name = Some(section.model_field());
     warnings.iter().any(|warning| warning.section == name)
 }

@@ -29,8 +29,8 @@ pub(super) fn quote_branch(branch: &str) -> String {
 }
 
 impl GitHub {
-    /// Deletes the head branch of a closed pull request as [`Self::delete_head`] does, but keeps a
-    /// branch that has moved or is in a fork.
+    /// Like [`Self::delete_head`], for a closed pull request. Keeps a branch that has moved or is
+    /// in a fork.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,
@@ -46,7 +46,7 @@ impl GitHub {
         self.delete_head(pr, before, steps, warnings).await
     }
 
-    /// Deletes the head branch after the change, in a separate request: in one document GitHub
+    /// Deletes the head branch in a separate request after the change. In one document, GitHub
     /// would delete the branch even if the change failed.
     pub(super) async fn delete_head(
         &self,
@@ -103,11 +103,14 @@ fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Opti
     if tip.is_some() && tip == pull.head_oid.as_ref() {
         return None;
     }
-    Some(gone_on(&pull.head_branch, tip.map(String::as_str)))
+    Some(head_moved_warning(
+        &pull.head_branch,
+        tip.map(String::as_str),
+    ))
 }
 
 /// Returns the warning for a branch that is kept because it moved to `tip`.
-pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
+pub(super) fn head_moved_warning(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
         "the branch {} was not deleted: it has moved to {tip}",

@@ -250,7 +250,7 @@ impl GitHub {
                 }
                 warnings.extend(self.complete(&mut pull).await);
                 if chunk.unread_checks.contains(&i) {
-                    warnings.push(checks_unread());
+                    warnings.push(incomplete_checks_warning());
                 }
                 if fields.contains(PrFields::TO_CHANGE) && touches.is_none() {
                     found.push(pull.clone());
@@ -261,7 +261,7 @@ impl GitHub {
                 };
                 match self.domain(repo, pull, shown, warnings) {
                     Ok(pull) => result.items.push(pull),
-                    Err(e) => result.warnings.push(unreadable(number, &e)),
+                    Err(e) => result.warnings.push(unreadable_pull_warning(number, &e)),
                 }
             }
             after = next;
@@ -301,7 +301,8 @@ impl GitHub {
     }
 
     /// Returns whether a pull request changes a wanted file. Reads the files after the first
-    /// hundred only if those do not decide. Fails with warnings if files cannot be read.
+    /// hundred only if the first hundred do not decide. Fails with warnings if files cannot be
+    /// read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -381,10 +382,7 @@ impl GitHub {
         warnings.extend(gaps);
         if elsewhere {
             warnings.push(
-                Warning::new(format!(
-                    "results of the search in other repositories than {repo} are left out"
-                ))
-                .with_hint(
+                Warning::new(format!("search results outside of {repo} are left out")).with_hint(
                     Hint::new("name the other repository instead: a list covers one repository")
                         .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
                 ),
@@ -427,7 +425,7 @@ pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
 }
 
 /// Returns the warning for a pull request that cannot be mapped.
-pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
+pub(super) fn unreadable_pull_warning(number: u64, error: &Error) -> Warning {
     let message = error.message();
     Warning::new(format!(
         "pull request {number} could not be read: {message}"
@@ -435,7 +433,7 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
 }
 
 /// Returns the warning for a row whose checks are incomplete.
-pub(super) fn checks_unread() -> Warning {
+pub(super) fn incomplete_checks_warning() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
 }
@@ -452,7 +450,7 @@ fn has_texts(fields: PrFields) -> bool {
     .any(|section| fields.contains(*section))
 }
 
-/// Returns whether a smaller page may succeed. `heavy` says that the rows are large.
+/// Returns whether a smaller page may succeed. `heavy` is true if the rows are large.
 pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
     forge_http::is_too_long(error) || heavy && is_too_much(error)
 }

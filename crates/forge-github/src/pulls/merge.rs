@@ -83,10 +83,10 @@ impl GitHub {
         is_as_expected(pr, req, &pull)?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         let method = choose(pr, req, &repo)?;
-        let way = way(pr, req, &pull)?;
+        let way = select_mode(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
             warnings.push(Warning::new(format!(
-                "{} does not know yet whether {pr} can be merged; the merge was tried anyway",
+                "{} does not know yet whether {pr} can be merged; forge tried the merge anyway",
                 self.info.host
             )));
         }
@@ -94,7 +94,7 @@ impl GitHub {
             && (req.method.is_some() || req.subject.is_some() || req.body.is_some())
         {
             warnings.push(Warning::new(format!(
-                "the merge queue of {} decides how it merges, and with which message",
+                "the merge queue of {} chooses the merge method and the message",
                 pull.base_ref_name
             )));
         }
@@ -107,9 +107,10 @@ impl GitHub {
             method,
             head: &head,
         };
-        let (done, warning) = self.ask(&ask, way).await?;
+        let (done, warning) = self.send_merge(&ask, way).await?;
         let (way, mut after, queue_position) = (done.way, done.pull, done.position);
-        // GitHub closes linked issues with the merge, so only the earlier answer has their states.
+        // GitHub closes linked issues with the merge, so only the earlier answer has their old
+        // states.
         after.linked_issues.clone_from(&before.linked_issues);
         let unread = |w: &&Warning| w.section == Some("linked_issues");
         let unread = before.warnings.iter().filter(unread).cloned();
@@ -118,7 +119,7 @@ impl GitHub {
         let merged = after.state == PrState::Merged;
         let name = match way {
             MergeMode::Now => "merge",
-            MergeMode::Auto => "ask to merge later",
+            MergeMode::Auto => "enable auto-merge",
             MergeMode::Queue => "put it into the merge queue",
         };
         // The merge of a stack may still be running.
@@ -153,8 +154,8 @@ impl GitHub {
         self.api.http.settings().retry.wait(length).await;
     }
 
-    /// Returns the pull request from the preceding search, if that search read all that a merge
-    /// needs.
+    /// Returns the pull request from the preceding search, if the search read all fields that a
+    /// merge needs.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
@@ -184,8 +185,8 @@ impl GitHub {
         }
     }
 
-    /// Handles a pull request that is already merged. Deletes the branch only if the request asks
-    /// for nothing but the cleanup; gh keeps the branch even with `-d`.
+    /// Handles a pull request that is already merged. Deletes the branch only if the request is a
+    /// cleanup and nothing else. gh keeps the branch even with `-d`.
     async fn handle_merged(
         &self,
         pr: &PrId,
@@ -232,7 +233,7 @@ impl GitHub {
 
     /// Sends the merge in one request. Sends a second request if the queue refuses and `auto` is
     /// set, or if the pull request is in a stack. Returns a warning about the result, if any.
-    async fn ask(
+    async fn send_merge(
         &self,
         ask: &MergeAttempt<'_>,
         way: MergeMode,
@@ -245,8 +246,11 @@ impl GitHub {
             Err(error) if way == MergeMode::Queue && is_unmet(&error) => {
                 let later = Action::again(&[]).with(Param::Auto, "true");
                 Err(error.with_hint(
-                    Hint::new("let it enter the queue as soon as the rules are met")
-                        .with_action(later),
+                    Hint::new(
+                        "merge automatically: the pull request then enters the queue as soon as \
+                         the rules are met",
+                    )
+                    .with_action(later),
                 ))
             }
             written => written,
@@ -296,8 +300,8 @@ impl GitHub {
     }
 }
 
-/// Fails if the head or base branch differs from the expected one. GitHub's mutation checks only
-/// the head, so a change of the base after this check is not detected.
+/// Fails if the head or base branch differs from the expected one. A change of the base after this
+/// check is not detected, because GitHub's mutation checks only the head.
 fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
@@ -305,7 +309,7 @@ fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
 }
 
 /// Selects the mode of the merge; fails if GitHub is known to refuse the merge.
-fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
+fn select_mode(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
         // In a repository with a queue, GitHub reports BLOCKED even for pull requests that the
         // queue accepts.
@@ -352,7 +356,7 @@ struct MergePreflight {
     unread: Vec<Warning>,
 }
 
-/// Returns the sections that the answer has: issues that could not be read must not look like none.
+/// Returns the sections that the answer has. Unread issues must not look like an empty list.
 fn sections(pull: &wire::Pull) -> PrFields {
     match pull.closing_issues_references {
         Some(_) => PrFields::LINKED_ISSUES,
@@ -363,7 +367,7 @@ fn sections(pull: &wire::Pull) -> PrFields {
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     match state {
         "MERGED" => Error::precondition(Precondition::Merged, format!("{pr} is merged"))
-            .with_hint("leave it as it is: there is nothing left to do"),
+            .with_hint("do nothing: the pull request is already merged"),
         "CLOSED" => Error::precondition(Precondition::Closed, format!("{pr} is closed"))
             .with_hint(reopen(pr)),
         other => map::unknown_state(&pr.repo.host, other, &pr.to_string()),
@@ -392,7 +396,7 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
             .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
-        // A token without access to the settings sees no methods, so the method is left to GitHub.
+        // A token without access to the settings sees no methods, so GitHub checks the method.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
     }
 }
@@ -418,8 +422,8 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     Ok(())
 }
 
-/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so it must be requested
-/// explicitly.
+/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so only an explicit
+/// request skips this check.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
     let rule = |what: &str, hint: &'static str, op: Op| {
@@ -435,7 +439,8 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
             Op::Checks,
         ),
         Some("BEHIND") if !req.admin => rule(
-            "its head is behind the base branch, which must be merged into it first",
+            "the head branch is behind the base branch, and the rules require its newest commits \
+             in the head",
             "update the branch, or merge despite the rule as an admin",
             Op::PrUpdateBranch,
         ),

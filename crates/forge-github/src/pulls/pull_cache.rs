@@ -1,4 +1,4 @@
-//! Caches the pull requests of a search for the change that follows.
+//! Caches the pull requests of a search for the following change.
 //!
 //! A search finds the pull request that a caller names by its branch. With [`PrFields::TO_CHANGE`]
 //! the search also reads id, state and head, so the change needs no further query. An entry is used

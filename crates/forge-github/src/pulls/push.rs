@@ -57,8 +57,9 @@ impl GitHub {
         let branch = quote_branch(&req.branch);
         let Some(tip) = edits::tip(&found.rest) else {
             let why = format!("there is no branch {branch} in {repo}");
-            return Err(Error::no_branch("branch", why)
-                .with_hint("name a branch that is there: a new one is made with a pull request"));
+            return Err(Error::no_branch("branch", why).with_hint(
+                "name an existing branch; to create a branch, open a pull request with edits",
+            ));
         };
         let place = format!("branch {branch} of {repo}");
         check_expected_head(&place, Some(&req.expected_head), Some(&tip))?;
@@ -77,7 +78,7 @@ impl GitHub {
         match self.send_commit(input).await {
             Ok(oid) => Ok(Outcome::immediate(PushedCommit::new(&req.branch, oid))),
             Err(error) if error.retry() == Retry::Ambiguous => {
-                Err(self.look_at_tip(repo, req, &tip, error).await)
+                Err(self.add_branch_tip(repo, req, &tip, error).await)
             }
             Err(error) => Err(error),
         }
@@ -111,7 +112,7 @@ impl GitHub {
 
     /// Reports the branch's tip after a push whose answer was lost or names no commit. The tip may
     /// be someone else's commit, so the push is not reported as a success.
-    async fn look_at_tip(
+    async fn add_branch_tip(
         &self,
         repo: &RepoId,
         req: &PushEdits,
@@ -128,7 +129,8 @@ impl GitHub {
             Some(tip) if is_full_oid(&tip) => {
                 let branch = quote_branch(&req.branch);
                 error.with_hint(format!(
-                    "look at commit {tip} before trying again: branch {branch} is there now"
+                    "branch {branch} is now at commit {tip}: check whether that commit has your \
+                     change before you try again"
                 ))
             }
             _ => error,

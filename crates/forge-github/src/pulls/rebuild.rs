@@ -28,12 +28,11 @@ pub(super) struct RebuiltFiles {
 }
 
 impl GitHub {
-    /// Reads all files of a pull request with their patches, and warns about missing ones.
+    /// Reads all files of a pull request with their patches, and warns about missing patches.
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<RebuiltFiles> {
         let first = self.rest_files(pr, MAX_PAGE_SIZE, 1).await?;
         let (mut files, mut more) = (first.files, first.more);
-        // If GitHub sends no page count, groups of pages are read until one group has the last
-        // page.
+        // Without a page count, groups of pages are read until one group has the last page.
         let group_size = first.last.map_or(MAX_CONCURRENT_PAGES, |last| {
             last.clamp(2, MAX_LISTED_FILES / MAX_PAGE_SIZE) - 1
         });
@@ -96,8 +95,8 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
         .filter(|(files, _)| !files.is_empty())
         .map(|(files, why)| {
             let what = match files.len() {
-                1 => "1 file came without its lines".to_owned(),
-                n => format!("{n} files came without their lines"),
+                1 => "1 file is shown without its changed lines".to_owned(),
+                n => format!("{n} files are shown without their changed lines"),
             };
             let names: Vec<&str> = files.iter().map(|f| f.filename.as_str()).collect();
             Warning::new(format!("{what} ({why}): {}", names.join(", ")))
@@ -111,7 +110,7 @@ fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
 }
 
-/// Returns whether the change cannot have changed lines: a rename, or an empty file.
+/// Returns whether the change has no lines to show: a pure rename or copy, or an empty file.
 fn is_pure(file: &RestFile) -> bool {
     let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     file.additions + file.deletions == 0
@@ -202,12 +201,14 @@ mod tests {
         let why = "(binary or too large)";
         assert_eq!(
             said(1),
-            [format!("1 file came without its lines {why}: 0.png")]
+            [format!(
+                "1 file is shown without its changed lines {why}: 0.png"
+            )]
         );
         let many = said(400);
         assert_eq!(many.len(), 1);
         assert!(many[0].starts_with(&format!(
-            "400 files came without their lines {why}: 0.png, 1.png, 2.png, "
+            "400 files are shown without their changed lines {why}: 0.png, 1.png, 2.png, "
         )));
         assert!(many[0].ends_with(", 398.png, 399.png"));
     }
@@ -226,8 +227,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "1 file came without its lines (too large): large.txt",
-                "1 file came without its lines (binary or too large): a.png",
+                "1 file is shown without its changed lines (too large): large.txt",
+                "1 file is shown without its changed lines (binary or too large): a.png",
             ]
         );
     }

@@ -54,10 +54,10 @@ impl GitHub {
         }
         let payload: RevertPayload = match self.send_one(REVERT, input).await {
             Ok(payload) => payload,
-            // An earlier revert looks like this one, so reading back cannot show whether this write
-            // happened.
+            // Reading back cannot show whether this write happened, because an earlier revert looks
+            // the same.
             Err(e) if e.retry() == Retry::Ambiguous => {
-                let look = Hint::new("check whether it was opened before you try again")
+                let look = Hint::new("check whether the revert was opened before you try again")
                     .with_action(Action::op(Op::PrList));
                 return Err(e.with_hint(look));
             }

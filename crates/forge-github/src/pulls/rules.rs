@@ -1,5 +1,5 @@
-//! Reads the rules of a pull request's base branch. The branch protection comes by GraphQL with the
-//! pull request. The rulesets come by REST, from a route for the branch.
+//! Reads the rules of a pull request's base branch: the branch protection through GraphQL together
+//! with the pull request, and the rulesets through a REST route of the branch.
 
 use forge_core::{
     Result,
@@ -20,7 +20,7 @@ pub(crate) const BASE_RULES: &str = "base_rules";
 /// The maximum count of pages of rules that are read.
 const MAX_PAGES: usize = 10;
 /// Rules that a merge cannot violate: they concern branch names or require nothing.
-const NOT_OF_A_MERGE: &[&str] = &[
+const IGNORED_RULES: &[&str] = &[
     "branch_name_pattern",
     "copilot_code_review",
     "creation",
@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<RuleParameters>,
 }
 
-/// The parameters of all rule types in one struct. No two types give one name different meanings.
+/// The parameters of all rule types in one struct. A name has one meaning in all rule types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuleParameters {
@@ -63,7 +63,7 @@ struct RestCheck {
 }
 
 impl RestRule {
-    fn wants(self) -> Vec<BaseRuleKind> {
+    fn into_kinds(self) -> Vec<BaseRuleKind> {
         let p = self.parameters.unwrap_or_default();
         match self.kind.as_str() {
             "pull_request" => {
@@ -92,7 +92,7 @@ impl RestRule {
                 let checks = p.required_status_checks.into_iter();
                 let checks = checks.map(|check| BaseRuleKind::Check {
                     name: check.context,
-                    // A negative id stands for any app.
+                    // A negative id means any app.
                     app: check.integration_id.and_then(|id| u64::try_from(id).ok()),
                 });
                 let strict = p.strict_required_status_checks_policy;
@@ -107,7 +107,7 @@ impl RestRule {
                 environments: p.required_deployment_environments,
             }],
             "update" => vec![BaseRuleKind::Locked],
-            other if NOT_OF_A_MERGE.contains(&other) => vec![],
+            other if IGNORED_RULES.contains(&other) => vec![],
             _ => vec![BaseRuleKind::Other { name: self.kind }],
         }
     }
@@ -141,7 +141,7 @@ impl GitHub {
             let path =
                 format!("{repo}/rules/branches/{branch}?per_page={MAX_PAGE_SIZE}&page={page}");
             let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
-            let about = self.api.about(false);
+            let about = self.api.error_context(false);
             if !status.is_success() {
                 return Err(error::from_http(about, status, &headers, &bytes));
             }
@@ -154,7 +154,7 @@ impl GitHub {
                     name: rules.ruleset_names.get(&rule.ruleset_id).cloned(),
                     owner: rule.ruleset_source.clone(),
                 };
-                add(rules, rule.wants(), &source);
+                add(rules, rule.into_kinds(), &source);
             }
             if !more {
                 return Ok(());
@@ -177,8 +177,8 @@ pub(crate) fn unread() -> BaseRules {
     rules
 }
 
-/// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part: a
-/// missing protection then does not prove that the branch is unprotected.
+/// Extracts the rules from the answer to a view. `failed` is true if the rules' part has an error:
+/// a missing protection then does not prove that the branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules::default();
     let queued = pull.merge_queue_entry.as_ref();
@@ -229,7 +229,7 @@ pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-/// Returns the required checks with these names. `of_apps` tells which app must report a check.
+/// Returns the required checks with these names. `of_apps` names the app that must report a check.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

@@ -1,8 +1,8 @@
 //! Shares the files of a diff in progress with concurrent readers of the same pull request.
 //!
 //! If GitHub refuses a diff, the diff is rebuilt from the pull request's files. A concurrent view
-//! would read the same files again by GraphQL, page after page; it waits for the files of the diff
-//! instead. Files are shared only while the diff is in progress, and never cached.
+//! would read the same files again through GraphQL, page after page. The view waits for the files
+//! of the diff instead. Files are shared only while the diff is in progress, and never cached.
 
 use std::{
     collections::HashMap,

@@ -24,7 +24,7 @@ const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 /// Recovery for a merge that may still be running: GitHub answers a repeated request with the
 /// running merge or its result.
 static ASK_AGAIN: Hint = Hint::fixed(
-    "merge it again: the call waits for a running merge, and starts no second one",
+    "merge the pull request again: the call waits for the running merge, and starts no second one",
     Action::again(&[]),
 );
 
@@ -119,14 +119,14 @@ impl GitHub {
         }
         let (status, headers, bytes) = self
             .api
-            .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
+            .rest_versioned(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
         // An answer with an error status can also describe a merge: 409 has the id of a running
         // merge, and 400 a failed merge of a draft or closed pull request.
         let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(
-                self.api.about(true),
+                self.api.error_context(true),
                 status,
                 &headers,
                 &bytes,
@@ -143,11 +143,12 @@ impl GitHub {
             let path = format!("{path}/{key}");
             let answer = self
                 .api
-                .rest_of(VERSION, Method::GET, &path, JSON, None)
+                .rest_versioned(VERSION, Method::GET, &path, JSON, None)
                 .await;
             let (status, headers, bytes) = answer.map_err(|e| e.with_retry(Retry::Ambiguous))?;
             if !status.is_success() {
-                let error = error::from_http(self.api.about(false), status, &headers, &bytes);
+                let error =
+                    error::from_http(self.api.error_context(false), status, &headers, &bytes);
                 return Err(error.with_retry(Retry::Ambiguous));
             }
             progress = self.progress(&bytes)?;
@@ -166,7 +167,10 @@ impl GitHub {
                 )
             }
             _ => {
-                let why = self.api.about(true).words(&progress.details.message);
+                let why = self
+                    .api
+                    .error_context(true)
+                    .sanitize(&progress.details.message);
                 return Err(Error::precondition(
                     Precondition::Rule,
                     format!("the stack of {} could not be merged: {why}", ask.pr),
@@ -189,7 +193,7 @@ impl GitHub {
     fn progress(&self, bytes: &Bytes) -> Result<StackMergeProgress> {
         serde_json::from_slice(bytes).map_err(|e| {
             let what = format!("the answer of {} about the merge", self.info.host);
-            let error = self.api.about(true).misread(&what, &e);
+            let error = self.api.error_context(true).misread(&what, &e);
             error.with_retry(Retry::Ambiguous)
         })
     }

@@ -62,7 +62,7 @@ struct StackMember {
 }
 
 impl Stack {
-    fn holds(&self, number: u64) -> bool {
+    fn contains(&self, number: u64) -> bool {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
@@ -133,7 +133,7 @@ impl StackParent {
             _ => (Precondition::Closed, "closed"),
         };
         Err(Error::precondition(why, format!("{id} is {is}"))
-            .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
+            .with_hint(Hint::new("open the pull request without a dependency").with_action(ALONE)))
     }
 
     /// Returns the error for a requested base branch that is not the lower pull request's head
@@ -142,20 +142,20 @@ impl StackParent {
         Error::invalid(
             "base",
             format!(
-                "on top of {} the base branch is {}, and not {}",
+                "a pull request on top of {} must have the base branch {}, not {}",
                 self.id,
                 quote_branch(&self.branch),
                 quote_branch(base)
             ),
         )
         .with_hint(
-            Hint::new("leave the base branch out, or open it without depending on another")
+            Hint::new("leave the base branch out, or open the pull request without a dependency")
                 .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
         )
     }
 
     /// Returns the error for a lower pull request that already has another one on top.
-    fn taken(&self, web: &str, above: u64) -> Result<Error> {
+    fn occupied_error(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
         let error = Error::new(
@@ -178,18 +178,18 @@ impl StackParent {
 impl GitHub {
     /// Returns the position of the lower pull request. Fails if another pull request is on top of
     /// it.
-    pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
+    pub(super) async fn position_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
                 return Ok(StackPosition::NoStacks(error.message().to_owned()));
             }
             stacks => stacks?,
         };
-        let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
+        let Some(stack) = stacks.into_iter().find(|it| it.contains(below.number)) else {
             return Ok(StackPosition::Alone);
         };
         match stack.find_above(below.number) {
-            Some(above) => Err(below.taken(&self.api.endpoint.web, above)?),
+            Some(above) => Err(below.occupied_error(&self.api.endpoint.web, above)?),
             None => Ok(StackPosition::Top(stack.number)),
         }
     }
@@ -210,22 +210,23 @@ impl GitHub {
             }
             Err(error) => {
                 let message = format!(
-                    "the pull request builds on {} only by its base branch, without a stack on \
-                     GitHub: {}",
+                    "the pull request has the right base branch to build on {}, but was not added \
+                     to a stack on GitHub: {}",
                     below.id,
                     error.message()
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
                         StackPosition::NoStacks(_) => Hint::from(format!(
-                            "after {0} is merged, change the base branch of this pull request to \
-                             that of {0}; GitHub does so if the merged branch is deleted",
+                            "after {0} is merged, set the base branch of this pull request to the \
+                             base branch of {0}; GitHub does this itself if the merged branch is \
+                             deleted",
                             below.id
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
                         StackPosition::Alone | StackPosition::Top(_) => Hint::new(
-                            "make a stack of the two on GitHub's page; the base branch is already \
-                             right",
+                            "add both pull requests to a stack on GitHub's page; the base branch \
+                             is already right",
                         ),
                     }),
                 );
@@ -255,12 +256,12 @@ impl GitHub {
         let body = json!({ "pull_requests": numbers });
         let answer = self
             .api
-            .rest_of(VERSION, Method::POST, &path, JSON, Some(&body))
+            .rest_versioned(VERSION, Method::POST, &path, JSON, Some(&body))
             .await;
         let written = answer.and_then(|(status, headers, bytes)| match status.is_success() {
             true => Ok(()),
             false => Err(error::from_http(
-                self.api.about(true),
+                self.api.error_context(true),
                 status,
                 &headers,
                 &bytes,
@@ -282,19 +283,19 @@ impl GitHub {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self
             .api
-            .rest_of(VERSION, Method::GET, &path, JSON, None)
+            .rest_versioned(VERSION, Method::GET, &path, JSON, None)
             .await?;
         if status == StatusCode::NOT_FOUND {
             let why = format!("stacks are not enabled in {repo}");
             return Err(Error::not_found(Noun::Other, why));
         }
         if !status.is_success() {
-            let about = self.api.about(false);
+            let about = self.api.error_context(false);
             return Err(error::from_http(about, status, &headers, &bytes));
         }
         serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the answer of {} about stacks", self.info.host);
-            self.api.about(false).misread(&what, &e)
+            self.api.error_context(false).misread(&what, &e)
         })
     }
 }

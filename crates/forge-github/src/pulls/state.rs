@@ -8,7 +8,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::head_branch::{gone_on, kept_in_fork};
+use super::head_branch::{head_moved_warning, kept_in_fork};
 use crate::{
     GitHub,
     caps::LIMITS,
@@ -52,7 +52,7 @@ impl GitHub {
                 self.comment_on_unchanged(&wire, req.comment.as_deref(), &mut outcome)
                     .await?;
                 if req.delete_branch && !is_meant {
-                    let kept = gone_on(&outcome.value.head_branch, head.as_deref());
+                    let kept = head_moved_warning(&outcome.value.head_branch, head.as_deref());
                     outcome.warnings.push(kept);
                 } else if req.delete_branch && wire.head_ref.is_some() {
                     let mut steps = Vec::new();
@@ -74,10 +74,10 @@ impl GitHub {
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
-            // GitHub would delete the branch even if it has newer commits, so such a branch is
-            // kept.
+            // GitHub would delete the branch even if the branch has newer commits, so such a branch
+            // is kept.
             let closed = &outcome.value;
-            let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
+            let kept = head_moved_warning(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step::new("delete head branch", false));
             outcome.warnings.push(kept);
         } else if req.delete_branch {
@@ -174,8 +174,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Adds the comment to a pull request that already had the requested state. Skips a comment
-    /// equal to the newest one, because an earlier call then added it.
+    /// Adds the comment to a pull request that already had the requested state. Skips the comment
+    /// if the newest comment is equal, because an earlier call has then added it.
     async fn comment_on_unchanged(
         &self,
         before: &wire::Pull,
@@ -352,14 +352,14 @@ pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
 
 fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
     let again = Action::op(Op::Comment).on(&pr.key).with(Param::Body, body);
-    Warning::new(format!("the comment was not made: {why}"))
+    Warning::new(format!("the comment was not added: {why}"))
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
 /// Returns the error of a failed change after its comment was added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
-        "the comment was made, but not the change: {}",
+        "the comment was added, but the change failed: {}",
         error.message()
     );
     let failed = Error::new(error.kind().clone(), message).with_retry(error.retry());
@@ -378,7 +378,7 @@ fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     );
     match comment {
         Some(body) => error.with_hint(
-            Hint::new("leave only the comment")
+            Hint::new("add only the comment")
                 .with_action(Action::op(Op::Comment).on(&pr.key).with(Param::Body, body)),
         ),
         None => error.with_hint(&OPEN_ANOTHER),

@@ -266,7 +266,7 @@ impl GitHub {
         Ok(page.items)
     }
 
-    /// Maps the pull requests of a list. Those that cannot be mapped become warnings.
+    /// Maps the pull requests of a list. A pull request that cannot be mapped becomes a warning.
     async fn rows(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -280,12 +280,14 @@ impl GitHub {
             };
             let mut warnings = self.complete(&mut pull).await;
             if part.unread_checks.contains(&i) {
-                warnings.push(list::checks_unread());
+                warnings.push(list::incomplete_checks_warning());
             }
             let number = pull.number;
             match self.domain(part.repo, pull, part.fields, warnings) {
                 Ok(pull) => rows.push(pull),
-                Err(e) => part.warnings.push(list::unreadable(number, &e)),
+                Err(e) => part
+                    .warnings
+                    .push(list::unreadable_pull_warning(number, &e)),
             }
         }
         rows

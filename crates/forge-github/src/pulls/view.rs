@@ -9,7 +9,7 @@ use futures::join;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{gaps::is_said, rules};
+use super::{gaps::is_reported, rules};
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
@@ -72,18 +72,18 @@ impl GitHub {
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
                 let rest = fields.without(PrFields::RULES);
                 let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
-                warnings.extend(self.no_latest(&pull, fields, &warnings));
+                warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
                 let mut pull = self.domain(&pr.repo, pull, rest, warnings)?;
                 pull.base_rules = Some(rules::unread());
                 return Ok(pull);
             }
             found => found?,
         };
-        warnings.extend(self.no_latest(&pull, fields, &warnings));
+        warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// Reads a pull request with a custom selection, each section complete. Parts that cannot be
+    /// Reads a pull request with a custom selection. Each section is complete. Parts that cannot be
     /// read become warnings.
     pub(crate) async fn lookup(
         &self,
@@ -103,8 +103,8 @@ impl GitHub {
         Ok((pull, warnings))
     }
 
-    /// Completes the sections as [`Self::complete`] does. Takes the files of a large pull request
-    /// from a concurrent rebuild of its diff, if the files match the totals.
+    /// Like [`Self::complete`], but takes the files of a large pull request from a concurrent
+    /// rebuild of its diff, if these files match the totals.
     async fn complete_beside_diff(
         &self,
         pr: &PrId,
@@ -170,22 +170,22 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules that the viewer may not see need no warning: the section itself lists them as
-        // unread.
+        // Rules that the viewer may not see cause no warning, because the section itself lists them
+        // as unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
     }
 
-    /// Warnings about missing sections, except those in `said`.
+    /// Returns warnings about missing sections, except sections that `said` names already.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
         let mut asked = asked.filter_map(|r| r.requested_reviewer.as_ref());
         if asked.any(map::is_unnamed_team) {
-            let error = error::no_teams(self.api.about(false));
+            let error = error::no_teams(self.api.error_context(false));
             let message = format!(
-                "the teams that were asked for a review could not be read: {}",
+                "the teams whose review is requested could not be read: {}",
                 error.message()
             );
             warnings.push(error::warning(message, &error).of_section(REVIEWERS));
@@ -209,15 +209,15 @@ impl GitHub {
             warnings.push(Warning::new(message).with_hint(hint));
         }
         let latest = Section::LatestReviews.model_field();
-        let said = is_said(Section::LatestReviews, said);
+        let said = is_reported(Section::LatestReviews, said);
         let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
         if !said && (more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews)) {
             let every = Action::op(Op::PrView)
                 .on(pull.number)
                 .with(Param::Include, "reviews");
             let warning = Warning::new(
-                "more people reviewed it than could be read: the latest reviews and their counts \
-                 cover only some of them",
+                "more people reviewed the pull request than could be read: the latest reviews and \
+                 their counts cover only some of them",
             );
             warnings.push(
                 warning
@@ -234,7 +234,7 @@ impl GitHub {
         self.complete_in_pages(pull, MAX_PAGE_SIZE).await
     }
 
-    /// Completes the sections as [`Self::complete`] does, in pages of at most `size` entries.
+    /// Like [`Self::complete`], but in pages of at most `size` entries.
     async fn complete_in_pages(&self, pull: &mut wire::Pull, mut size: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
@@ -259,15 +259,15 @@ impl GitHub {
                 }
             };
             for e in &errors {
-                let about = self.api.about(false);
-                let (title, message) = (about.words(&title(e, 1)), about.words(&e.message));
+                let about = self.api.error_context(false);
+                let (title, message) = (about.sanitize(&title(e, 1)), about.sanitize(&e.message));
                 let message = format!("{title} could not be read in full: {message}");
                 let mut warning = Warning::new(message);
                 warning.section = model_field(e, 1);
                 warnings.push(warning);
             }
             extend(pull, further);
-            // A host that repeats the position would cause an endless loop.
+            // A host that repeats a cursor would cause an endless loop.
             let next = unfinished(pull);
             open = next
                 .into_iter()
@@ -469,8 +469,8 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Returns whether a query failed because of the boards in `fields`, so that it can be repeated
-/// without them.
+/// Returns whether a query failed because of the boards in `fields`. The caller then repeats the
+/// query without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -543,7 +543,7 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Appends further pages. A section whose page is missing counts as complete.
+/// Appends further pages. If the page of a section is missing, the section counts as complete.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {

@@ -130,8 +130,8 @@ async fn rerun_is_one_request_for_each_workflow_run() {
     script.sent();
 }
 
-/// The creator of a check chooses its link. Here the link names a run of another repository with
-/// the same number.
+/// The creator of a check chooses its link. Here the link names a run with the right number in
+/// another repository.
 #[tokio::test]
 async fn rerun_ignores_link_to_another_repository() {
     let job = |link: &str| {
@@ -158,8 +158,7 @@ async fn rerun_ignores_link_to_another_repository() {
     script.sent();
 }
 
-/// The link names a run of another commit, while GitHub names the run that the check really belongs
-/// to.
+/// The link names a run of another commit, but GitHub reports the run to which the check belongs.
 #[tokio::test]
 async fn rerun_ignores_link_to_another_run() {
     let job = json!({

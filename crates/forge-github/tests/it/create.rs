@@ -158,7 +158,7 @@ async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
     e
 }
 
-/// A head branch that will be pushed afterwards may be missing, but no other name may be.
+/// Only the head branch may be missing, because it is pushed after this check.
 #[tokio::test]
 async fn check_before_push_takes_one_request() {
     let missing = json!({ "headRef": null });
@@ -243,7 +243,7 @@ async fn create_with_unknown_name_sends_no_mutation() {
     for (there, hint) in [
         (
             vec![],
-            "no label was found here at all: correct the name, or leave it out; or create the label",
+            "no label was found here: correct the name, or leave it out; or create the label",
         ),
         (
             vec![label("bug"), label("documentation")],

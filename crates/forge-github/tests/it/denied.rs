@@ -17,8 +17,8 @@ use crate::{
     wire::{changed, comment, label, one, pull, review},
 };
 
-/// A write: the query before it, its mutation, answers that contradict the request, and the
-/// read-back. The read-back may be the same as the query.
+/// A write: the query before the write, its mutation, answers that contradict the request, and the
+/// query that reads the result back. Both queries can be equal.
 struct Denied {
     what: &'static str,
     before: (&'static str, Value),
@@ -231,7 +231,7 @@ fn writes() -> Vec<Denied> {
 }
 
 #[tokio::test]
-async fn write_with_contradictory_answer_is_ambiguous_and_sent_once() {
+async fn contradictory_write_is_ambiguous_and_sent_once() {
     for case in writes() {
         for denial in &case.denials {
             let script = Script::play(vec![

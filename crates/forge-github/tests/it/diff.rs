@@ -108,7 +108,7 @@ async fn oversized_diff_is_rebuilt_from_files() {
             .unwrap();
         let said: Vec<_> = diff.warnings.iter().map(|w| w.message.clone()).collect();
         assert!(
-            said[0].contains("put together") && said[1].contains("logo.png"),
+            said[0].contains("rebuilt from its files") && said[1].contains("logo.png"),
             "{said:?}"
         );
         assert_eq!(said.len(), 2);

@@ -555,7 +555,10 @@ async fn stack_merge_repeated_waits_for_running_merge() {
     let req = MergeReq::default();
     let e = world.ada.merge(&top, &req).await.unwrap_err();
     let hint = e.hint().unwrap();
-    assert!(hint.text().contains("merge it again"), "{hint}");
+    assert!(
+        hint.text().contains("merge the pull request again"),
+        "{hint}"
+    );
     let made = world.ada.merge(&top, &req).await.unwrap().value;
     assert_eq!(made.pull_request.state, PrState::Merged);
     let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
@@ -603,10 +606,7 @@ async fn create_on_top_joins_stack() {
     let mut base = EditPull::default();
     base.base = Some("main".into());
     let e = world.ada.edit_pull(&top.value.id, &base).await.unwrap_err();
-    assert!(
-        e.hint().unwrap().text().contains("out of its stack"),
-        "{e:?}"
-    );
+    assert!(e.hint().unwrap().text().contains("from its stack"), "{e:?}");
 }
 
 #[tokio::test]
@@ -753,7 +753,7 @@ async fn large_pull_request_sections_are_paged() {
     // GitHub refuses the diff because it has more than 300 files.
     let diff = world.ada.diff(&id, &DiffReq::default()).await.unwrap();
     assert!(
-        diff.warnings[0].message.contains("put together"),
+        diff.warnings[0].message.contains("rebuilt from its files"),
         "{:?}",
         diff.warnings
     );
@@ -780,7 +780,7 @@ async fn approvals_beyond_one_page_are_counted() {
 
     approve(100..128);
     {
-        // The reviewer's later comment does not withdraw the requested changes.
+        // The reviewer's later comment does not withdraw the change request.
         let mut seed = world.double.seed();
         seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
         seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");

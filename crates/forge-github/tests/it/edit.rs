@@ -40,7 +40,7 @@ fn title(text: &str) -> EditPull {
     edit
 }
 
-fn dressed() -> Value {
+fn pull_with_people() -> Value {
     changed(
         7,
         json!({
@@ -57,7 +57,7 @@ fn dressed() -> Value {
 }
 
 #[tokio::test]
-async fn edit_takes_two_requests_plus_one_to_remove_reviewers() {
+async fn edit_sends_third_request_to_remove_reviewers() {
     let mut edit = EditPull::default();
     edit.title = Some("New".into());
     edit.description = Some(String::new());
@@ -70,14 +70,14 @@ async fn edit_takes_two_requests_plus_one_to_remove_reviewers() {
     };
     edit.milestone = Some(None);
     let prepared = prepared(
-        dressed(),
+        pull_with_people(),
         json!({ "label0": { "id": "LA_bug", "name": "bug" }, "labels": { "nodes": [] }, "newBase": { "id": "REF" } }),
         json!({
             "user0": { "id": "U_linus", "login": "linus" }, "me": { "id": "U_ada", "login": "ada" },
             "team0": { "team": { "id": "T_docs" }, "teams": { "nodes": [] } },
         }),
     );
-    let mut last = dressed();
+    let mut last = pull_with_people();
     last["title"] = json!("New");
     last["body"] = json!("");
     last["baseRefName"] = json!("release");
@@ -114,12 +114,18 @@ async fn edit_removes_only_named_reviewers() {
         remove: remove.into(),
     };
     let script = Script::play(vec![
-        data("EditPrepare", prepared(dressed(), json!({}), json!({}))),
+        data(
+            "EditPrepare",
+            prepared(pull_with_people(), json!({}), json!({})),
+        ),
         rest(
             WITHDRAW,
             ResponseTemplate::new(200).set_body_json(json!({})),
         ),
-        data("EditPrepare", prepared(dressed(), json!({}), json!({}))),
+        data(
+            "EditPrepare",
+            prepared(pull_with_people(), json!({}), json!({})),
+        ),
         rest(
             WITHDRAW,
             ResponseTemplate::new(422).set_body_json(json!({ "message": "No." })),
@@ -280,14 +286,14 @@ async fn edit_adds_reviewers_without_replacing() {
         data(
             "EditPrepare",
             prepared(
-                dressed(),
+                pull_with_people(),
                 json!({ "assignableUsers": { "nodes": [] } }),
                 json!({ "user0": { "id": "U_ken", "login": "ken" } }),
             ),
         ),
         data(
             "requestReviews",
-            json!({ "reviewers": { "pullRequest": dressed() } }),
+            json!({ "reviewers": { "pullRequest": pull_with_people() } }),
         ),
     ])
     .await;

@@ -148,12 +148,12 @@ async fn edits_conflicting_with_base_are_refused_before_writes() {
         (
             json!({ "file0": null }),
             executable("new.sh", true),
-            "cannot become executable",
+            "to an executable file",
         ),
         (
             entry(0o100_755),
             executable("run.sh", false),
-            "cannot become a plain file",
+            "to a plain file",
         ),
         (
             json!({ "file0": null, "file1": { "mode": 0o100_644, "oid": OLD } }),
@@ -262,7 +262,7 @@ async fn error_names_the_branch_left_by_failed_create() {
     assert_eq!(e.code(), "precondition_failed");
     assert!(
         e.message()
-            .contains("the branch 'edit' was made and is left"),
+            .contains("the new branch 'edit' was created and still exists"),
         "{e}"
     );
     let hint = e.hint().unwrap();
@@ -313,7 +313,7 @@ async fn edits_with_lost_answer_are_read_back() {
         let script = Script::play(vec![there(), gateway("createRef"), list(vec![]), branch]).await;
         let e = script.repo.create_pull(&edits()).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous);
-        assert_eq!(e.message().contains("is left"), left, "{e}");
+        assert_eq!(e.message().contains("still exists"), left, "{e}");
         script.sent();
     }
 }

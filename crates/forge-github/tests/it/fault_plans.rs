@@ -23,7 +23,7 @@ use crate::double::World;
 const REPO: &str = "octo/tools";
 /// The maximum number of requests for one write: the write, retried reads, waits for rate limits,
 /// and the read-back.
-const MOST: usize = 24;
+const MAX_REQUESTS: usize = 24;
 
 fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
     let committed = on_mutation && rng.u8(0..10) < 7;
@@ -219,13 +219,13 @@ async fn quarter(part: u64) {
             let mut left = env("FORGE_FAULT_PLANS").unwrap_or(PLANS) / 4;
             while left > 0 {
                 let count = left.min(BATCH);
-                // A short seed is easy to type.
+                // Seeds are short, so that they are easy to type.
                 batch(fastrand::u64(0..1 << 32), count, &mut tally).await;
                 left -= count;
             }
         }
     }
-    tally.tell();
+    tally.print_counts();
 }
 
 #[derive(Debug, Default)]
@@ -238,7 +238,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn tell(&self) {
+    fn print_counts(&self) {
         println!("{self:?}");
         assert!(
             self.plans < 100 || self.hidden * 100 >= self.plans * 30,
@@ -301,7 +301,7 @@ async fn one(world: &World, rng: &mut Rng, plan: u64, name: &str, tally: &mut Ta
         "{mutations} writes ran, {objects} objects: {said}"
     );
     assert!(
-        requests.len() <= MOST,
+        requests.len() <= MAX_REQUESTS,
         "{} requests: {said}",
         requests.len()
     );

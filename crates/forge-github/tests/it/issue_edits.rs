@@ -199,7 +199,7 @@ async fn issue_missing_from_board_is_added_before_edit() {
             "updateProjectV2ItemFieldValue"
         ]
     );
-    // Only an issue on the board has values, so clearing a value of this issue changes nothing.
+    // Issue 2 is not on the board and has no values, so clearing a value changes nothing.
     let clear = values([("Status", None)]);
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 2), &clear)).await;
     assert!(done.unwrap().unchanged);
@@ -310,7 +310,7 @@ async fn redefined_option_is_resent_with_new_id() {
 }
 
 #[tokio::test]
-async fn batch_takes_one_query_and_document_per_twenty_issues() {
+async fn batch_sends_two_requests_per_twenty_issues() {
     let b = Board::new(45);
     for n in 1..=45 {
         b.item(n, "Todo");
@@ -356,7 +356,7 @@ async fn batch_failure_affects_only_one_issue() {
     };
     let mut stale = title("Never");
     stale.expected_version = Some("stale".into());
-    // GitHub refuses the parent, which would make a cycle, after it has changed the title.
+    // GitHub changes the title, and then refuses the parent, which would make a cycle.
     let mut cycle = title("Half");
     cycle.parent = Some(Some(id(repo, 5)));
     let edits = [
@@ -435,7 +435,7 @@ async fn lost_answer_of_batch_is_read_back() {
                     assert!(
                         outcome.warnings[0]
                             .message
-                            .starts_with("the write succeeded, although")
+                            .starts_with("the write succeeded, but its answer was lost:")
                     );
                     assert_eq!(pairs(&outcome.value), [("Status", "Done")]);
                 }
@@ -546,7 +546,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert!(
         made.warnings[0]
             .message
-            .contains("is open, but not all of it is set")
+            .contains("was created, but some of its fields were not set")
     );
 }
 
@@ -681,7 +681,7 @@ async fn reading_from_missing_board_is_refused() {
         let (code, message) = ("not_found", "there is no board octo/77");
         assert_eq!((e.code(), e.message()), (code, message));
     }
-    // The query for the issue also shows that the board exists, even without the issue.
+    // The query for an issue shows that the board exists, even if the issue is not on it.
     for _ in 0..2 {
         let (issue, sent) = b.sent(repo.issue(&one, &on_board())).await;
         assert!(issue.unwrap().values.is_empty());

@@ -34,8 +34,8 @@ async fn group_within_two_hops_takes_two_requests() {
     let b = Board::new(9);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
-    // Issue 1 is the parent of 2, 3 and 4. Issue 7 is the parent of 5, and 5 that of 8. Issue 5
-    // blocks 2, and 2 blocks 6.
+    // Issue 1 is the parent of issues 2, 3 and 4. Issue 7 is the parent of issue 5, which is the
+    // parent of issue 8. Issue 5 blocks issue 2, which blocks issue 6.
     for n in 2..=4 {
         seed.sub_issue((REPO, 1), (REPO, n));
     }
@@ -122,7 +122,7 @@ async fn neighbour_issues_have_comments() {
         .await;
     let set = set.unwrap();
     assert_eq!(sent.len(), 1);
-    // An issue is left out if it has more comments than the page that is read for a neighbour.
+    // An issue with more comments than the page for neighbours is left out.
     assert_eq!(numbers(&set), [1, 2]);
     let comments = of(&set, 2).comments.as_ref().unwrap();
     let bodies: Vec<&str> = comments.iter().map(|c| c.body.as_str()).collect();
@@ -462,7 +462,7 @@ async fn board_token_is_limited_to_board_requests() {
     // The board token moved the item, and the account's token wrote the comment.
     assert_eq!(seed.comments_of(REPO, 1)[0].author, ada);
     drop(seed);
-    // Without a board, the edit must not use the board token, which may not change issues.
+    // An edit without a board must not use the board token, which may not change issues.
     let mut open = EditIssue::default();
     open.state = Some(IssueState::Open);
     repo.edit_issue(&one, &open).await.unwrap();

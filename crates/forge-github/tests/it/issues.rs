@@ -198,7 +198,8 @@ async fn oversized_neighbours_are_read_without_comments() {
     let set = script.repo.related_issues(&[id()], &fields).await.unwrap();
     assert_eq!(set.issues[0].comments.as_ref().unwrap().len(), 1);
     let documents = script.documents();
-    // The issue's own comments, and those of its neighbours.
+    // The documents read the comments of the issue and of its neighbours. The last document reads
+    // only the comments of the issue.
     for (document, lists) in documents.iter().zip([2, 2, 2, 2, 2, 2, 2, 1]) {
         let count = document.matches("comments(first: ").count();
         assert_eq!(count, lists, "{document}");
@@ -304,7 +305,7 @@ async fn disabled_issues_are_refused_before_write() {
 
 /// Checks the result of a write whose answer was lost: a warning if the write happened, otherwise
 /// an ambiguous error.
-fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
+fn check_lost_result<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
     match result {
         Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),
         Err(e) => {
@@ -329,7 +330,7 @@ async fn issue_with_lost_answer_is_read_back() {
             data("IssueList", list(all)),
         ])
         .await;
-        told(script.repo.create_issue(&new()).await, happened);
+        check_lost_result(script.repo.create_issue(&new()).await, happened);
         script.sent();
 
         let newest = json!({ "newestComment": { "nodes": [{ "id": "IC_0" }] } });
@@ -355,8 +356,8 @@ async fn issue_with_lost_answer_is_read_back() {
             data("IssueView", now(after)),
         ])
         .await;
-        told(script.repo.set_issue_state(&id(), &close()).await, happened);
-        told(
+        check_lost_result(script.repo.set_issue_state(&id(), &close()).await, happened);
+        check_lost_result(
             script.repo.create_issue_comment(&id(), "Not now.").await,
             happened,
         );

@@ -146,7 +146,7 @@ async fn list_is_sorted_by_update_only_on_request() {
 
 #[tokio::test]
 async fn search_scans_until_page_is_full() {
-    // C-000-7: reading continues until the page is full, and the scanned rows are counted.
+    // C-000-7: reading continues until the page is full, and `scanned` counts the rows.
     let stale = changed(2, json!({ "state": "CLOSED" }));
     let script = Script::play(vec![
         data(
@@ -177,8 +177,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// A search text can name another repository. Its pull requests have other numbers, and readers of
-/// this repository may not be allowed to see them.
+/// A search text can name another repository. Its pull requests are left out, because the numbers
+/// belong to that repository and its readers may be other people.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -205,7 +205,11 @@ async fn search_results_of_other_repositories_are_left_out() {
     let titles: Vec<_> = page.items.iter().map(|p| p.title.as_str()).collect();
     assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
-    assert!(page.warnings[0].message.contains("other repositories"));
+    assert!(
+        page.warnings[0]
+            .message
+            .contains("search results outside of")
+    );
     script.sent();
     // If all rows of a page belong to other repositories, the page ends here and returns a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
@@ -479,7 +483,7 @@ async fn oversized_list_ends_with_cursor() {
     );
 }
 
-/// Rows of nine MiB are too large even for a page of one row, and are refused.
+/// A row of nine MiB is refused even on a page of one row.
 #[tokio::test]
 async fn long_rows_are_read_in_smaller_pages() {
     let body = "x".repeat(9 << 20);
@@ -502,7 +506,7 @@ async fn long_rows_are_read_in_smaller_pages() {
 }
 
 #[tokio::test]
-async fn oversized_threads_of_a_row_are_read_in_smaller_pages() {
+async fn oversized_threads_of_row_use_smaller_pages() {
     let long = || {
         let long = ResponseTemplate::new(200).set_body_string("x".repeat(9 << 20));
         answer("PullList", long)
@@ -590,7 +594,7 @@ async fn repositories_and_owners_share_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
-    // A search that ends before its last result also counts as cut.
+    // A search also counts as cut if GitHub has more results than it returned.
     for (total, is_cut) in [(2, false), (3, true)] {
         let rows = vec![row(7, "octo", "tools"), row(8, "octo", "tools")];
         let end = json!({ "hasNextPage": false, "endCursor": "c1" });

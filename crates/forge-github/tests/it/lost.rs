@@ -13,8 +13,8 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// A write: the query before it, its mutation, and the read-backs after it happened and after it
-/// did not happen.
+/// A write: the query before the write, its mutation, and two answers for reading back: the write
+/// happened, or did not happen.
 struct Lost {
     before: Vec<(&'static str, Value)>,
     mutation: &'static str,
@@ -75,10 +75,9 @@ where
     let (script, outcome) = write(Script::play(steps(&lost.happened)).await).await;
     let outcome = outcome.unwrap();
     assert!(
-        outcome
-            .warnings
-            .iter()
-            .any(|w| w.message.starts_with("the write succeeded, although")),
+        outcome.warnings.iter().any(|w| w
+            .message
+            .starts_with("the write succeeded, but its answer was lost:")),
         "{:?}",
         outcome.warnings
     );
@@ -121,7 +120,7 @@ async fn create_with_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_with_comment_and_lost_answer_is_read_back() {
+async fn lost_answer_of_commented_close_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -189,7 +188,7 @@ async fn merge_answered_as_still_open_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_and_draft_with_contradictory_answer_are_read_back() {
+async fn contradictory_close_and_draft_are_read_back() {
     let drafted = changed(7, json!({ "isDraft": true }));
     for happened in [true, false] {
         let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });
@@ -237,13 +236,13 @@ async fn close_without_its_comment_gives_a_warning() {
     assert!(
         made.warnings
             .iter()
-            .any(|w| w.message.contains("comment was not made"))
+            .any(|w| w.message.contains("comment was not added"))
     );
     script.sent();
 }
 
 #[tokio::test]
-async fn reopen_and_draft_with_lost_answer_are_read_back() {
+async fn lost_reopen_and_draft_are_read_back() {
     let lost = Lost {
         before: vec![("PullView", one(closed()))],
         mutation: "reopenPullRequest",
@@ -315,7 +314,7 @@ async fn comment_with_lost_answer_is_read_back() {
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "ada", "Same\r\n"),
         ]),
-        // An older comment by the viewer and a newer one by another account have the same text.
+        // An older comment of the viewer and a comment of another account have the lost text.
         not: recent(vec![
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "grace", "Same"),

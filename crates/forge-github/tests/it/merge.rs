@@ -416,7 +416,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // The first merge fails for a draft. At the second merge, the account cannot see the route.
+    // The first merge fails for a draft. In the second merge, the route is hidden from the account.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -490,7 +490,10 @@ async fn stack_merge_with_lost_answer_is_read_back() {
         req.delete_branch = true;
         let made = script.repo.merge(&script.pr(), &req).await.unwrap();
         let said = &made.warnings[0].message;
-        assert!(said.starts_with("the write succeeded, although"), "{said}");
+        assert!(
+            said.starts_with("the write succeeded, but its answer was lost:"),
+            "{said}"
+        );
         assert!(made.value.branch_deleted && !made.value.queued);
         script.sent();
     }
@@ -503,7 +506,10 @@ async fn stack_merge_with_lost_answer_is_read_back() {
         let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
         let hint = e.hint().unwrap();
-        assert!(hint.text().contains("waits for a running merge"), "{hint}");
+        assert!(
+            hint.text().contains("waits for the running merge"),
+            "{hint}"
+        );
         script.sent();
     }
 }

@@ -75,7 +75,7 @@ async fn secret_in_error_path_is_masked() {
     script.sent();
 }
 
-/// Returns the error for a missing board scope, at `path` or for the whole query.
+/// Returns the error for a missing board scope, at `path` or, without a path, for the whole query.
 fn no_scope(path: Option<&[&str]>) -> Value {
     let said = "Your token has not been granted the required scopes to execute this query. The \
         'projectItems' field requires one of the following scopes: ['read:project', 'project'], but \

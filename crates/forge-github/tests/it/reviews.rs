@@ -143,7 +143,7 @@ fn pending(is_there: bool) -> Value {
 }
 
 #[tokio::test]
-async fn pending_review_is_kept_submitted_or_discarded_in_two_requests() {
+async fn pending_review_operations_take_two_requests() {
     let made = |mutation: &str, state: &str| {
         let made = json!({ "pullRequestReview": review("PRR_1", "ada", state) });
         data(mutation, json!({ "m": made }))
@@ -183,7 +183,7 @@ async fn pending_review_is_kept_submitted_or_discarded_in_two_requests() {
 }
 
 #[tokio::test]
-async fn pending_review_begun_at_another_commit_is_submitted_only_as_comment() {
+async fn outdated_pending_review_is_submitted_as_comment() {
     let mut pull = pending(true);
     pull["repository"]["pullRequest"]["headRefOid"] = json!("c".repeat(40));
     let made = json!({ "pullRequestReview": review("PRR_1", "ada", "COMMENTED") });

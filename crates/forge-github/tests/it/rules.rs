@@ -1,4 +1,4 @@
-//! Rules of the base branch: the protection comes with the view, rulesets by REST.
+//! Rules of the base branch: the view has the protection, and REST has the rulesets.
 
 use forge_core::model::{BaseRuleKind, BaseRules, PrFields, PullRequest, RuleSource, UnreadRules};
 use insta::assert_json_snapshot;
@@ -135,7 +135,7 @@ async fn base_rules_without_protection_access_are_partial() {
     assert_eq!(shown.unread, [UnreadRules::ProtectionDetails]);
     let kinds = |kind: BaseRuleKind| shown.rules.iter().any(|rule| rule.wants == kind);
     assert!(kinds(BaseRuleKind::Approvals { count: 1 }) && kinds(BaseRuleKind::LinearHistory));
-    // A branch without any rule leaves no rule unread.
+    // A branch without rules has no unread rules.
     let none = json!({ "refUpdateRule": null, "branchProtectionRule": null });
     let (.., none) = read(vec![
         data("PullView", one(ruled(none))),

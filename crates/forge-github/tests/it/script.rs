@@ -12,7 +12,7 @@ use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
-/// The token of every script; its format is not that of GitHub's tokens.
+/// The token of every script. GitHub's tokens have another format.
 pub const TOKEN: &str = "0canary0-token";
 
 /// A request that is expected, and its answer.

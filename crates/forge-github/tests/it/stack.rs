@@ -1,5 +1,5 @@
-//! Opens a pull request on top of another: the checks before it, the stack that is created or
-//! extended, and the warnings if there is none.
+//! Opens a pull request on top of another one: the checks before, the stack that is created or
+//! extended, and the warnings if the pull request was not added to a stack.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,
@@ -154,7 +154,7 @@ async fn closed_pull_request_on_top_is_ignored() {
 }
 
 #[tokio::test]
-async fn base_alone_is_set_if_stacks_are_disabled() {
+async fn disabled_stacks_set_only_base() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
     let made = made.unwrap();
@@ -175,7 +175,7 @@ async fn base_alone_is_set_if_stacks_are_disabled() {
 }
 
 #[tokio::test]
-async fn base_alone_is_set_if_stacks_are_unavailable() {
+async fn unavailable_stacks_set_only_base() {
     for (status, said) in [
         (400, "API version '2026-03-10' is not supported"),
         (403, "Resource not accessible by personal access token"),
@@ -185,7 +185,10 @@ async fn base_alone_is_set_if_stacks_are_unavailable() {
         let made = made.unwrap();
         assert!(depends_on_five(&made));
         let told = &made.warnings[0].message;
-        assert!(told.contains("only by its base branch"), "{told}");
+        assert!(
+            told.contains("was not added to a stack on GitHub"),
+            "{told}"
+        );
         assert!(told.contains(said), "{told}");
         assert!(!steps(&made)[1].1);
         assert_eq!(script.names().len(), 3, "no stack is asked for");
@@ -225,8 +228,8 @@ async fn stack_with_lost_answer_is_read_back() {
         let (script, made) = play(steps_of).await;
         let made = made.unwrap();
         let said = match happened {
-            true => "the write succeeded, although",
-            false => "without a stack on GitHub",
+            true => "the write succeeded, but its answer was lost:",
+            false => "was not added to a stack on GitHub",
         };
         assert!(
             made.warnings[0].message.contains(said),

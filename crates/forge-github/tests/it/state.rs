@@ -131,7 +131,7 @@ async fn close_failed_comment_is_warning() {
     req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     let warning = &made.warnings[0];
-    assert!(warning.message.contains("comment was not made"));
+    assert!(warning.message.contains("comment was not added"));
     let again = Action::op(Op::Comment).on(7).with(Param::Body, "Bye");
     assert_eq!(warning.hint.as_ref().unwrap().action(), Some(&again));
     script.sent();
@@ -155,7 +155,7 @@ async fn close_refused_after_comment_mentions_comment() {
     req.comment = Some("Bye".into());
     let e = script.repo.close(&script.pr(), &req).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    assert!(e.message().starts_with("the comment was made, but"), "{e}");
+    assert!(e.message().starts_with("the comment was added, but"), "{e}");
     script.sent();
 }
 
@@ -246,7 +246,7 @@ async fn reopen_ready_and_draft_take_two_requests_each() {
 }
 
 #[tokio::test]
-async fn cancel_auto_merge_with_lost_answer_is_read_back() {
+async fn lost_auto_merge_cancellation_is_read_back() {
     let change = json!({ "change": { "pullRequest": pull(7) } });
     let script = Script::play(vec![
         data("PullView", one(pull(7))),

@@ -572,7 +572,7 @@ async fn unreadable_latest_reviews_give_a_warning() {
 }
 
 #[tokio::test]
-async fn label_and_milestone_beyond_hundred_are_found_by_name() {
+async fn labels_and_milestones_beyond_hundred_are_found() {
     let world = World::new();
     let number = {
         let mut seed = world.double.seed();

@@ -8,8 +8,8 @@ use forge_core::{
 use super::diff_args;
 use crate::{Local, paging, store::Pull};
 
-/// Maximum size of git's output about the changed files, in bytes. A few trees that contain each
-/// other many times have millions of files.
+/// Maximum size of git's output about the changed files, in bytes. Nested trees that repeat each
+/// other can list millions of files.
 const MAX_PRINTED: usize = 16 * 1024 * 1024;
 
 impl Local {
@@ -43,8 +43,8 @@ fn too_many_files() -> Error {
         .with_hint("read the diff, which is printed file by file")
 }
 
-/// Parses the output of `--raw --numstat -z`: first all raw records, then a line of counts for each
-/// in the same order.
+/// Parses the output of `--raw --numstat -z`: all raw records, then the lines of counts in the same
+/// order.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
     let mut fields = out.split(|b| *b == 0);
     let mut files = Vec::new();

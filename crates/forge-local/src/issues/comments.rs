@@ -21,7 +21,7 @@ impl Local {
         body: &str,
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -78,7 +78,7 @@ impl Local {
         body: Option<&str>,
         expected_version: Option<&str>,
     ) -> Result<Comment> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -128,7 +128,7 @@ impl Local {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
                 // Comments can be read without an identity. No comment then counts as the viewer's.
-                None => identity(self.here()).await.ok(),
+                None => identity(self.user_git()).await.ok(),
             }
         };
         let (log, viewer) = tokio::join!(self.store.issue_log(cat, issue), ask);

@@ -16,7 +16,7 @@ impl Local {
     pub(super) async fn open_issue(&self, new: &NewIssue) -> Result<Outcome<Issue>> {
         let edit = as_edit(new);
         check_edit(&edit)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut blank = IssueSnapshot::new(by.actor.clone(), by.at);
         let mut attempts = WriteRetry::begin(&self.store).await;

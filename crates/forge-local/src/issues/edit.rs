@@ -34,7 +34,7 @@ pub(super) struct AppliedEdit {
 }
 
 impl Local {
-    /// Applies `edit`, unless `done` reports that the issue was already changed.
+    /// Applies `edit`, unless `done` returns a warning that the issue is already changed.
     pub(super) async fn change_issue(
         &self,
         number: u64,
@@ -42,7 +42,7 @@ impl Local {
         done: impl Fn(&IssueSnapshot) -> Option<Warning> + Send,
     ) -> Result<Outcome<Issue>> {
         check_edit(edit)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         let fields = IssueFields::NONE;
@@ -80,7 +80,7 @@ impl Local {
         }
     }
 
-    /// Applies `edit` to the state. Returns the new state, and the event that records the changes.
+    /// Applies `edit` to the state `before`.
     pub(super) async fn apply_edit(
         &self,
         cat: &mut CatFile,
@@ -283,12 +283,15 @@ fn change_state(
         let message = match wanted {
             IssueState::Open => {
                 format!(
-                    "issue #{} would be open, so it can have no reason for closing",
+                    "the reason is for closing, but issue #{} would be open",
                     s.number
                 )
             }
             IssueState::Closed => {
-                format!("issue #{} would be closed, and not reopened", s.number)
+                format!(
+                    "the reason is for reopening, but issue #{} would be closed",
+                    s.number
+                )
             }
         };
         return Err(Error::invalid("reason", message)

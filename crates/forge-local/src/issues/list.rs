@@ -28,7 +28,7 @@ impl Local {
         let mut query = query.clone();
         for login in [&mut query.author, &mut query.assignee] {
             if login.as_deref() == Some("@me") {
-                *login = Some(identity(self.here()).await?.actor.login);
+                *login = Some(identity(self.user_git()).await?.actor.login);
             }
         }
         let limit = paging::limit(page);

@@ -51,7 +51,7 @@ impl Local {
 
     /// Replaces the issue with a tombstone, so that its number is never reused.
     pub(super) async fn remove_issue(&self, number: u64) -> Result<Outcome<()>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -71,11 +71,11 @@ impl Local {
 
 fn comment_not_added_warning(number: u64, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not made: a comment is only written together with a change of the state, \
+        "the comment was not added: a comment is only written together with a change of the state, \
          and the state does not change",
     )
     .with_hint(
-        Hint::new("comment without a change of the state").with_action(
+        Hint::new("add the comment without changing the state").with_action(
             Action::op(Op::IssueComment)
                 .on(number)
                 .with(Param::Body, comment),

@@ -72,7 +72,7 @@ impl Local {
             committer: who.as_bytes(),
             signing: &by.signing,
         };
-        match self.here().for_write().rebase(cat, rebase).await? {
+        match self.user_git().for_write().rebase(cat, rebase).await? {
             Rebased::Onto(tip) => Ok(tip),
             Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
             Rebased::Nothing => Err(Error::precondition(
@@ -83,7 +83,7 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(super::close(pull.number))),
+            .with_hint(super::close_hint(pull.number))),
         }
     }
 
@@ -117,7 +117,9 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.here().put_landing_commit(&commit, &by.signing).await
+        self.user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await
     }
 }
 

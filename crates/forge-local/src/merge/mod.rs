@@ -68,7 +68,7 @@ impl Local {
         }
         check_request(req)?;
         let method = req.method.unwrap_or(MergeMethod::Merge);
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -169,7 +169,7 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(close(number)));
+            .with_hint(close_hint(number)));
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Local {
             return Ok(None);
         };
         if pull.snapshot.head_oid.as_ref() != Some(&tip) {
-            return Ok(Some(Err(gone_on(pull, &tip))));
+            return Ok(Some(Err(head_moved_warning(pull, &tip))));
         }
         let there = Pull {
             head_exists: true,
@@ -283,8 +283,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // The reason for keeping the branch may no longer exist, because pull requests based on
-            // it may have another base now.
+            // The deletion is tried again, because pull requests based on the head branch may have
+            // a new base by now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -348,7 +348,7 @@ fn require_both_tips(pull: &Pull) -> Result<(&str, &str)> {
 }
 
 /// Returns the warning for a head branch that is kept because it moved to `tip`.
-pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
+pub(crate) fn head_moved_warning(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
     Warning::new(format!(
@@ -361,7 +361,7 @@ pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
 }
 
 /// Returns the recovery for a pull request without changes.
-pub(super) fn close(number: u64) -> Hint {
+pub(super) fn close_hint(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }
 

@@ -19,7 +19,7 @@ impl Local {
         number: u64,
         req: &UpdateBranch,
     ) -> Result<Outcome<PullRequest>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -100,6 +100,8 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.here().put_landing_commit(&commit, &by.signing).await
+        self.user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await
     }
 }

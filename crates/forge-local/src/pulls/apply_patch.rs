@@ -20,7 +20,7 @@ impl Local {
         title: &str,
         by: &Identity,
     ) -> Result<String> {
-        let git = self.here().for_write();
+        let git = self.user_git().for_write();
         let who = signature(&by.actor, by.at);
         let mails = match Mail::begins(patch) {
             true => git.mails(patch).await?,

@@ -20,7 +20,7 @@ impl Local {
         if found.stderr.is_empty() {
             return Err(Error::not_found(
                 Noun::Commit,
-                format!("the head and the base of #{number} share no history any more"),
+                format!("the head and the base of #{number} no longer share any history"),
             )
             .with_hint("one of the branches was rewritten: see git log on both"));
         }

@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// Opens a pull request like [`Self::create_pull`]. If there is a `commit`, which is on top of
-    /// the base branch, also creates the head branch at it.
+    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit, which
+    /// is on top of the base branch.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -67,9 +67,9 @@ impl Local {
             head => head.to_owned(),
         };
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let head_oid = if made {
-            self.new_branch(&mut cat, &head).await?;
+            self.check_new_branch(&mut cat, &head).await?;
             String::new()
         } else {
             let head_oid = self.branch_tip(&mut cat, "head", &head).await?;
@@ -113,7 +113,8 @@ impl Local {
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             if made {
-                self.new_branch(&mut cat, &snapshot.head_branch).await?;
+                self.check_new_branch(&mut cat, &snapshot.head_branch)
+                    .await?;
             }
             self.check_no_duplicate(&mut cat, &snapshot, None).await?;
             snapshot.number = self.next_number(&mut cat).await?;
@@ -185,9 +186,12 @@ impl Local {
         }
         if common?.status != 0 {
             let hint = if self.store.common_dir.join("shallow").exists() {
-                Hint::new("this clone is shallow and may lack it: git fetch --unshallow")
+                Hint::new(
+                    "this clone is shallow and may lack the common history: git fetch --unshallow",
+                )
             } else {
-                Hint::new("choose a base that the head was started from").with_action(CHOOSE_BASE)
+                Hint::new("choose the branch from which the head branch was created")
+                    .with_action(CHOOSE_BASE)
             };
             return Err(
                 Error::invalid("head", format!("'{head}' and '{base}' share no history"))
@@ -281,7 +285,7 @@ pub(crate) fn resolve_reviewers(
         let shown = text::one_line(author).into_owned();
         return Err(Error::invalid(
             "reviewers",
-            format!("'{shown}' opened it and cannot review it"),
+            format!("'{shown}' opened the pull request and cannot review it"),
         )
         .with_hint("ask somebody else"));
     }

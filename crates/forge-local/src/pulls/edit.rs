@@ -40,7 +40,7 @@ impl Local {
         }
         validate::reviewers(&edit.reviewers.add)?;
         validate::reviewers(&edit.reviewers.remove)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -173,7 +173,7 @@ pub(crate) fn change_labels(
     book: &LabelSet,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
-    // An edit of labels also drops those that were deleted from the repository.
+    // An edit of labels also removes labels that the repository no longer defines.
     labels.retain(|l| book.current(l).is_some());
     let before: Vec<String> = labels.iter().map(|l| l.name.clone()).collect();
     for label in resolve_labels(book, &change.add)? {

@@ -72,11 +72,13 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.here().put_landing_commit(&commit, &by.signing).await
+        self.user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await
     }
 
     /// Refuses a branch name that is invalid or already in use.
-    pub(super) async fn new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
+    pub(super) async fn check_new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
         let shown = text::one_line(branch).into_owned();
         if let Some(problem) = branch_problem(branch) {
             return Err(Error::invalid(
@@ -86,14 +88,14 @@ impl Local {
             .with_hint("give the new branch another name, or none"));
         }
         if cat.info(&branch_ref(branch)).await?.is_some() {
-            return Err(taken(&shown, &shown));
+            return Err(branch_exists_error(&shown, &shown));
         }
         // In git, a branch `a` excludes every branch `a/b`.
         let slashes = branch.match_indices('/');
         let above: Vec<&str> = slashes.filter_map(|(at, _)| branch.get(..at)).collect();
         for name in above {
             if cat.info(&branch_ref(name)).await?.is_some() {
-                return Err(taken(&shown, &text::one_line(name)));
+                return Err(branch_exists_error(&shown, &text::one_line(name)));
             }
         }
         let below = format!("{}/", branch_ref(branch));
@@ -104,12 +106,12 @@ impl Local {
             .await?;
         match String::from_utf8_lossy(&found).trim() {
             "" => Ok(()),
-            other => Err(taken(&shown, &text::one_line(other))),
+            other => Err(branch_exists_error(&shown, &text::one_line(other))),
         }
     }
 }
 
-fn taken(branch: &str, other: &str) -> Error {
+fn branch_exists_error(branch: &str, other: &str) -> Error {
     let error = if branch == other {
         let message =
             format!("the branch '{branch}' already exists, and the changes need a new one");

@@ -28,17 +28,22 @@ impl Local {
             if let (Some(old), Some(new)) = (&head, &entry.head)
                 && old != new
             {
-                events.push(moved(&mut cat, new, before, Some(entry.at)).await);
+                events.push(head_moved_event(&mut cat, new, before, Some(entry.at)).await);
             }
             head = entry.head.clone().or(head);
             events.extend(to_status_event(logged));
         }
         if let Some(intent) = &pull.unrecorded_merge {
-            events.push(merged(&pull.tip, &intent.by, intent.started_at, intent));
+            events.push(merge_event(
+                &pull.tip,
+                &intent.by,
+                intent.started_at,
+                intent,
+            ));
         }
         if let Some(new) = live_move(&pull, head.as_deref()) {
             let before = events.last().map(|e| e.created_at);
-            events.push(moved(&mut cat, new, before, None).await);
+            events.push(head_moved_event(&mut cat, new, before, None).await);
         }
         paging::slice(events, page, &("history", number))
     }
@@ -58,7 +63,7 @@ fn to_status_event(logged: &LoggedEvent) -> Option<StatusEvent> {
         PullEvent::Reopened { .. } => (Kind::Reopened, None),
         PullEvent::Ready => (Kind::ReadyForReview, None),
         PullEvent::Drafted => (Kind::ConvertedToDraft, None),
-        PullEvent::Merged(i) => return Some(merged(&logged.oid, &entry.actor, entry.at, i)),
+        PullEvent::Merged(i) => return Some(merge_event(&logged.oid, &entry.actor, entry.at, i)),
         PullEvent::Edited(edited) => {
             let mut parts = Vec::new();
             if let Some(title) = &edited.title {
@@ -82,15 +87,15 @@ fn to_status_event(logged: &LoggedEvent) -> Option<StatusEvent> {
     Some(event)
 }
 
-fn merged(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEvent {
+fn merge_event(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEvent {
     let mut event = StatusEvent::new(id, Kind::Merged, by.clone(), at);
     event.detail = Some(format!("{} {}", intent.method.as_str(), intent.result));
     event
 }
 
-/// Returns an entry for a move of the head that no event records. Author and time come from the
-/// commit `head`, but the time is kept between those of the neighbouring events.
-async fn moved(
+/// Returns the entry for a move of the head that no event records. Author and time come from the
+/// commit `head`. The time is limited to the interval between the neighbouring events.
+async fn head_moved_event(
     cat: &mut CatFile,
     head: &str,
     after: Option<Timestamp>,

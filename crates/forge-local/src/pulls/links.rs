@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Maximum number of issues that are looked up for one description.
-const MAX_LINKING_PULLS: usize = 100;
+const MAX_LINKED_ISSUES: usize = 100;
 
 /// Recovery for numbers without an issue.
 static CORRECT: Hint = Hint::fixed(
@@ -38,14 +38,14 @@ impl Local {
     ) -> Result<(Vec<LinkedIssue>, Vec<Warning>)> {
         let mut numbers = closing(&pull.snapshot.description, self.id(), &Hosts::builtin());
         let (mut linked, mut warnings) = (Vec::new(), Vec::new());
-        if numbers.len() > MAX_LINKING_PULLS {
+        if numbers.len() > MAX_LINKED_ISSUES {
             let cut = Warning::new(format!(
-                "the description closes {} issues; the first {MAX_LINKING_PULLS} were looked up",
+                "the description closes {} issues; the first {MAX_LINKED_ISSUES} were looked up",
                 numbers.len()
             ));
             let hint = "close the others by hand, or name them in another pull request";
             warnings.push(cut.with_hint(hint).of_section("linked_issues"));
-            numbers.truncate(MAX_LINKING_PULLS);
+            numbers.truncate(MAX_LINKED_ISSUES);
         }
         let mut missing = Vec::new();
         let read = self.store.read_issues(cat, &numbers).await?;

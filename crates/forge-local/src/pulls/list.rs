@@ -29,7 +29,7 @@ impl Local {
         let touches = PathFilter::of(query)?;
         let mine: Vec<&mut String> = filter.logins_mut().filter(|l| *l == "@me").collect();
         if !mine.is_empty() {
-            let viewer = identity(self.here()).await?.actor;
+            let viewer = identity(self.user_git()).await?.actor;
             for login in mine {
                 login.clone_from(&viewer.login);
             }
@@ -51,7 +51,7 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // An extra row shows whether there is a next page.
+            // One more row than the page shows whether there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE
@@ -138,7 +138,7 @@ impl Local {
         let wanted = |s: &Snapshot| s.head_branch == head.branch && state.shows(s.state);
         self.scan(&mut cat, state, wanted, |pull| {
             found.push(pull);
-            ScanStep::Goes
+            ScanStep::Continue
         })
         .await?;
         // The list is sorted newest first, and this sort is stable.
@@ -151,7 +151,7 @@ impl Local {
     }
 
     /// Passes each matching pull request to `each`, newest first, until `each` returns
-    /// `ScanStep::Ends`.
+    /// `ScanStep::Stop`.
     pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
@@ -170,7 +170,7 @@ impl Local {
             for read in self.store.read_many(cat, &chunk).await? {
                 if let PullRead::Pull(pull) = read
                     && wanted(&pull.snapshot)
-                    && each(*pull) == ScanStep::Ends
+                    && each(*pull) == ScanStep::Stop
                 {
                     return Ok(());
                 }
@@ -188,7 +188,7 @@ impl Local {
         let open = |s: &Snapshot| s.state == PrState::Open && wanted(s);
         self.scan(cat, StateFilter::Open, open, |pull| {
             found = Some(pull);
-            ScanStep::Ends
+            ScanStep::Stop
         })
         .await?;
         Ok(found)
@@ -198,8 +198,8 @@ impl Local {
 /// Decision to continue or end a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanStep {
-    Goes,
-    Ends,
+    Continue,
+    Stop,
 }
 
 /// Returns the numbers less than `below` whose pull requests may be in `state`, in descending

@@ -14,11 +14,10 @@ use crate::{
 };
 
 impl Local {
-    /// Commits the edits, and updates the work trees that have the branch checked out, as for a
-    /// head branch.
+    /// Commits the edits, and updates the work trees that have the branch checked out.
     pub(crate) async fn commit_on_branch(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
         req.check()?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         let (headline, body) = req.parts();
@@ -65,9 +64,9 @@ impl Local {
         }
     }
 
-    /// Refuses a branch name that differs only in case from the stored branch. On a file system
-    /// that ignores case, git opens `feature` for `FEATURE`, but the caller has checked only one of
-    /// the two names.
+    /// Refuses a branch name that differs from the stored branch only in case. On a file system
+    /// that ignores case, git opens the branch `feature` for the name `FEATURE`, so checks of one
+    /// name would not hold for the other.
     async fn check_case(&self, branch: &str) -> Result<()> {
         let name = branch_ref(branch);
         let args = ["for-each-ref", "--format=%(refname)", name.as_str()];
@@ -78,7 +77,10 @@ impl Local {
         {
             return Ok(());
         }
-        let message = format!("no branch is spelled '{}'", text::one_line(branch));
+        let message = format!(
+            "there is no branch with the exact spelling '{}'",
+            text::one_line(branch)
+        );
         Err(Error::no_branch("branch", message)
             .with_hint("see the branches with `git branch --list`"))
     }

@@ -44,7 +44,7 @@ impl Local {
         if cat.info(&branch_ref(&head)).await?.is_some() {
             return Err(self.reverted_before(&mut cat, number, &head).await);
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let base = self.branch_tip(&mut cat, "base", &s.base_branch).await?;
         let tree = self
             .tree_without(&mut cat, &pull, &merged, &base, &by)
@@ -63,7 +63,10 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        let commit = self.here().put_landing_commit(&commit, &by.signing).await?;
+        let commit = self
+            .user_git()
+            .put_landing_commit(&commit, &by.signing)
+            .await?;
         let mut new = CreatePull::new(head, title);
         new.description = match &req.body {
             Some(body) => body.clone(),
@@ -103,8 +106,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // In a three-way merge, the changes of a pull request are removed if the tip after its
-        // merge is the merge base. That tip is therefore the parent of this commit.
+        // A three-way merge removes the changes of a pull request if its merge base is the base tip
+        // after that pull request was merged. That tip is therefore the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -125,8 +128,8 @@ impl Local {
                 let named = files.iter().map(|f| text::one_line(f).into_owned());
                 let named: Vec<String> = named.collect();
                 let message = format!(
-                    "#{number} cannot be reverted by itself: {} changed since in '{branch}'; nothing \
-                     was changed",
+                    "#{number} cannot be reverted automatically: {} changed in '{branch}' since \
+                     the merge; nothing was changed",
                     named.join(", ")
                 );
                 let hint = format!(

@@ -1,5 +1,5 @@
-//! Stacked pull requests. The base branch of the upper one is the head branch of the lower one.
-//! When the lower one is merged, the upper one gets its base branch.
+//! Stacked pull requests. The base branch of the upper pull request is the head branch of the lower
+//! one. A merge of the lower one gives its base branch to the upper one.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
@@ -36,15 +36,17 @@ impl Local {
             Some(base) if base != branch => Err(Error::invalid(
                 "base",
                 format!(
-                    "on top of #{} the base branch is '{}', and not '{}'",
+                    "a pull request on top of #{} must have the base branch '{}', not '{}'",
                     below.number,
                     text::one_line(branch),
                     text::one_line(base)
                 ),
             )
             .with_hint(
-                Hint::new("leave the base branch out, or open it without depending on another")
-                    .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
+                Hint::new(
+                    "leave the base branch out, or open the pull request without a dependency",
+                )
+                .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
             )),
             _ => Ok(Some(below)),
         }
@@ -69,8 +71,8 @@ impl Local {
         }
     }
 
-    /// Refuses to merge `pull` before the pull request below it, or into the branch of one that is
-    /// already merged.
+    /// Refuses to merge `pull` before the pull request below it, or into the head branch of a
+    /// merged pull request.
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,
@@ -116,7 +118,7 @@ impl Local {
         let scanned = self
             .scan(cat, StateFilter::Open, on_top, |other| {
                 found.push(other.number);
-                ScanStep::Goes
+                ScanStep::Continue
             })
             .await;
         if let Err(e) = scanned {

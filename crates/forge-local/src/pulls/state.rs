@@ -11,7 +11,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::identity,
-    merge::gone_on,
+    merge::head_moved_warning,
     store::{
         AppendOutcome, IndexChange, NewEvent, Pull, PullEvent, RefChange, Snapshot, WriteRetry,
         branch_ref,
@@ -33,7 +33,7 @@ impl Local {
         if let Some(comment) = &req.comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -41,26 +41,29 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let gone_on = match is_expected_head(
+            let head_moved_warning = match is_expected_head(
                 &format_args!("#{number}"),
                 req.expected_head.as_deref(),
                 pull.head_oid.as_deref(),
             )? {
                 true => None,
-                false => pull.head_oid.as_deref().map(|tip| gone_on(&pull, tip)),
+                false => pull
+                    .head_oid
+                    .as_deref()
+                    .map(|tip| head_moved_warning(&pull, tip)),
             };
             match pull.snapshot.state {
                 PrState::Open => {}
                 PrState::Closed => {
                     drop(attempts);
-                    let deletion = match gone_on {
+                    let deletion = match head_moved_warning {
                         Some(kept) if req.delete_branch => Some(Err(kept)),
                         _ if req.delete_branch => self.delete_left_head(&mut cat, &pull).await?,
                         _ => None,
                     };
                     let comment = req.comment.as_deref();
                     let mut outcome = self
-                        .already(&mut cat, pull, "closed already", comment)
+                        .unchanged_with_comment(&mut cat, pull, "closed already", comment)
                         .await?;
                     let step = deletion.as_ref();
                     let step = step.map(|done| Step::new("delete head branch", done.is_ok()));
@@ -94,7 +97,7 @@ impl Local {
             let mut warnings = Vec::new();
             let mut steps = Vec::new();
             if req.delete_branch {
-                let deletion = match gone_on {
+                let deletion = match head_moved_warning {
                     Some(kept) => Err(kept),
                     None => self.deletion(&mut cat, &pull).await?,
                 };
@@ -125,7 +128,7 @@ impl Local {
         if let Some(comment) = comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -137,7 +140,9 @@ impl Local {
                 PrState::Closed => {}
                 PrState::Open => {
                     drop(attempts);
-                    return self.already(&mut cat, pull, "open already", comment).await;
+                    return self
+                        .unchanged_with_comment(&mut cat, pull, "open already", comment)
+                        .await;
                 }
                 PrState::Merged => {
                     let another = || OPEN_ANOTHER.clone();
@@ -186,7 +191,7 @@ impl Local {
         number: u64,
         draft: bool,
     ) -> Result<Outcome<PullRequest>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -233,9 +238,9 @@ impl Local {
         Ok(Outcome::unchanged(value, Warning::new(message)))
     }
 
-    /// Like [`Self::unchanged`], for a request with a comment. Adds the comment, unless the newest
-    /// comment is equal, because an earlier call has then added it.
-    async fn already(
+    /// Like [`Self::unchanged`], but also adds `comment`. Skips the comment if the newest comment
+    /// is equal, because an earlier call has then added it.
+    async fn unchanged_with_comment(
         &self,
         cat: &mut CatFile,
         pull: Pull,
@@ -320,13 +325,13 @@ impl Local {
             if &other.snapshot.head_branch == branch {
                 let close = Action::op(Op::PrClose).on(other.number);
                 return stays(
-                    format!("#{} is open and has it as its head too", other.number),
+                    format!("#{} is open and has the same head branch", other.number),
                     Hint::from(format!("close #{} first", other.number)).with_action(close),
                 );
             }
             let rebase = Action::op(Op::PrEdit).on(other.number);
             return stays(
-                format!("#{} is open and has it as its base", other.number),
+                format!("#{} is open and has this branch as its base", other.number),
                 Hint::from(format!("give #{} another base first", other.number))
                     .with_action(rebase.with(Param::Base, &pull.snapshot.base_branch)),
             );
@@ -338,12 +343,12 @@ impl Local {
     }
 }
 
-/// Returns the recovery for a refused change with a comment: add only the comment.
+/// Returns the recovery for a refused change with a comment: add the comment without the change.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
         .with(Param::Body, comment?);
-    Some(Hint::new("leave only the comment").with_action(action))
+    Some(Hint::new("add only the comment").with_action(action))
 }
 
 /// Adds the last commit of the branch to an error about a missing branch.

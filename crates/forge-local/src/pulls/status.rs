@@ -18,7 +18,7 @@ impl Local {
         head: Option<&HeadRef>,
         fields: PrFields,
     ) -> Result<PullStatus> {
-        let viewer = identity(self.here()).await?;
+        let viewer = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let (mut mine, mut waiting) = (Vec::new(), Vec::new());
         let asked = |s: &Snapshot| {
@@ -34,7 +34,7 @@ impl Local {
             } else {
                 waiting.push(pull);
             }
-            ScanStep::Goes
+            ScanStep::Continue
         })
         .await?;
         let (mut created_by, mut needs_review) = (Vec::new(), Vec::new());

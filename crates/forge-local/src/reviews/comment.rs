@@ -35,9 +35,9 @@ impl Local {
                     to.pr
                 ),
             )
-            .with_hint("answer it on its own pull request"));
+            .with_hint("reply on the pull request of the comment"));
         }
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -45,8 +45,8 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            // A stored comment must not be reported as failed because the conversation cannot be
-            // read, so the result comes from what is written.
+            // The result comes from the data that is written. If the conversation were read after
+            // the write, a failed read would report a stored comment as failed.
             let url = self.pr(number).to_string();
             let writer = CommentMapper {
                 url: &url,
@@ -92,7 +92,7 @@ impl Local {
         body: &str,
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -118,7 +118,7 @@ impl Local {
     }
 
     pub(super) async fn remove_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -175,7 +175,7 @@ pub(crate) fn require_own<'a>(
         ),
     )
     .with_hint(
-        Hint::new("answer it instead")
+        Hint::new("reply to the comment instead")
             .with_action(Action::op(answer).on(number).choose(Param::Body)),
     ))
 }

@@ -43,7 +43,7 @@ impl Local {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
                 // Comments can be read without an identity. No comment then counts as the viewer's.
-                None => identity(self.here()).await.ok(),
+                None => identity(self.user_git()).await.ok(),
             }
         };
         let (log, viewer) = tokio::join!(self.store.log(cat, pull), ask);
@@ -94,7 +94,8 @@ impl Local {
             .collect();
         let now = cat.info_many(&names).await?;
         for (thread, now) in conversation.threads.iter_mut().zip(now) {
-            // git cannot look up a path with a line break, so such a thread never becomes outdated.
+            // git cannot look up a path with a line break, so a thread on such a path never becomes
+            // outdated.
             let known = !thread.path.contains('\n');
             let then = conversation.blobs.get(&thread.id).cloned().flatten();
             thread.outdated = known && now.map(|i| i.oid) != then;
@@ -110,8 +111,8 @@ impl Conversation {
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// Returns the comment to which a reply to `id` belongs, and its thread. The id of a thread
-    /// selects its last comment.
+    /// Returns the comment that a reply to `id` answers, and its thread. The id of a thread means
+    /// the last comment in the thread.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
             Some(thread) => Some((thread.comments.last()?, Some(thread))),
@@ -183,7 +184,7 @@ pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
     let writer = CommentMapper { url, viewer };
     let mut all = Conversation::default();
     for logged in log.events.iter() {
-        all.take(logged, &writer);
+        all.apply_event(logged, &writer);
     }
     // Reviews show the current bodies of their comments.
     let now: Vec<_> = all
@@ -203,7 +204,7 @@ pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
 }
 
 impl Conversation {
-    fn take(&mut self, logged: &LoggedEvent, writer: &CommentMapper<'_>) {
+    fn apply_event(&mut self, logged: &LoggedEvent, writer: &CommentMapper<'_>) {
         let entry = &logged.entry;
         let (by, at, seq) = (&entry.actor, entry.at, entry.seq);
         match &entry.event {

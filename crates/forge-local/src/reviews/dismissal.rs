@@ -21,7 +21,7 @@ impl Local {
         message: &str,
     ) -> Result<Outcome<Review>> {
         LIMITS.check_comment("message", message)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
@@ -41,7 +41,7 @@ impl Local {
                     Precondition::Rule,
                     format!("the review {key} of #{number} has no verdict to dismiss"),
                 )
-                .with_hint("leave it as it is: a comment stops no merge"));
+                .with_hint("do nothing: a review comment does not block a merge"));
             }
             let mut snapshot = pull.snapshot.clone();
             snapshot.dismiss_review(key);

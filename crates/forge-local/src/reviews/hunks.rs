@@ -29,8 +29,8 @@ impl LinePosition {
     }
 }
 
-/// Finds the hunk that contains `place` in the diff of a file, up to that line. If there is none,
-/// returns the line ranges of all hunks on that side.
+/// Finds the hunk that contains `place` in the diff of a file, and cuts the hunk after that line.
+/// If no hunk contains `place`, returns the line ranges of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &LinePosition,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn diff_lines_are_found_in_chunks_of_any_size() {
+    fn diff_lines_are_found_across_chunks() {
         for size in [1, 2, 7, 4096] {
             let hunk = find(3, None, Side::Right, size).unwrap();
             assert_eq!(hunk, "@@ -1,3 +1,4 @@ fn\n a\n-b\n+B\n+@@ -9,9 +9,9 @@");

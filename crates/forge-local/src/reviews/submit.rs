@@ -25,7 +25,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// Recovery for an author who gives a verdict on the author's pull request.
+/// Recovery for authors who approve, or request changes on, their own pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "leave a comment instead, or ask somebody else for a review",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
@@ -38,7 +38,7 @@ impl Local {
         review: &NewReview,
     ) -> Result<Outcome<Review>> {
         check_texts(review)?;
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let state = match review.verdict {
             Verdict::Approve => ReviewState::Approved,
             Verdict::RequestChanges => ReviewState::ChangesRequested,
@@ -95,8 +95,8 @@ impl Local {
         }
     }
 
-    /// The review that `event` adds to `pull`. A stored review must not be reported as failed, and
-    /// a read after the write could fail.
+    /// Returns the review that `event` adds to `pull`. The review is not read back, because a
+    /// failed read would report a stored review as failed.
     fn review_of(&self, pull: &Pull, by: &Identity, event: PullEvent) -> Result<Review> {
         let entry = LogEntry {
             seq: pull.snapshot.events + 1,

@@ -15,7 +15,7 @@ impl Local {
         key: &str,
         resolved: bool,
     ) -> Result<Outcome<Thread>> {
-        let by = identity(self.here()).await?;
+        let by = identity(self.user_git()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
         loop {

@@ -8,7 +8,7 @@ use super::{EventStore, refs};
 
 impl EventStore {
     /// Returns the pull requests and issues with `#<number>` or `#issue-<number>` in an event,
-    /// newest first. The match may be the beginning of a longer number. Runs one process.
+    /// newest first. Longer numbers also match: `#12` finds `#123`. Runs one process.
     ///
     /// # Errors
     /// `git` if git cannot be run, or an event is missing.

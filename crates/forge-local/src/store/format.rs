@@ -11,8 +11,8 @@ pub(crate) const FORMAT: u32 = 1;
 /// The format of a deleted issue, and of an issue with values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
-/// Maximum memory of a pull request or issue, in bytes. This allows a body and thirty reviews of
-/// maximum length, and a list has a hundred pull requests.
+/// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
+/// maximum length. A list holds up to a hundred pull requests in memory.
 const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
 
 /// Refuses to store a record that would be too large to read again.

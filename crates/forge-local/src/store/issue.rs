@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EventStore, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, LogEntry, RefChange, RefConflict,
-    Unreadable, check_room, log::LoggedEvent, refs, write::no_json,
+    Unreadable, check_room, log::LoggedEvent, refs, write::encoding_error,
 };
 use crate::ident::Identity;
 
@@ -106,7 +106,7 @@ impl IssueSnapshot {
     }
 
     fn encode(&self) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec_pretty(self).map_err(no_json)?;
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(encoding_error)?;
         bytes.push(b'\n');
         check_room(&bytes)?;
         Ok(bytes)
@@ -301,7 +301,7 @@ impl EventStore {
             head: None,
             event,
         };
-        let message = entry.message().map_err(no_json)?;
+        let message = entry.message().map_err(encoding_error)?;
         let tree = self.put_file(refs::ISSUE_FILE, &snapshot.encode()?).await?;
         let tip = self.put_event(&tree, &[parent], by, &message).await?;
         let (name, new) = (refs::issue(snapshot.number), tip.clone());
@@ -340,7 +340,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
 fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("issue #{number}");
     why.into()
-        .into_error(&what, &refs::issue(number), "drops this one")
+        .into_error(&what, &refs::issue(number), "deletes the issue")
 }
 
 #[cfg(test)]

@@ -70,9 +70,9 @@ impl EventStore {
         Ok(Log { events })
     }
 
-    /// Extends cached events up to `tip`; also returns their memory in bytes. `None` if more than
-    /// [`BATCH_SIZE`] events are missing, one is damaged, or they are too large: then the caller
-    /// reads all events, or fails.
+    /// Extends cached events up to `tip`. Also returns their memory in bytes. Returns `None` if the
+    /// caller must read all events: more than [`BATCH_SIZE`] events are missing, one is damaged, or
+    /// they are too large.
     async fn newer(
         &self,
         cat: &mut CatFile,
@@ -104,8 +104,8 @@ impl EventStore {
         Some((events, weight))
     }
 
-    /// Reads the events of the chain that ends with `tip`, and their memory in bytes. `broken`
-    /// makes the error for a damaged event, or for more than [`MAX_LOG_WEIGHT`].
+    /// Reads the events of the chain that ends with `tip`. Also returns their memory in bytes.
+    /// `broken` makes the error for a damaged event, or for more than [`MAX_LOG_WEIGHT`].
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,

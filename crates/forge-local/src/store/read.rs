@@ -7,8 +7,8 @@ use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 
-/// Number up to which the index is believed to name existing pull requests. Below it, a forged
-/// index costs at most that many lookups; above it, the refs are listed by one more process.
+/// Highest number in the index for which pull requests are looked up one by one. A forged index
+/// costs at most that many lookups. For a higher number, one more process lists the refs.
 const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
@@ -29,8 +29,8 @@ pub(crate) struct Pull {
     /// The commit of the last event. It is the version of the pull request.
     pub tip: String,
     pub snapshot: Snapshot,
-    /// The tip of the head branch while the pull request is open. If it is closed or the branch is
-    /// gone, the recorded head.
+    /// The tip of the head branch while the pull request is open. The recorded head if the pull
+    /// request is closed or the branch is gone.
     pub head_oid: Option<String>,
     /// The tip of the base branch while the pull request is open.
     pub base_oid: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) enum PullRead {
     Broken(Error),
 }
 
-/// The index, with a flag for a rebuilt one.
+/// The index, as stored or as rebuilt.
 pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The numbers that may have a pull request.
@@ -129,8 +129,8 @@ impl EventStore {
         Ok(all)
     }
 
-    /// Filters `numbers` by the stored state, with one lookup for each instead of four. Keeps the
-    /// pull requests that `wanted` accepts, and those that must be read in full to decide.
+    /// Filters `numbers` by the stored state, with one lookup for each number instead of four.
+    /// Keeps the pull requests that `wanted` accepts, and those that only a full read can decide.
     ///
     /// # Errors
     /// `git` if git cannot be run.
@@ -354,5 +354,5 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
 pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("pull request #{number}");
     why.into()
-        .into_error(&what, &refs::pull(number), "drops this one")
+        .into_error(&what, &refs::pull(number), "deletes the pull request")
 }

@@ -11,14 +11,16 @@ pub(crate) const PULL_FILE: &str = "pull.json";
 pub(crate) const ISSUE_FILE: &str = "issue.json";
 /// The name of the file in the tree of the labels.
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest valid number. It is far beyond any real number, and safe from overflow.
+/// The highest valid number. Real numbers stay far below, and sums with it cannot overflow.
 pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
 /// Refuses stored counts that no number of writes can reach, because they would overflow.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=MAX_NUMBER => Ok(()),
-        most => Err(format!("{file} counts {most} comments or events")),
+        most => Err(format!(
+            "{file} has an impossible count of comments or events: {most}"
+        )),
     }
 }
 

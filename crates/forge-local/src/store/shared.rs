@@ -50,7 +50,7 @@ impl StoreCache {
         Some(kept)
     }
 
-    /// Caches events, and removes those that were not read for the longest time.
+    /// Caches events. Removes the least recently read events if the cache is full.
     pub(crate) fn keep(&self, new: KeptLog) {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);

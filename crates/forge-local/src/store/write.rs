@@ -27,8 +27,7 @@ pub(crate) enum IndexChange {
 #[derive(Clone, Debug)]
 pub(crate) struct NewEvent {
     pub event: PullEvent,
-    /// The state after the event. [`EventStore::append`] sets the fields that are common to all
-    /// events.
+    /// The state after the event. [`EventStore::append`] sets the fields that every event changes.
     pub snapshot: Snapshot,
     pub index: IndexChange,
     /// Refs to change before the ref of the pull request.
@@ -180,7 +179,7 @@ impl EventStore {
             head: snapshot.head_oid.clone(),
             event,
         };
-        let message = entry.message().map_err(no_json)?;
+        let message = entry.message().map_err(encoding_error)?;
         let tree = self.put_file(refs::PULL_FILE, &snapshot.encode()?).await?;
         let tip = self.put_event(&tree, &parents, by, &message).await?;
 
@@ -284,6 +283,6 @@ impl EventStore {
     }
 }
 
-pub(super) fn no_json(e: serde_json::Error) -> Error {
+pub(super) fn encoding_error(e: serde_json::Error) -> Error {
     Error::new(ErrorKind::Internal, format!("cannot encode an event: {e}")).with_source(e)
 }

@@ -23,7 +23,7 @@ const TURN_FILE: &str = "forge.turn";
 /// The attempts of one write.
 ///
 /// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
-/// the process, only avoids that many concurrent writers repeat their work.
+/// the process, only prevents many concurrent writers from repeating their work.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,
@@ -83,7 +83,7 @@ fn give_up(lost: RefConflict, stale: Option<Duration>, tries: u32, spent: Durati
             let lock = forge_core::text::one_line(&lock.to_string_lossy()).into_owned();
             Error::new(
                 kind,
-                format!("the lock file {lock} is {} s old and stops every write", age.as_secs()),
+                format!("the lock file {lock} is {} s old and blocks every write", age.as_secs()),
             )
             .with_hint(format!(
                 "if no git process is running there, a killed one left it: remove it with rm '{lock}'"
@@ -92,7 +92,8 @@ fn give_up(lost: RefConflict, stale: Option<Duration>, tries: u32, spent: Durati
         _ => Error::new(
             kind,
             format!(
-                "other writers were faster {tries} times in {:.1} s: {}",
+                "gave up after {tries} attempts in {:.1} s, because other processes wrote at the \
+                 same time: {}",
                 spent.as_secs_f32(),
                 lost.error.message()
             ),

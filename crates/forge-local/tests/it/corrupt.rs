@@ -53,7 +53,7 @@ async fn damaged_pull_request_leaves_others_readable() {
     let newer = commit_with(&repo, "pull.json", "{\"format\": 9}");
     let blob = hash(&repo, "hello");
     let mut cases = vec![no_json, no_file, foreign, newer, blob];
-    // A ref to a missing object, and files that are not refs.
+    // Refs can name a missing object, and ref files can contain no object id.
     cases.push("1".repeat(40));
     cases.push("garbage".into());
     cases.push(String::new());
@@ -102,7 +102,7 @@ async fn damaged_pull_request_leaves_others_readable() {
     local.view(&pr(&local, 2), PrFields::NONE).await.unwrap();
 }
 
-/// An object that is small in git can contain a long text.
+/// A long text can be a small object in git, because git compresses objects.
 #[tokio::test]
 async fn oversized_pull_request_leaves_others_readable() {
     let (repo, local) = three().await;
@@ -125,9 +125,9 @@ async fn oversized_pull_request_leaves_others_readable() {
     assert_eq!(numbers, [3, 1], "{:?}", page.warnings);
 }
 
-/// Four trees, each of which contains the next one under ten names, have ten thousand files.
+/// Each of four trees contains the next one under ten names, which makes ten thousand files.
 #[tokio::test]
-async fn trees_of_too_many_names_are_refused() {
+async fn trees_with_too_many_files_are_refused() {
     let (repo, local) = three().await;
     let name = "x".repeat(240);
     let ten =
@@ -162,7 +162,7 @@ async fn conversation_beyond_memory_limit_is_refused() {
     repo.write("../event", &large);
     let tip = repo.git(&["hash-object", "-t", "commit", "-w", "../event"]);
     repo.git(&["update-ref", "refs/forge/pulls/1", &tip]);
-    // A write that reads no conversation succeeds, and its result says so.
+    // The write succeeds, because it reads no conversation.
     let comment = local.comment(&id, "two", None).await.unwrap();
     assert_eq!((&*comment.value.id, &*comment.value.body), ("c3", "two"));
     let review = NewReview::new(Verdict::Comment, "three");
@@ -322,7 +322,7 @@ async fn lost_index_is_rebuilt() {
     }
     repo.git(&["update-ref", "-d", "refs/forge/index"]);
     assert_eq!(open().await, [next, 1]);
-    // A rebuilt index is stored without closed pull requests.
+    // The rebuilt index that is stored has no closed pull requests.
     local
         .close(&pr(&local, next), &CloseReq::default())
         .await

@@ -151,7 +151,7 @@ async fn closing_words_link_issues() {
     };
     let gone = ["the description closes issues that do not exist: #9"];
     assert_eq!(said(&view.warnings), gone);
-    // Number 1 is left only as a pull request. Numbers above the limit lead to a warning.
+    // Number 1 is now only a pull request. Numbers above the limit lead to a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
     let mut edit = EditPull::default();
     edit.description = Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect());

@@ -79,7 +79,7 @@ async fn issue_edit_of_all_fields_is_one_event() {
     let relations = read.relations.unwrap();
     assert_eq!(relations.parent.unwrap().id, id(&local, 2));
     assert_eq!(relations.blocked_by[0].id, id(&local, 3));
-    // A repeated edit adds its comment again. Without a comment, a repeated edit changes nothing.
+    // A repeated edit adds its comment again. A repeated edit without a comment changes nothing.
     edit.comment = None;
     let same = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert!(
@@ -178,7 +178,7 @@ async fn issue_edits_at_one_version_have_one_winner() {
     assert_eq!(events(&repo, 1), 3);
 }
 
-/// Without the lock of the writers, git's transaction has to keep the data correct.
+/// Without the lock of the writers, git's transaction keeps the data correct.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn issue_edits_without_turn_file_have_one_winner() {
     let repo = Repo::new();

@@ -102,7 +102,7 @@ async fn invalid_issue_relations_are_refused() {
         assert_eq!(e.code(), "invalid_input", "{why}: {e}");
         assert!(e.message().contains(why), "{why}: {e}");
     }
-    // Two issues may depend on each other, because people see and resolve this.
+    // A cycle of two blocking issues is allowed, because people can see and resolve it.
     for (a, b) in [(1, 3), (3, 1)] {
         let edit = blocked_by(vec![of(b)], vec![]);
         local.edit_issue(&of(a), &edit).await.unwrap();

@@ -100,7 +100,7 @@ async fn history_matches_ref_history() {
         log.lines().collect::<Vec<_>>(),
         ["draft: alice", "comment: alice", "open: alice", root]
     );
-    // The event has the current head commit as a parent, which keeps it.
+    // The current head commit is a parent of the event, so git keeps this commit.
     let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
     assert!(parents.ends_with(&moved), "{parents}");
     let events = local.history(&id, PageReq::first(30)).await.unwrap().items;
@@ -414,8 +414,7 @@ async fn reviews_threads_and_comments_round_trip() {
         "not_found"
     );
 
-    // When bob is requested again, his review is pending, but his verdict counts until his next
-    // review.
+    // While bob is requested again, his old verdict counts until his next review.
     let mut again = EditPull::default();
     again.reviewers = SetChange {
         add: vec![Reviewer::parse("bob")],
@@ -456,7 +455,7 @@ async fn reviews_threads_and_comments_round_trip() {
 }
 
 #[tokio::test]
-async fn deleted_label_stays_removed_after_redefinition() {
+async fn redefined_label_does_not_return_to_pulls() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
     let local = repo.open().await;

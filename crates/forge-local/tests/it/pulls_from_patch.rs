@@ -8,8 +8,8 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-/// Returns a repository with a patch of two commits by bob. The branch `work`, from which it was
-/// made, is deleted.
+/// Returns a repository with a patch of two commits by bob. The patch was made from the branch
+/// `work`, which is deleted.
 fn series() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "--create", "work"]);

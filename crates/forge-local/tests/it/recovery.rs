@@ -7,8 +7,9 @@ use forge_core::{
 
 use crate::repo::{Repo, create, pr};
 
-/// Returns a merged pull request that is reset to an earlier state. With `base_moved`, the base
-/// branch has moved and the merge is not recorded; otherwise the base branch has not moved.
+/// Merges a pull request, and resets the repository to a state during the merge. With `base_moved`,
+/// the base branch has moved but the merge is not recorded. Otherwise the base branch has not
+/// moved.
 async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
@@ -96,7 +97,7 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
 }
 
 #[tokio::test]
-async fn forged_index_of_billions_ends_list_and_merge() {
+async fn list_and_merge_end_despite_forged_index() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;

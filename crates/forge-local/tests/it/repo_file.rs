@@ -13,7 +13,7 @@ async fn read(local: &Local, path: &str, at: Option<&str>) -> Option<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn repo_file_is_read_at_branch_tag_and_commit() {
+async fn repo_file_is_read_at_each_revision() {
     let repo = Repo::new();
     repo.branch("topic/x", "dir/new.txt", "new\r\n");
     repo.git(&["tag", "-a", "v1", "-m", "v1", "topic/x"]);
@@ -44,7 +44,7 @@ async fn repo_file_is_read_at_branch_tag_and_commit() {
 }
 
 #[tokio::test]
-async fn repo_file_commit_id_precedes_branch_of_same_name() {
+async fn repo_file_commit_id_precedes_branch_name() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let oid = repo.oid("topic");
@@ -123,7 +123,7 @@ async fn repo_file_is_not_converted() {
 }
 
 #[tokio::test]
-async fn repo_file_is_read_in_bare_and_empty_repositories() {
+async fn repo_file_works_in_bare_and_empty_repositories() {
     let bare = Repo::empty(&["--bare"]);
     let local = bare.open().await;
     assert_eq!(read(&local, "base.txt", None).await, None);

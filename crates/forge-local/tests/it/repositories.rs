@@ -116,10 +116,10 @@ async fn repository_paths_resolve_to_same_repository() {
         let local = Local::open(&path, Trust::Person).await.unwrap();
         assert_eq!(local.id(), whole.id(), "{}", path.display());
         assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
-        // The path that was opened also names the repository.
+        // The path that was opened is also a valid repository id.
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
-    // The linked work tree has the head checked out, so the branch stays.
+    // The head branch stays, because the linked work tree has it checked out.
     let mut req = MergeReq::default();
     req.delete_branch = true;
     let merged = whole.merge(&pr(&whole, 1), &req).await.unwrap();
@@ -251,7 +251,7 @@ async fn unusual_ref_and_file_names_work() {
     assert!(!e.message().contains(['\n', '\t']), "{e}");
 }
 
-/// The tag imitates a file system that ignores case, where git opens `feature` for `FEATURE`.
+/// The tag imitates a file system that ignores case: git opens `feature` for `FEATURE`.
 #[tokio::test]
 async fn push_to_branch_of_other_spelling_is_refused() {
     let repo = Repo::new();
@@ -266,7 +266,7 @@ async fn push_to_branch_of_other_spelling_is_refused() {
     let e = local.push_edits(local.id(), &push("FEATURE")).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
-    let why = "no branch is spelled 'FEATURE'";
+    let why = "there is no branch with the exact spelling 'FEATURE'";
     assert!(e.message().contains(why), "{e:?}");
     assert_eq!(repo.git(&["for-each-ref"]), before);
     let pushed = local.push_edits(local.id(), &push("feature")).await;
@@ -304,7 +304,7 @@ async fn missing_identity_hints_at_git_config() {
     repo.git(&["config", "--unset", "user.email"]);
     repo.git(&["config", "user.useConfigOnly", "true"]);
     let local = repo.open().await;
-    // The machine's configuration may provide an identity.
+    // The machine's git configuration may provide an identity.
     match local.viewer(local.id()).await {
         Ok(viewer) => assert!(!viewer.login.is_empty()),
         Err(e) => {
@@ -321,9 +321,9 @@ async fn missing_identity_hints_at_git_config() {
     assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
 }
 
-/// The command of the last warning updates the files of two consecutive merges.
+/// The command of the last warning updates the files after two consecutive merges.
 #[tokio::test]
-async fn checked_out_base_catches_up_after_two_merges() {
+async fn hint_updates_checked_out_base_after_two_merges() {
     let repo = Repo::new();
     repo.branch("one", "one.txt", "1\n");
     repo.branch("two", "two.txt", "2\n");
@@ -386,7 +386,7 @@ async fn hint_for_linked_work_tree_detaches_head() {
 }
 
 #[tokio::test]
-async fn remaining_head_branch_is_deleted_unless_moved_or_needed() {
+async fn remaining_head_branch_is_deleted_unless_needed() {
     let repo = Repo::new();
     let head = repo.branch("topic", "one.txt", "1\n");
     let local = repo.open().await;
@@ -418,7 +418,7 @@ async fn remaining_head_branch_is_deleted_unless_moved_or_needed() {
     assert!(
         merged.warnings[0]
             .message
-            .contains("#3 is open and has it as its head")
+            .contains("#3 is open and has the same head branch")
     );
     assert!(!merged.value.branch_deleted);
 }

@@ -32,14 +32,14 @@ async fn cached_events_include_events_of_other_writers() {
         assert_eq!(bodies(&open().await.unwrap()).await, wanted);
         assert_eq!(bodies(&other).await, wanted);
     }
-    // There are more new events than a cached log can be extended by.
+    // There are more new events than a cached log can load at once.
     for n in 5..75 {
         let body = format!("comment {n}");
         other.comment(&pr(&other, 1), &body, None).await.unwrap();
         wanted.push(body);
     }
     assert_eq!(bodies(&open().await.unwrap()).await, wanted);
-    // The ref moves back, as after a forced fetch.
+    // The ref moves back, as it does after a forced fetch.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1~70"]);
     wanted.truncate(5);
     assert_eq!(bodies(&open().await.unwrap()).await, wanted);

@@ -1,4 +1,5 @@
-//! New commits on a branch are signed if git's configuration says so; events are not signed.
+//! New commits on a branch are signed if git's configuration requests signatures. Events are never
+//! signed.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -15,9 +16,9 @@ use crate::repo::{Repo, create, pr};
 const STAND_IN: &str = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
     printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";
 
-/// Returns a `topic` that has diverged, in a repository that signs its later commits. The key is an
-/// ssh key if the machine has `ssh-keygen`; otherwise a program imitates gpg. The flag is true if
-/// git can verify the signatures.
+/// Returns a repository that signs all later commits, with a `topic` that has diverged. The key is
+/// an ssh key if the machine has `ssh-keygen`; otherwise a program imitates gpg. The flag is true
+/// if git can verify the signatures.
 fn signed() -> (Repo, bool) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");

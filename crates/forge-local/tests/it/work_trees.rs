@@ -13,8 +13,8 @@ use forge_core::{
 
 use crate::repo::{Repo, create, git, pr};
 
-/// Returns a repository with `main` checked out, and pull request #1 from `topic`. It changes
-/// `README`, adds `dir/new` and deletes `old`.
+/// Returns a repository with `main` checked out, and pull request #1 from `topic`. The pull request
+/// changes `README`, adds `dir/new` and deletes `old`.
 async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.write("old", "old\n");
@@ -180,7 +180,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot tell files of an older commit from a staged revert.
+    // A later merge cannot distinguish files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -272,7 +272,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Resets the refs to the moment after the files were updated and before a branch moved.
+    // The refs are reset to the moment after the update of the files and before a branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -378,7 +378,8 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files adds the changes of the pull request, or nothing. It reverts nothing.
+    // After the failed merge, `git commit -a` may add files of the pull request, but reverts
+    // nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
@@ -527,7 +528,7 @@ async fn branch_under_rebase_is_neither_moved_nor_deleted() {
         req.delete_branch = true;
         let before = repo.oid(branch);
         let merged = local.merge(&pr(&local, 1), &req).await;
-        let says = "a rebase of it has not ended";
+        let says = "a rebase of it is unfinished";
         if branch == "main" {
             let e = merged.unwrap_err();
             assert!(
@@ -747,7 +748,7 @@ async fn missing_locked_work_tree_refuses_merge() {
     holds(&repo, &linked);
 }
 
-/// Installs a hook that runs `script` once, when files of the work tree have changed or a ref
+/// Installs a hook that runs `script` once: when files of the work tree have changed, or when a ref
 /// transaction is committed.
 fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
     let path = repo.path.join(".git/hooks").join(hook);
@@ -776,7 +777,8 @@ async fn user_commit_during_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // After the files were updated, another commit moves the branch before the merge does.
+        // After the files were updated, a commit of the user moves the branch before the merge
+        // does.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -819,7 +821,7 @@ async fn failed_file_update_hints_at_read_tree() {
 }
 
 #[tokio::test]
-async fn work_tree_switched_to_base_during_merge_is_updated() {
+async fn switch_to_base_during_merge_updates_files() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     meanwhile(
@@ -835,7 +837,7 @@ async fn work_tree_switched_to_base_during_merge_is_updated() {
 }
 
 #[tokio::test]
-async fn changed_work_tree_switched_to_base_during_merge_warns() {
+async fn switch_to_base_with_changes_during_merge_warns() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     let script = "git switch -q main; echo mine >changed";
@@ -847,7 +849,7 @@ async fn changed_work_tree_switched_to_base_during_merge_warns() {
 }
 
 #[tokio::test]
-async fn work_tree_switched_from_base_during_merge_is_clean() {
+async fn switch_from_base_during_merge_leaves_clean_files() {
     let (repo, local) = on_base().await;
     repo.git(&["branch", "elsewhere"]);
     meanwhile(&repo, "post-index-change", "1", "git switch -q elsewhere");
@@ -864,7 +866,7 @@ async fn unstaged_deletion_of_changed_file_blocks_merge() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes `old`, so it does not matter that the user has deleted it.
+    // The user's deletion of `old` does not block the merge, because the merge deletes `old` too.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -872,7 +874,7 @@ async fn unstaged_deletion_of_changed_file_blocks_merge() {
 }
 
 #[tokio::test]
-async fn merge_is_refused_if_file_is_older_than_index() {
+async fn merge_with_outdated_file_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
     // A checkout was interrupted: the index has the merge, but one file does not.
