@@ -327,7 +327,8 @@ fn links(out: &mut String) {
          name of the branch (`12-x`, `fix/12-x`, `PROJ-12-x`, `PROJ-12/x`), and from comments. Issue \
          numbers in code and in HTML comments are ignored. An issue has the strongest relationship \
          that applies:\n\n\
-         1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue\n\
+         1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue \
+         (`Fixes #7`, `fixes: GH-7`)\n\
          2. `related`: `related to`, `relates to`, `part of` or `see` precedes the issue\n\
          3. `references`: the issue is named otherwise\n\n\
          The first 10 issues of the forge's list, title, description, commits and branch are read. \
