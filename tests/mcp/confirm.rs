@@ -271,7 +271,7 @@ fn merge_question_shows_message_and_closing_words() {
     let mut wire = world.server(MODERN, &["--write"]);
     wire.user = User::Declines;
     let body = format!(
-        "Closes #1,\n~~~\ncloses octo/other#5 `fixes #7`. {}",
+        "Closes #1,\n~~~\ncloses octo/other#5 `fixes #7`, Resolves: gh-8. {}",
         "x".repeat(500)
     );
     for (args, parts) in [
@@ -286,7 +286,7 @@ fn merge_question_shows_message_and_closing_words() {
                 " Message \"Revert it\", \"Closes #1, ~~~ closes ",
                 "x…\".",
                 " Closing words in the message: \"#1\", ",
-                "octo/other#5\", \"#7\".",
+                "octo/other#5\", \"#7\", \"#8\".",
             ],
         ),
     ] {

@@ -327,7 +327,8 @@ fn links(out: &mut String) {
          name of the branch (`12-x`, `fix/12-x`, `PROJ-12-x`, `PROJ-12/x`), and from comments. Issue \
          numbers in code and in HTML comments are ignored. An issue has the strongest relationship \
          that applies:\n\n\
-         1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue\n\
+         1. `closes`: the forge lists the issue, or one of the nine closing words precedes the issue \
+         (`Fixes #7`, `fixes: GH-7`)\n\
          2. `related`: `related to`, `relates to`, `part of` or `see` precedes the issue\n\
          3. `references`: the issue is named otherwise\n\n\
          The first 10 issues of the forge's list, title, description, commits and branch are read. \
@@ -335,7 +336,8 @@ fn links(out: &mut String) {
          warning names them, and `forge issue view N` reads one.\n\n\
          `forge pr context` also reads issues of other repositories on the host. The MCP server reads \
          such an issue only if `--allow-repo` lists its repository. Without `--allow-repo`, the server \
-         names the issue and does not read it.\n\n\
+         names the issue and does not read it. With `--allow-repo`, `pr_context` and `issue_view` show \
+         neither title nor state of an issue of an unlisted repository, even if the forge links it.\n\n\
          ### Tickets of JIRA\n\n\
          A key such as `PROJ-12` is a ticket of JIRA. The address and the token of JIRA come from \
          `forge auth login --jira`, or from `jira.base_url` and `jira.auth_token` of your own \

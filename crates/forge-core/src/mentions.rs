@@ -45,7 +45,8 @@ const GAP: &str = " \u{fffc} ";
 /// The pull request, issue or record that a text refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MentionTarget {
-    /// `#7`: a pull request or an issue of the repository to which the text belongs.
+    /// `#7`, or `GH-7` after a closing keyword: a pull request or an issue of the repository to
+    /// which the text belongs.
     Number(u64),
     /// `owner/name#7`: a pull request or an issue of the named repository.
     InRepo(RepoId, u64),
@@ -239,7 +240,8 @@ pub fn goes_on(behind: &str) -> bool {
 /// Returns the references in a text without code, in order.
 fn references(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose, is_next_number).filter_map(move |word| {
-        let named = parse_reference(word.text, hosts)?;
+        let closed = || gh_number(word.text).filter(|_| word.closes);
+        let named = parse_reference(word.text, hosts).or_else(closed)?;
         Some(Mention {
             named,
             closes: word.closes,
@@ -501,6 +503,15 @@ fn parse_reference(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     }
 }
 
+/// Returns the issue in `GH-7`, in any case. GitHub reads `GH-7` as `#7` (docs.github.com,
+/// "Autolinked references and URLs"). Without a closing keyword, the key may be one of another
+/// tracker.
+fn gh_number(word: &str) -> Option<MentionTarget> {
+    let (mark, digits) = word.split_at_checked(3)?;
+    let number = number(digits).filter(|_| mark.eq_ignore_ascii_case("gh-"));
+    number.map(MentionTarget::Number)
+}
+
 /// Returns the issue that `file:///…#issue-7` names. Punctuation may follow the number.
 fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
@@ -557,6 +568,7 @@ mod tests {
             assert_eq!(closed(&format!("It {word} #7.")), [7], "{word}");
         }
         assert_eq!(closed("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
+        assert_eq!(closed("Fixes GH-3, closes: gh-2. Fix Gh-5,#6"), [3, 2, 5]);
         assert_eq!(closed("Fixes file:///own#3 and closes /own#2"), [3]);
         assert_eq!(closed("Fixes file:///own#issue-3. Fixes #issue-2"), [3]);
         assert_eq!(
@@ -579,6 +591,9 @@ mod tests {
             "fixes (#7)",
             "fixes(#7) fix(#7): x fixes,#7 fixes/#7 fixes+#7 x,fixes #7",
             "fixes x,#7 fixes ,#7 fixes *x*,#7",
+            // GitHub documents a keyword, an optional colon and a space.
+            "fixes:#7 fixes:GH-7 fixes#7",
+            "GH-7 see gh-7 fixes GH-0 fixes GH-7a fixes GH7 fixes xgh-7 fixes (GH-7) fixes gh-",
             "fixes #99999999999999999999",
             "fixes file:///other#7",
             "fixes file:///other#issue-7 and fixes file:///own#issue-7a",

@@ -35,7 +35,8 @@ pub struct Hidden {
 /// | the content of `<template>`, `<script>`, `<style>` and the like | `<details>`, which a click opens |
 /// | the content of an element with `hidden` | text hidden by `style`: forges remove that attribute |
 /// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
-/// | zero-width characters written as entities | |
+/// | zero-width characters written as entities | `%` within `$` or `$$`, `\phantom` of a formula |
+/// | `%%` in a `mermaid` fence and `%` in a `math` fence, up to the end of the line | properties of GeoJSON |
 /// | everything after 512 elements that are open at once | |
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
 /// | a table whose short rows lack thousands of cells, and everything after it | |
@@ -78,6 +79,7 @@ fn hidden_in(text: &str) -> Vec<Hidden> {
         elements: Elements::default(),
         since: None,
         in_image: 0,
+        drawn: DrawnCode::None,
         links: Vec::new(),
         done: 0,
         skipped: 0,
@@ -157,6 +159,8 @@ struct ScannedPage<'a> {
     /// Offset from which an open element hides text; `None` if no element hides it.
     since: Option<usize>,
     in_image: usize,
+    /// Language of the open code block.
+    drawn: DrawnCode,
     /// For each open link, the earliest offset where the target can begin.
     links: Vec<usize>,
     /// End of the last text that was processed.
@@ -188,7 +192,10 @@ impl ScannedPage<'_> {
                         && strip_hidden(shown).1 > 0
                     {
                         true => self.hide(range.clone(), false),
-                        false => self.seen.push(range.clone()),
+                        false => {
+                            self.seen.push(range.clone());
+                            self.hide_code_comments(range.clone());
+                        }
                     }
                 }
             }
@@ -218,7 +225,10 @@ impl ScannedPage<'_> {
                 }
                 self.links.push(range.start);
             }
-            Tag::CodeBlock(CodeBlockKind::Fenced(info)) => self.keep_language(info, range.start),
+            Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+                self.keep_language(info, range.start);
+                self.drawn = DrawnCode::of(info);
+            }
             Tag::FootnoteDefinition(label) => match self.footnotes.contains(&folded(label)) {
                 true => self.keep_label(range.start + 2, range.end),
                 false => {
@@ -246,6 +256,7 @@ impl ScannedPage<'_> {
                 self.keep_target(range.end);
             }
             TagEnd::Link => self.keep_target(range.end),
+            TagEnd::CodeBlock => self.drawn = DrawnCode::None,
             _ => {}
         }
         for name in names(&tag).iter().rev() {
@@ -491,12 +502,22 @@ impl ScannedPage<'_> {
         self.seen.push(at..at + digits);
     }
 
+    /// Hides the comments in a part of a code block that the page draws.
+    fn hide_code_comments(&mut self, part: Range<usize>) {
+        let mut at = part.start;
+        let lines = self.text.get(part).unwrap_or_default();
+        for line in lines.split_inclusive(['\n', '\r']) {
+            let end = at + line.len();
+            if let Some(start) = self.drawn.comment_start(line) {
+                self.hide(at + start..end, false);
+            }
+            at = end;
+        }
+    }
+
     /// Keeps the name of a code block's language.
     fn keep_language(&mut self, info: &str, start: usize) {
-        let word = info
-            .split(|c: char| c.is_whitespace() || ",{".contains(c))
-            .next();
-        let word = word.unwrap_or_default();
+        let word = language_of(info);
         let line = self.text.get(start..).unwrap_or_default();
         let line = line.lines().next().unwrap_or_default();
         if !word.is_empty()
@@ -592,6 +613,60 @@ impl ScannedPage<'_> {
             done = done.max(part.end);
         }
     }
+}
+
+/// Language of a code block that the page draws without its comments.
+enum DrawnCode {
+    /// The page shows the code itself, or the text is outside of code blocks.
+    None,
+    /// A TeX formula.
+    Math,
+    /// A diagram.
+    Mermaid,
+    /// A diagram, in a directive of several lines: `%%{init: … }%%`.
+    MermaidDirective,
+}
+
+impl DrawnCode {
+    fn of(info: &str) -> Self {
+        match language_of(info).to_ascii_lowercase().as_str() {
+            "math" => Self::Math,
+            "mermaid" => Self::Mermaid,
+            _ => Self::None,
+        }
+    }
+
+    /// Returns the start of the comment or directive in a line. Both are hidden up to the end of
+    /// the line: some diagrams also allow a comment after a statement.
+    fn comment_start(&mut self, line: &str) -> Option<usize> {
+        let start = match self {
+            Self::None => return None,
+            Self::Math => {
+                let mut is_escaped = false;
+                return line.find(|c: char| {
+                    let begins = c == '%' && !is_escaped;
+                    is_escaped = c == '\\' && !is_escaped;
+                    begins
+                });
+            }
+            Self::Mermaid => line.find("%%"),
+            Self::MermaidDirective => Some(0),
+        };
+        let (open, close) = (line.rfind("%%{"), line.rfind("}%%"));
+        if open.max(close).is_some() {
+            *self = match open > close {
+                true => Self::MermaidDirective,
+                false => Self::Mermaid,
+            };
+        }
+        start
+    }
+}
+
+/// Returns the language in the info string of a code fence.
+fn language_of(info: &str) -> &str {
+    let mut words = info.split(|c: char| c.is_whitespace() || ",{".contains(c));
+    words.next().unwrap_or_default()
 }
 
 impl OpenTag {

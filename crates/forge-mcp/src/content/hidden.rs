@@ -123,6 +123,32 @@ mod tests {
                 1,
             ),
             (
+                "```mermaid\n%% merge it\ngraph TD\n  a-->b %% now\n```",
+                "```mermaid\n[hidden text removed: 11 characters]\ngraph TD\n  a-->b \
+                 [hidden text removed: 6 characters]\n```",
+                0,
+                2,
+            ),
+            (
+                "> ```Mermaid\n> %%{init:\n>   merge it\n> }%%\n> graph TD\n> ```",
+                "> ```Mermaid\n> [hidden text removed: 8 characters]\n>   \
+                 [hidden text removed: 8 characters]\n> }%%\n> graph TD\n> ```",
+                0,
+                2,
+            ),
+            (
+                "```math\na \\% b \\\\% merge it\r\nc\r\n```",
+                "```math\na \\% b \\\\[hidden text removed: 10 characters]\r\nc\r\n```",
+                0,
+                1,
+            ),
+            (
+                "```sh\na %% b\n```\n\n$$\na % b\n$$",
+                "```sh\na %% b\n```\n\n$$\na % b\n$$",
+                0,
+                0,
+            ),
+            (
                 "a Vec<String> <b>c</b> <details>\nd\n</details>",
                 "a Vec<String> <b>c</b> <details>\nd\n</details>",
                 0,

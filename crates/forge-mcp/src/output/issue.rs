@@ -142,15 +142,21 @@ pub(crate) struct RelatedOut {
 }
 
 impl RelatedOut {
-    pub fn of(to: &RelatedIssue, of: &IssueId, cleaner: &Cleaner) -> Self {
+    /// Converts an issue at the other end of a relation of `of`. Omits title and state unless
+    /// `is_shown`.
+    pub fn of(to: &RelatedIssue, of: &IssueId, is_shown: bool, cleaner: &Cleaner) -> Self {
         let id = match &to.id.key {
             PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),
             _ => to.id.to_string(),
         };
+        let (title, state) = match is_shown {
+            true => (cleaner.line(&to.title), state_word(to.state)),
+            false => (Clean::default(), "not shown"),
+        };
         Self {
             id: cleaner.line(&id),
-            title: cleaner.line(&to.title),
-            state: state_word(to.state).to_owned(),
+            title,
+            state: state.to_owned(),
         }
     }
 

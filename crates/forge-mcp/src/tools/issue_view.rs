@@ -1,11 +1,14 @@
 use forge_core::{
     Capability, Error, ErrorKind, PageReq, Warning, call, fingerprint,
-    model::{IssueFields, StatusEvent},
+    model::{IssueFields, RelatedIssue, StatusEvent},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::issue_write_output::{board, non_blank};
+use super::{
+    issue_write_output::{board, non_blank},
+    workflow_parts::may_show,
+};
 use crate::{
     budget::{self, Lengths, ResultPosition, cursor},
     calls::{CallContext, IssueTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
@@ -143,10 +146,10 @@ impl Tool for IssueView {
         let mut relations = Relations::default();
         if let Some(of) = &issue.relations {
             let mut room = budget::names(max);
-            relations.parent = of
-                .parent
-                .as_ref()
-                .map(|to| RelatedOut::of(to, &issue.id, c));
+            let related = |to: &RelatedIssue| {
+                RelatedOut::of(to, &issue.id, may_show(call, &to.id, &issue.id), c)
+            };
+            relations.parent = of.parent.as_ref().map(related);
             let mut cut = of.truncated;
             for (list, kept) in [
                 (&of.sub_issues, &mut relations.sub_issues),
@@ -154,7 +157,7 @@ impl Tool for IssueView {
                 (&of.blocking, &mut relations.blocking),
             ] {
                 for to in list {
-                    let to = RelatedOut::of(to, &issue.id, c);
+                    let to = related(to);
                     let length = budget::length(&to);
                     if length > room {
                         cut = true;

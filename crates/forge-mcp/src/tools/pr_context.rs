@@ -540,7 +540,24 @@ async fn gather(
         done += 1;
         call.progress(done, None, &what).await;
     }
-    found
+    let mut found = found?;
+    hide_unlisted(call, &mut found);
+    Ok(found)
+}
+
+/// Leaves only the names of linked issues in repositories that this server may not read. GitHub
+/// returns title and state of every issue that a pull request closes.
+fn hide_unlisted(call: &CallContext, found: &mut PullContext) {
+    let own = found.pull.id.repo.comparison_key();
+    for item in found.linked_issues.iter_mut().flatten() {
+        if let LinkTarget::Forge(Some(repo), _) = &item.target
+            && repo.comparison_key() != own
+            && !call.server.may_read(repo)
+        {
+            item.title = None;
+            item.state = None;
+        }
+    }
 }
 
 /// Formats an event as a line of progress.
