@@ -4,7 +4,7 @@ use forge::context::{
     ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
 };
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
+    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Support, Warning,
     check_expected_head,
     mentions::mentions,
     model::{
@@ -139,13 +139,15 @@ impl Tool for PrMerge {
             }
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
+            check_closings(call, &target, &pull, &args, &plan)?;
             by = method(call, &target, args.method).await?;
             require_supported(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
-                // The message comes last, so that a long message cannot push a warning out of the
-                // text of a failure.
+                // Names of other repositories and the message come last, so that long ones cannot
+                // push a warning out of the text of a failure.
+                + &plan.closed_by_forge_in_words(&target)
                 + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
             judged = Some(verdict);
@@ -577,6 +579,36 @@ fn check(
     Ok(())
 }
 
+/// Refuses a merge with which the forge closes an issue of a repository that this server may not
+/// change. Title and message count too, because they become the message of a commit.
+fn check_closings(
+    call: &CallContext,
+    target: &PullTarget,
+    pull: &PullRequest,
+    args: &PrMergeInput,
+    plan: &LinkedIssuesPlan,
+) -> Result<(), Error> {
+    let closes = target.repo.support(Capability::PrCreateCloses);
+    if !matches!(closes, Support::Native) {
+        return Ok(());
+    }
+    let texts = [Some(&pull.title), args.subject.as_ref(), args.body.as_ref()];
+    let texts = texts.into_iter().flatten();
+    let by_message = texts.flat_map(|text| closed_by_message(call, &target.id, text));
+    let of_forge = by_message.filter(|issue| issue.repo.kind == target.id.repo.kind);
+    for issue in plan.closed_by_forge().cloned().chain(of_forge) {
+        if let Err(denied) = call.server.may_close(&issue) {
+            let (id, why) = (&target.id, denied.message());
+            let message = format!("cannot merge {id}: the merge closes {issue}, but {why}");
+            return Err(Error::new(denied.kind().clone(), message).with_hint(
+                "remove the issue's closing word from the title, description or message; or tell \
+                 the user, who can start the server with the issue's repository in the list",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The rules that `require_checks` covers.
 const CHECKED: [Rule; 3] = [
     Rule::ChecksPassed,
@@ -721,24 +753,14 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
-    // HTML.
-    let plain = one_line(&parts.join(" ")).replace(['`', '~', '<', '>', '['], " ");
     let own = IssueId {
         repo: id.repo.clone(),
         key: id.key.clone(),
     };
-    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
-    let closing = found.into_iter().filter(|mention| mention.closes);
-    let closing = closing.map(|mention| {
-        let link = mention.named.link(&own.repo);
-        let closed = IssueId {
-            repo: link.repo.unwrap_or_else(|| own.repo.clone()),
-            key: link.key,
-        };
-        issue_name(call, &closed, &own)
-    });
-    let closing: Vec<String> = closing.collect();
+    let closing = closed_by_message(call, id, &parts.join(" ")).into_iter();
+    let closing: Vec<String> = closing
+        .map(|issue| issue_name(call, &issue, &own))
+        .collect();
     let shown: Vec<String> = parts.iter().map(|part| quoted(call, part)).collect();
     let mut text = format!(" Message {}.", shown.join(", "));
     if !closing.is_empty() {
@@ -746,6 +768,23 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
         text.push_str(&format!(" {issues}."));
     }
     text
+}
+
+/// Returns the issues after the closing keywords of a commit message.
+fn closed_by_message(call: &CallContext, id: &PrId, message: &str) -> Vec<IssueId> {
+    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
+    // HTML.
+    let plain = one_line(message).replace(['`', '~', '<', '>', '['], " ");
+    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
+    let closing = found.into_iter().filter(|mention| mention.closes);
+    let closing = closing.map(|mention| {
+        let link = mention.named.link(&id.repo);
+        IssueId {
+            repo: link.repo.unwrap_or_else(|| id.repo.clone()),
+            key: link.key,
+        }
+    });
+    closing.collect()
 }
 
 /// Formats the requirements that the merge ignores, each with its source. Foreign names, such as

@@ -397,11 +397,17 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
         if !WORDS.contains(&word.as_str()) {
             continue;
         }
-        let number = target
-            .strip_prefix('#')
-            .map(|rest| rest.trim_end_matches(|it: char| !it.is_ascii_digit()))
-            .and_then(|digits| digits.parse().ok());
-        let issue = number.and_then(|number| state.issue(pull.repo, number));
+        let Some((name, rest)) = target.split_once('#') else {
+            continue;
+        };
+        let repo = match name.split_once('/') {
+            Some((owner, name)) => state.repo(owner, name).map(|repo| repo.id),
+            None => name.is_empty().then_some(pull.repo),
+        };
+        let digits = rest.trim_end_matches(|it: char| !it.is_ascii_digit());
+        let issue = repo
+            .zip(digits.parse().ok())
+            .and_then(|(repo, number)| state.issue(repo, number));
         if let Some(issue) = issue
             && !found.contains(&issue.id)
         {
