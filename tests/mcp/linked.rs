@@ -1,6 +1,6 @@
 //! Tests through the server how a merge changes the issues that its pull request closes.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
 use forge_github_double::{Fault, PullSeed, state::PullState};
 use forge_testkit::Scratch;
@@ -260,6 +260,24 @@ fn r_000_22_unclosable_issue_does_not_fail_merge() {
 /// Edits the description of pull request 2.
 fn describe(hub: &Hub, text: &str) {
     hub.forge(&["pr", "edit", "2", "-R", REPO, "-b", text]).ok();
+}
+
+#[test]
+fn issue_linked_during_question_stops_merge() {
+    let hub = hub();
+    hub.double
+        .seed()
+        .open_issue(REPO, "grace", "It waits", "Long.");
+    let mut wire = hub.server_of(LEGACY, &["--write"]);
+    let hub = Arc::new(hub);
+    let theirs = Arc::clone(&hub);
+    wire.meanwhile = Some(Box::new(move || describe(&theirs, "Fixes #1, fixes #3.")));
+    wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .fails("conflict")
+        .says("closes were changed meanwhile: ")
+        .says("octo/tools#3");
+    let seed = hub.double.seed();
+    assert_eq!(seed.pull_of(REPO, 2).state, PullState::Open);
 }
 
 #[test]

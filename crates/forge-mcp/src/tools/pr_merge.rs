@@ -1,7 +1,10 @@
 use std::fmt::Debug;
 
-use forge::context::{
-    ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+use forge::{
+    context::{
+        ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+    },
+    workflow::linked_issues,
 };
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Support, Warning,
@@ -105,7 +108,8 @@ impl Tool for PrMerge {
             MergeReq::check_subject(subject)?;
         }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let mut pull = settled(call, &target, VERDICT_FIELDS | PrFields::LINKED_ISSUES).await?;
+        let fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES;
+        let mut pull = settled(call, &target, fields).await?;
         let said = ConfirmationArgs {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
@@ -170,14 +174,15 @@ impl Tool for PrMerge {
         let now = match is_unknown(&pull) || judged.is_none() {
             // No wait: the call has already waited for the mergeability, or it only deletes a
             // branch.
-            true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
-            false => settled(call, &target, VERDICT_FIELDS).await?,
+            true => target.repo.pull(&target.id, fields).await?,
+            false => settled(call, &target, fields).await?,
         };
         facts.ensure_unchanged(&self::facts(&now))?;
         // If the pull request is no longer open, the forge accepts or refuses the merge.
         if let Some(judged) = &judged
             && now.state == PrState::Open
         {
+            ensure_links_unchanged(call, &target, &pull, &now)?;
             let now = verdict(call, &target, &now).await;
             OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
         }
@@ -298,6 +303,43 @@ fn passes_by_itself(r: &Requirement) -> bool {
             && r.counted.is_none()
             && !r.cleared_by.is_empty()
             && r.cleared_by.iter().all(|by| by_itself(by.who))
+}
+
+/// Fails if the pull request closes other issues than at the time of the question. An issue that was
+/// closed meanwhile counts as unchanged.
+fn ensure_links_unchanged(
+    call: &CallContext,
+    target: &PullTarget,
+    then: &PullRequest,
+    now: &PullRequest,
+) -> Result<(), Error> {
+    let linked = |pull: &PullRequest| -> Vec<(IssueId, bool)> {
+        let linked = linked_issues(pull, &target.repo, call.server.forges().hosts());
+        let linked = linked.into_iter();
+        linked
+            .map(|issue| (issue.id, issue.open != Some(false)))
+            .collect()
+    };
+    let (before, after) = (linked(then), linked(now));
+    let new = after
+        .iter()
+        .filter(|linked| linked.1 && !before.contains(linked));
+    let gone = before
+        .iter()
+        .filter(|(id, open)| *open && !after.iter().any(|(other, _)| other == id));
+    let ids: Vec<String> = new.chain(gone).map(|(id, _)| id.to_string()).collect();
+    let is_unread = then.linked_issues.is_some() && now.linked_issues.is_none();
+    let what = match is_unread {
+        true => "cannot be read again".to_owned(),
+        false if ids.is_empty() => return Ok(()),
+        false => format!("were changed meanwhile: {}", ids.join(", ")),
+    };
+    let names = |linked: &[(IssueId, bool)]| listed(linked.iter().map(|(id, _)| id.to_string()));
+    Err(changed(
+        names(&before),
+        names(&after),
+        format!("the issues that {} closes {what}", target.id),
+    ))
 }
 
 /// Reads the pull request until its mergeability is known, for at most seven seconds.
