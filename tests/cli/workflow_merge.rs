@@ -287,6 +287,24 @@ fn issue_closed_by_github_is_reported() {
     }
 }
 
+#[test]
+fn issue_of_other_repository_is_left_to_github() {
+    let hub = linked_on_github();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("octo/other");
+        seed.open_issue("octo/other", "grace", "Elsewhere", "Text.");
+    }
+    let body = "Closes #1, closes octo/other#1";
+    hub.forge(&["pr", "edit", "2", "-b", body, "-R", REPO]).ok();
+    let merge = ["pr", "merge", "2", "--merge", "-R", REPO];
+    let out = hub.forge(&merge).output().success();
+    let text = out.stderr_text();
+    let lines = "closed: #1\nleft to github.localhost, not read: ";
+    assert!(text.contains(lines), "{text}");
+    assert!(text.ends_with("octo/other#1\n"), "{text}");
+}
+
 /// GitHub may close linked issues some time after the merge, and a repository can disable this.
 #[test]
 fn issue_left_open_by_github_is_only_reported() {

@@ -1,6 +1,6 @@
 //! Tests through the server how a merge changes the issues that its pull request closes.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
 use forge_github_double::{Fault, PullSeed, state::PullState};
 use forge_testkit::Scratch;
@@ -255,6 +255,94 @@ fn r_000_22_unclosable_issue_does_not_fail_merge() {
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
+}
+
+/// Edits the description of pull request 2.
+fn describe(hub: &Hub, text: &str) {
+    hub.forge(&["pr", "edit", "2", "-R", REPO, "-b", text]).ok();
+}
+
+#[test]
+fn issue_linked_during_question_stops_merge() {
+    let hub = hub();
+    hub.double
+        .seed()
+        .open_issue(REPO, "grace", "It waits", "Long.");
+    let mut wire = hub.server_of(LEGACY, &["--write"]);
+    let hub = Arc::new(hub);
+    let theirs = Arc::clone(&hub);
+    wire.meanwhile = Some(Box::new(move || describe(&theirs, "Fixes #1, fixes #3.")));
+    wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .fails("conflict")
+        .says("closes were changed meanwhile: ")
+        .says("octo/tools#3");
+    let seed = hub.double.seed();
+    assert_eq!(seed.pull_of(REPO, 2).state, PullState::Open);
+}
+
+#[test]
+fn issue_of_other_repository_is_named_and_must_be_allowed() {
+    let hub = hub();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("octo/other");
+        seed.open_issue("octo/other", "grace", "Elsewhere", "Text.");
+    }
+    let allowed = ["--write", "--allow-write", "github.localhost/octo/tools"];
+    let mut limited = hub.server(&allowed);
+    let args = json!({"repo": REPO, "number": 2});
+    let mut message = args.clone();
+    message["body"] = json!("Fixes octo/other#1");
+    let mut refused = |args: &Value| {
+        limited
+            .call("pr_merge", args.clone())
+            .fails("permission_denied")
+            .says("octo/other#1");
+        assert!(limited.asked.is_empty(), "{:?}", limited.asked);
+    };
+    refused(&message);
+    describe(&hub, "Fixes #1, fixes octo/other#1.");
+    refused(&args);
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire.call("pr_merge", args).ok();
+    let merged = merged.says("\nleft to github.localhost, not read: ");
+    for part in [
+        " Closes #1.",
+        " Closed by github.localhost itself (1): ",
+        "octo/other#1.",
+    ] {
+        assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
+    }
+    let data = merged.data();
+    assert_eq!(data["linked_issues_transitioned"], json!(["#1"]));
+    let left = data["linked_issues_left_to_forge"][0].as_str().unwrap();
+    assert!(left.ends_with("octo/other#1"), "{left}");
+}
+
+#[test]
+fn issues_beyond_fifty_are_named_and_left_to_github() {
+    let hub = hub();
+    {
+        let mut seed = hub.double.seed();
+        for _ in 3..=53 {
+            seed.open_issue(REPO, "grace", "One more", "Text.");
+        }
+    }
+    let issues = [1].into_iter().chain(3..=53);
+    let lines: Vec<String> = issues.map(|n| format!("Fixes #{n}.")).collect();
+    describe(&hub, &lines.join("\n"));
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire
+        .call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("\nleft to github.localhost, not read: #52, #53");
+    assert!(!merged.text().contains("not closed"), "{}", merged.text());
+    for part in [
+        ", #50, #51.",
+        " Closed by github.localhost itself (2): #52, #53.",
+    ] {
+        assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
+    }
 }
 
 /// Configures a workflow definition with the given lines in `[on_merge]`.

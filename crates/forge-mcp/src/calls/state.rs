@@ -10,7 +10,7 @@ use forge::{Forges, context::OtherRepos};
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
     call, fingerprint, locator,
-    model::{LocalClone, PullRequest},
+    model::{IssueId, LocalClone, PullRequest},
 };
 use forge_git::{WorkingDir, blocking};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
@@ -314,6 +314,16 @@ impl ServerState {
             Some(fork) => self.0.gate.check(fork, true),
             None => Ok(()),
         }
+    }
+
+    /// Checks that the lists allow changes of the repository of an issue that a merge closes. The
+    /// check makes no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `permission_denied` and the repository's name.
+    pub fn may_close(&self, issue: &IssueId) -> Result<()> {
+        self.0.gate.check(&issue.repo, true)
     }
 
     /// With an allow list, refuses a record of an account that has no known relation to `repo`.

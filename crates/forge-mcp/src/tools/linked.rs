@@ -1,7 +1,12 @@
 //! Shows the effects of a merge on linked issues.
 
-use forge::workflow::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, Workflow};
-use forge_core::{Error, model::PullRequest};
+use forge::workflow::{
+    LeftIssue, MAX_LINKED_ISSUES, MergeEffects, MergePlan, MergeReport, MergeStep, Workflow,
+};
+use forge_core::{
+    Error,
+    model::{IssueId, PullRequest},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -71,11 +76,38 @@ impl LinkedIssuesPlan {
         lines.join(", ")
     }
 
-    /// Formats all issues to close or move, as a text that a seal can be bound to.
+    /// Returns the issues that the forge itself closes, besides those of [`Self::in_words`].
+    pub fn closed_by_forge(&self) -> impl Iterator<Item = &IssueId> {
+        self.plan.closed_by_forge.iter().map(|issue| &issue.id)
+    }
+
+    /// Returns the sentence of the question about the issues that the forge itself closes; empty if
+    /// there are none.
+    pub fn closed_by_forge_in_words(&self, target: &PullTarget) -> String {
+        let (all, cleaner) = (&self.plan.closed_by_forge, Cleaner::new());
+        let first = all.iter().take(MAX_LINKED_ISSUES);
+        let first = first.map(|issue| issue_id(&cleaner.line(&issue.name).cut(2 * MAX_TEXT)));
+        let mut names: Vec<String> = first.collect();
+        let more = all.len().saturating_sub(MAX_LINKED_ISSUES);
+        if more > 0 {
+            names.push(format!("and {more} more"));
+        }
+        match all.len() {
+            0 => String::new(),
+            count => format!(
+                " Closed by {} itself ({count}): {}.",
+                target.repo.id().host,
+                names.join(", ")
+            ),
+        }
+    }
+
+    /// Formats all issues that the merge closes or moves, as a text that a seal can be bound to.
     pub fn bound(&self) -> String {
         let steps = self.plan.steps.iter();
         let steps = steps.map(|step| (&step.name, &step.from, &step.to, step.closes.is_some()));
-        format!("{:?}", steps.collect::<Vec<_>>())
+        let others: Vec<&IssueId> = self.closed_by_forge().collect();
+        format!("{:?} {others:?}", steps.collect::<Vec<_>>())
     }
 
     /// Closes or moves the issues after `pull` is merged.
@@ -88,7 +120,7 @@ impl LinkedIssuesPlan {
         let hosts = call.server.forges().hosts().clone();
         let effects = MergeEffects::new(target.repo.clone(), self.workflow.as_ref(), hosts);
         let report = effects.apply(pull, self.plan).await;
-        LinkedIssuesOut::of(call, &report, self.unread)
+        LinkedIssuesOut::of(call, target, &report, self.unread)
     }
 }
 
@@ -104,6 +136,12 @@ pub(super) struct LinkedIssuesOut {
     /// Issues that were left as they are, and why
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<LeftIssueOut>,
+    /// Further issues that the forge itself closes, not read since
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    linked_issues_left_to_forge: Vec<Clean>,
+    /// The host of the forge.
+    #[serde(skip)]
+    host: String,
     /// The closed or moved issues, as lines of the text.
     #[serde(skip)]
     lines: Vec<String>,
@@ -145,7 +183,7 @@ struct LeftIssueOut {
 }
 
 impl LinkedIssuesOut {
-    pub(super) fn of(call: &CallContext, report: &MergeReport, unread: usize) -> Self {
+    fn of(call: &CallContext, target: &PullTarget, report: &MergeReport, unread: usize) -> Self {
         let listed = |of: &[LeftIssue]| -> Vec<LeftIssueOut> {
             let left = of.iter().map(|left| LeftIssueOut {
                 issue: call.cleaner.line(&left.issue),
@@ -154,7 +192,12 @@ impl LinkedIssuesOut {
             left.collect()
         };
         let transitioned = report.transitioned.iter();
+        let left_to_forge = report.closed_by_forge.iter();
         Self {
+            linked_issues_left_to_forge: left_to_forge
+                .map(|issue| call.cleaner.line(&issue.name))
+                .collect(),
+            host: target.repo.id().host.clone(),
             lines: transitioned.clone().map(step_line).collect(),
             linked_issues_transitioned: transitioned
                 .map(|step| call.cleaner.line(&step.in_words()))
@@ -171,7 +214,8 @@ impl LinkedIssuesOut {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
-    /// Formats one line for all closed or moved issues, and one line for each other issue.
+    /// Formats one line for all closed or moved issues, one for those left to the forge, and one for
+    /// each other issue.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),
@@ -180,6 +224,12 @@ impl LinkedIssuesOut {
         let mut text = String::new();
         if !self.linked_issues_transitioned.is_empty() {
             text.push_str(&format!("\n{did}: {}", self.lines.join(", ")));
+        }
+        let left_to_forge = self.linked_issues_left_to_forge.iter().map(issue_id);
+        let left_to_forge: Vec<String> = left_to_forge.collect();
+        if !left_to_forge.is_empty() {
+            let (host, issues) = (&self.host, left_to_forge.join(", "));
+            text.push_str(&format!("\nleft to {host}, not read: {issues}"));
         }
         let failed = self.linked_issues_failed.iter().map(|l| (could_not, l));
         let skipped = self.linked_issues_skipped.iter().map(|l| (not, l));

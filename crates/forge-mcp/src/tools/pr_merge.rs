@@ -1,10 +1,13 @@
 use std::fmt::Debug;
 
-use forge::context::{
-    ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+use forge::{
+    context::{
+        ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+    },
+    workflow::linked_issues,
 };
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
+    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Support, Warning,
     check_expected_head,
     mentions::mentions,
     model::{
@@ -105,7 +108,8 @@ impl Tool for PrMerge {
             MergeReq::check_subject(subject)?;
         }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let mut pull = settled(call, &target, VERDICT_FIELDS | PrFields::LINKED_ISSUES).await?;
+        let fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES;
+        let mut pull = settled(call, &target, fields).await?;
         let said = ConfirmationArgs {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
@@ -139,13 +143,15 @@ impl Tool for PrMerge {
             }
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
+            check_closings(call, &target, &pull, &args, &plan)?;
             by = method(call, &target, args.method).await?;
             require_supported(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
-                // The message comes last, so that a long message cannot push a warning out of the
-                // text of a failure.
+                // Names of other repositories and the message come last, so that long ones cannot
+                // push a warning out of the text of a failure.
+                + &plan.closed_by_forge_in_words(&target)
                 + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
             judged = Some(verdict);
@@ -168,14 +174,15 @@ impl Tool for PrMerge {
         let now = match is_unknown(&pull) || judged.is_none() {
             // No wait: the call has already waited for the mergeability, or it only deletes a
             // branch.
-            true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
-            false => settled(call, &target, VERDICT_FIELDS).await?,
+            true => target.repo.pull(&target.id, fields).await?,
+            false => settled(call, &target, fields).await?,
         };
         facts.ensure_unchanged(&self::facts(&now))?;
         // If the pull request is no longer open, the forge accepts or refuses the merge.
         if let Some(judged) = &judged
             && now.state == PrState::Open
         {
+            ensure_links_unchanged(call, &target, &pull, &now)?;
             let now = verdict(call, &target, &now).await;
             OpenRequirements::of(judged).ensure_not_worse(&target, &now)?;
         }
@@ -296,6 +303,43 @@ fn passes_by_itself(r: &Requirement) -> bool {
             && r.counted.is_none()
             && !r.cleared_by.is_empty()
             && r.cleared_by.iter().all(|by| by_itself(by.who))
+}
+
+/// Fails if the pull request closes other issues than at the time of the question. An issue that was
+/// closed meanwhile counts as unchanged.
+fn ensure_links_unchanged(
+    call: &CallContext,
+    target: &PullTarget,
+    then: &PullRequest,
+    now: &PullRequest,
+) -> Result<(), Error> {
+    let linked = |pull: &PullRequest| -> Vec<(IssueId, bool)> {
+        let linked = linked_issues(pull, &target.repo, call.server.forges().hosts());
+        let linked = linked.into_iter();
+        linked
+            .map(|issue| (issue.id, issue.open != Some(false)))
+            .collect()
+    };
+    let (before, after) = (linked(then), linked(now));
+    let new = after
+        .iter()
+        .filter(|linked| linked.1 && !before.contains(linked));
+    let gone = before
+        .iter()
+        .filter(|(id, open)| *open && !after.iter().any(|(other, _)| other == id));
+    let ids: Vec<String> = new.chain(gone).map(|(id, _)| id.to_string()).collect();
+    let is_unread = then.linked_issues.is_some() && now.linked_issues.is_none();
+    let what = match is_unread {
+        true => "cannot be read again".to_owned(),
+        false if ids.is_empty() => return Ok(()),
+        false => format!("were changed meanwhile: {}", ids.join(", ")),
+    };
+    let names = |linked: &[(IssueId, bool)]| listed(linked.iter().map(|(id, _)| id.to_string()));
+    Err(changed(
+        names(&before),
+        names(&after),
+        format!("the issues that {} closes {what}", target.id),
+    ))
 }
 
 /// Reads the pull request until its mergeability is known, for at most seven seconds.
@@ -577,6 +621,36 @@ fn check(
     Ok(())
 }
 
+/// Refuses a merge with which the forge closes an issue of a repository that this server may not
+/// change. Title and message count too, because they become the message of a commit.
+fn check_closings(
+    call: &CallContext,
+    target: &PullTarget,
+    pull: &PullRequest,
+    args: &PrMergeInput,
+    plan: &LinkedIssuesPlan,
+) -> Result<(), Error> {
+    let closes = target.repo.support(Capability::PrCreateCloses);
+    if !matches!(closes, Support::Native) {
+        return Ok(());
+    }
+    let texts = [Some(&pull.title), args.subject.as_ref(), args.body.as_ref()];
+    let texts = texts.into_iter().flatten();
+    let by_message = texts.flat_map(|text| closed_by_message(call, &target.id, text));
+    let of_forge = by_message.filter(|issue| issue.repo.kind == target.id.repo.kind);
+    for issue in plan.closed_by_forge().cloned().chain(of_forge) {
+        if let Err(denied) = call.server.may_close(&issue) {
+            let (id, why) = (&target.id, denied.message());
+            let message = format!("cannot merge {id}: the merge closes {issue}, but {why}");
+            return Err(Error::new(denied.kind().clone(), message).with_hint(
+                "remove the issue's closing word from the title, description or message; or tell \
+                 the user, who can start the server with the issue's repository in the list",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The rules that `require_checks` covers.
 const CHECKED: [Rule; 3] = [
     Rule::ChecksPassed,
@@ -721,24 +795,14 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
-    // HTML.
-    let plain = one_line(&parts.join(" ")).replace(['`', '~', '<', '>', '['], " ");
     let own = IssueId {
         repo: id.repo.clone(),
         key: id.key.clone(),
     };
-    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
-    let closing = found.into_iter().filter(|mention| mention.closes);
-    let closing = closing.map(|mention| {
-        let link = mention.named.link(&own.repo);
-        let closed = IssueId {
-            repo: link.repo.unwrap_or_else(|| own.repo.clone()),
-            key: link.key,
-        };
-        issue_name(call, &closed, &own)
-    });
-    let closing: Vec<String> = closing.collect();
+    let closing = closed_by_message(call, id, &parts.join(" ")).into_iter();
+    let closing: Vec<String> = closing
+        .map(|issue| issue_name(call, &issue, &own))
+        .collect();
     let shown: Vec<String> = parts.iter().map(|part| quoted(call, part)).collect();
     let mut text = format!(" Message {}.", shown.join(", "));
     if !closing.is_empty() {
@@ -746,6 +810,23 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
         text.push_str(&format!(" {issues}."));
     }
     text
+}
+
+/// Returns the issues after the closing keywords of a commit message.
+fn closed_by_message(call: &CallContext, id: &PrId, message: &str) -> Vec<IssueId> {
+    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
+    // HTML.
+    let plain = one_line(message).replace(['`', '~', '<', '>', '['], " ");
+    let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
+    let closing = found.into_iter().filter(|mention| mention.closes);
+    let closing = closing.map(|mention| {
+        let link = mention.named.link(&id.repo);
+        IssueId {
+            repo: link.repo.unwrap_or_else(|| id.repo.clone()),
+            key: link.key,
+        }
+    });
+    closing.collect()
 }
 
 /// Formats the requirements that the merge ignores, each with its source. Foreign names, such as

@@ -31,12 +31,12 @@ use crate::{
 
 /// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// Maximum number of linked issues that a question or a summary names. A merge does not change the
+/// Maximum number of linked issues that a question or a summary names. `forge` does not change the
 /// other issues.
 pub const MAX_LINKED_ISSUES: usize = 50;
 /// The reason why an issue beyond the first [`MAX_LINKED_ISSUES`] is not changed.
 const NOT_NAMED: &str =
-    "not among the first 50 linked issues, which are the only ones in the question";
+    "not among the first 50 linked issues, which are the only ones that a merge changes";
 /// Maximum time for reading all issues of a plan.
 const MAX_PLAN_TIME: Duration = Duration::from_secs(60);
 /// The reason why a record that only a text or a reference names is not changed.
@@ -65,6 +65,18 @@ pub struct MergeStep {
 }
 
 impl MergeStep {
+    /// Returns the step of an issue that is only closed, without a workflow.
+    fn closing(id: IssueId, name: &str) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            from: None,
+            from_is_defined: false,
+            to: None,
+            closes: Some(IssueReason::Completed),
+        }
+    }
+
     /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. If the definition lacks the
     /// state before, that state is quoted.
     #[must_use]
@@ -132,6 +144,9 @@ pub struct MergePlan {
     pub skipped: Vec<LeftIssue>,
     /// The issues that could not be read.
     pub failed: Vec<LeftIssue>,
+    /// The open issues that the forge itself closes with the merge, and that no step closes. Issues
+    /// of other repositories come first.
+    pub closed_by_forge: Vec<MergeStep>,
     /// True if issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
     /// True if the pull request was already merged when the plan was made.
@@ -167,6 +182,8 @@ pub struct MergeReport {
     pub failed: Vec<LeftIssue>,
     /// The unchanged issues, with reasons.
     pub skipped: Vec<LeftIssue>,
+    /// The issues that the forge itself closes. They were not read after the merge.
+    pub closed_by_forge: Vec<MergeStep>,
     /// True if issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
 }
@@ -177,6 +194,8 @@ pub struct MergeEffects<'w> {
     repo: Repo,
     workflow: Option<&'w Workflow>,
     hosts: Hosts,
+    /// True if the forge itself closes the linked issues with a merge.
+    forge_closes: bool,
     /// True if the forge itself closes the issues, so a merge only reports them.
     only_reports: bool,
 }
@@ -186,9 +205,10 @@ impl<'w> MergeEffects<'w> {
     /// only read and reported if the forge itself closes the issues of a merge.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
-        let links = repo.support(Capability::PrCreateCloses);
+        let forge_closes = matches!(repo.support(Capability::PrCreateCloses), Support::Native);
         Self {
-            only_reports: workflow.is_none() && matches!(links, Support::Native),
+            forge_closes,
+            only_reports: workflow.is_none() && forge_closes,
             repo,
             workflow,
             hosts,
@@ -218,9 +238,16 @@ impl<'w> MergeEffects<'w> {
         if linked.is_empty() {
             return Ok(plan);
         }
+        // A forge that closes linked issues itself closes all of them, whatever the steps are.
+        let open = linked
+            .iter()
+            .filter(|issue| self.forge_closes && !plan.is_late && issue.open != Some(false));
+        let closing: Vec<MergeStep> = open
+            .map(|issue| MergeStep::closing(issue.id.clone(), &name_of(&issue.id, pull)))
+            .collect();
         // The plan for a merged pull request is limited later, so that repeated plans reach every
-        // issue.
-        if !plan.is_late && linked.len() > MAX_LINKED_ISSUES {
+        // issue. So is a plan that only reports, which needs no request for an issue.
+        if !plan.is_late && !self.only_reports && linked.len() > MAX_LINKED_ISSUES {
             let others = linked.split_off(MAX_LINKED_ISSUES);
             let left = |issue: &ClosingIssue| LeftIssue::new(name_of(&issue.id, pull), NOT_NAMED);
             plan.skipped.extend(others.iter().map(left));
@@ -239,7 +266,7 @@ impl<'w> MergeEffects<'w> {
                     reason: format!("the repository could not be read: {}", e.message()),
                     ..LeftIssue::failed(name, e)
                 }),
-                // The forge itself decides whether it closes issues of other repositories.
+                // Such an issue is only in `closed_by_forge`.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
@@ -273,8 +300,26 @@ impl<'w> MergeEffects<'w> {
         }
         if plan.steps.len() > MAX_LINKED_ISSUES {
             let others = plan.steps.split_off(MAX_LINKED_ISSUES);
-            let left = |step: MergeStep| LeftIssue::new(step.name, NOT_NAMED);
-            plan.skipped.extend(others.into_iter().map(left));
+            if !self.only_reports {
+                let left = |step: MergeStep| LeftIssue::new(step.name, NOT_NAMED);
+                plan.skipped.extend(others.into_iter().map(left));
+            }
+        }
+        let default = info
+            .as_ref()
+            .and_then(|info| info.as_ref().ok()?.default_branch.as_ref());
+        // A forge closes issues only with a merge into the default branch. If that branch is not
+        // known, the issues count as closed.
+        if default.is_none_or(|name| *name == pull.base_branch) {
+            let closes = |step: &MergeStep, issue: &MergeStep| {
+                step.name == issue.name && step.closes.is_some()
+            };
+            let others = closing
+                .into_iter()
+                .filter(|issue| !plan.steps.iter().any(|step| closes(step, issue)));
+            plan.closed_by_forge = others.collect();
+            let is_own = |issue: &MergeStep| issue.name.starts_with('#');
+            plan.closed_by_forge.sort_by_key(is_own);
         }
         Ok(plan)
     }
@@ -316,6 +361,7 @@ impl<'w> MergeEffects<'w> {
         let mut report = MergeReport {
             skipped: plan.skipped,
             failed: plan.failed,
+            closed_by_forge: plan.closed_by_forge,
             moves: plan.moves,
             ..MergeReport::default()
         };
@@ -383,14 +429,7 @@ impl<'w> MergeEffects<'w> {
         if self.workflow.is_none() && merge.is_none() && !is_record {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
-                _ => Ok(MergeStep {
-                    id: linked.id.clone(),
-                    name: name.to_owned(),
-                    from: None,
-                    from_is_defined: false,
-                    to: None,
-                    closes: Some(IssueReason::Completed),
-                }),
+                _ => Ok(MergeStep::closing(linked.id.clone(), name)),
             });
         }
         let sheet = match self.read(&linked.id).await {
@@ -452,14 +491,7 @@ impl<'w> MergeEffects<'w> {
             if closed {
                 return Err("it was closed before".to_owned());
             }
-            return Ok(MergeStep {
-                id: issue.id.clone(),
-                name: name.to_owned(),
-                from: None,
-                from_is_defined: false,
-                to: None,
-                closes: Some(IssueReason::Completed),
-            });
+            return Ok(MergeStep::closing(issue.id.clone(), name));
         };
         let definition = workflow.definition();
         let from = workflow.state_of(issue);

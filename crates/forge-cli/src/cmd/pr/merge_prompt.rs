@@ -11,7 +11,7 @@ use forge_core::{
 };
 
 use super::{
-    clone_branch,
+    clone_branch, merged_issues,
     shared::{has, head_label, pull_with_title, repo_name},
 };
 use crate::{
@@ -48,7 +48,11 @@ pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option
     let named = issues.iter().take(MAX_LINKED_ISSUES);
     let mut names: Vec<String> = named.map(|issue| issue.id.to_string()).collect();
     if more > 0 {
-        names.push(format!("and {more} more, which are not changed"));
+        let unchanged = match merged_issues::closes_itself(repo) {
+            true => "",
+            false => ", which are not changed",
+        };
+        names.push(format!("and {more} more{unchanged}"));
     }
     let names = names.join(", ");
     (!names.is_empty()).then(|| text::one_line(&names).into_owned())

@@ -65,6 +65,13 @@ pub(super) async fn apply(
     for line in lines(&report) {
         ctx.ui.note(&line);
     }
+    let left_to_forge = report.closed_by_forge.iter();
+    let left_to_forge: Vec<&str> = left_to_forge.map(|issue| issue.name.as_str()).collect();
+    if !left_to_forge.is_empty() {
+        let (host, issues) = (&repo.id().host, left_to_forge.join(", "));
+        let line = format!("left to {host}, not read: {issues}");
+        ctx.ui.note(&text::one_line(&line));
+    }
     print_unchanged_issues(ctx, &report);
 }
 
@@ -182,7 +189,8 @@ pub(crate) fn print_unchanged_issues(ctx: &Ctx, report: &MergeReport) {
     }
 }
 
-fn closes_itself(repo: &Repo) -> bool {
+/// Returns true if the forge itself closes the linked issues with a merge.
+pub(super) fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }
 
