@@ -69,13 +69,7 @@ impl Local {
     /// that ignores case, git opens `feature` for `FEATURE`, but the caller has checked only one of
     /// the two names.
     async fn check_case(&self, branch: &str) -> Result<()> {
-        let name = branch_ref(branch);
-        let args = ["for-each-ref", "--format=%(refname)", name.as_str()];
-        let found = self.git().run_ok(args).await?;
-        if String::from_utf8_lossy(&found)
-            .lines()
-            .any(|line| line == name)
-        {
+        if self.git().ref_oid(&branch_ref(branch)).await?.is_some() {
             return Ok(());
         }
         let message = format!("no branch is spelled '{}'", text::one_line(branch));
