@@ -1,4 +1,4 @@
-use std::process::Stdio;
+use std::{borrow::Cow, path::PathBuf, process::Stdio};
 
 use forge_core::{Error, ErrorKind, Result, text};
 use tokio::{
@@ -8,8 +8,9 @@ use tokio::{
 };
 
 use crate::{
-    Git,
+    Git, blocking,
     error::{code, failed, is_out_of_memory, spawn_error},
+    exact_refs::{is_description, may_have_shadows, split_ref},
     stream::drain,
 };
 
@@ -72,11 +73,15 @@ impl ObjectLookup {
 ///
 /// The process starts with the first lookup, and is restarted if a damaged object ended it. Each
 /// lookup sees the current refs. A name is anything that git resolves: `refs/heads/x`,
-/// `<oid>:path`, an id.
+/// `<oid>:path`, an id. A name that begins with `refs/` finds only the ref with that full name.
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
     process: Option<Process>,
+    /// The directory of loose and packed refs, if it is known.
+    common_dir: Option<PathBuf>,
+    /// True if git could find other refs for missing ones. `None` before the first name of a ref.
+    has_shadows: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -116,7 +121,20 @@ enum ObjectHeader {
 
 impl CatFile {
     pub(crate) fn new(git: Git) -> Self {
-        Self { git, process: None }
+        Self {
+            git,
+            process: None,
+            common_dir: None,
+            has_shadows: None,
+        }
+    }
+
+    /// Returns this process for a repository whose common directory is known. Lookups of refs then
+    /// usually start no other process.
+    #[must_use]
+    pub fn with_common_dir(mut self, common_dir: impl Into<PathBuf>) -> Self {
+        self.common_dir = Some(common_dir.into());
+        self
     }
 
     /// Returns the object `name` with its content, or `None` if it does not exist.
@@ -145,6 +163,7 @@ impl CatFile {
     /// `git` if git cannot be run or crashes; `timeout` if it takes too long. The failure of one
     /// object is in its [`ObjectLookup`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
+        let names = self.exact_names(names).await?;
         let mut found = Vec::with_capacity(names.len());
         let mut left = MAX_OBJECTS_BYTES;
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
@@ -173,7 +192,7 @@ impl CatFile {
                 // Git ended while it read the object `name`.
                 Some(name) => {
                     let said = process.end().await?;
-                    found.push(ObjectLookup::Unreadable(unreadable(name.as_ref(), &said)));
+                    found.push(ObjectLookup::Unreadable(unreadable(name, &said)));
                 }
             }
         }
@@ -188,6 +207,7 @@ impl CatFile {
         &mut self,
         names: &[S],
     ) -> Result<Vec<Option<ObjectInfo>>> {
+        let names = self.exact_names(names).await?;
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
             let Some(chunk) = rest.get(..rest.len().min(MAX_QUERIES_IN_FLIGHT)) else {
@@ -218,6 +238,44 @@ impl CatFile {
         Ok(found)
     }
 
+    /// Replaces names of refs by ids where git could find another object for a missing ref.
+    async fn exact_names<'n, S: AsRef<str>>(
+        &mut self,
+        names: &'n [S],
+    ) -> Result<Vec<Cow<'n, str>>> {
+        let split = names.iter().filter_map(|name| split_ref(name.as_ref()));
+        let full: Vec<&str> = split.map(|(full, _)| full).collect();
+        let is_shadowed = !full.is_empty() && self.find_shadows().await?;
+        let is_unsure = move |full: &str| is_shadowed || is_description(full);
+        let unsure: Vec<&str> = full.into_iter().filter(|full| is_unsure(full)).collect();
+        let oids = self.git.ref_oids(&unsure).await?;
+        let exact = |name: &'n S| {
+            let name = name.as_ref();
+            match split_ref(name).filter(|(full, _)| is_unsure(full)) {
+                None => Cow::Borrowed(name),
+                Some((full, rest)) => match oids.get(full) {
+                    Some(oid) => Cow::Owned(format!("{oid}{rest}")),
+                    // No object has an empty name.
+                    None => Cow::Borrowed(""),
+                },
+            }
+        };
+        Ok(names.iter().map(exact).collect())
+    }
+
+    async fn find_shadows(&mut self) -> Result<bool> {
+        if let Some(known) = self.has_shadows {
+            return Ok(known);
+        }
+        let is_possible = match self.common_dir.clone() {
+            Some(dir) => blocking(move || Ok(may_have_shadows(&dir))).await?,
+            None => true,
+        };
+        let found = is_possible && self.git.has_shadows().await?;
+        self.has_shadows = Some(found);
+        Ok(found)
+    }
+
     /// Takes the process out of the field, so that a cancelled lookup does not leave a process with
     /// unread answers in it.
     fn take(&mut self) -> Result<Process> {
@@ -227,7 +285,7 @@ impl CatFile {
     fn start(&self) -> Result<Process> {
         let broken = |e| spawn_error(self.git.program(), self.git.dir(), e);
         // All names are full ref names or ids. Without this setting, git would search five more
-        // places for each name, only to warn about ambiguous names.
+        // places for each name that it finds, only to warn about ambiguous names.
         let fast = "core.warnAmbiguousRefs=false";
         let mut command = self
             .git
@@ -374,6 +432,44 @@ mod tests {
             ("blob", oids[3].as_str())
         );
         assert_eq!(cat.info("nope").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn missing_ref_finds_no_other_object() {
+        let (dir, git, oids) = repository().await;
+        let tree = git.run_ok_with_stdin(["mktree"], b"").await.unwrap();
+        let commit = crate::RawCommit {
+            tree: String::from_utf8_lossy(&tree).trim(),
+            author: b"A <a@b> 1 +0000",
+            committer: b"A <a@b> 1 +0000",
+            message: b"m\n",
+            ..crate::RawCommit::default()
+        }
+        .encode();
+        let commit = git.put("commit", &commit).await.unwrap();
+        let described = format!("refs/heads/x-g{}", &commit[..8]);
+        let (shadow, shadowed) = ("refs/tags/refs/heads/x", "refs/heads/x^{}");
+        for has_shadow in [false, true] {
+            if has_shadow {
+                git.run_ok(["update-ref", shadow, &oids[0]]).await.unwrap();
+            }
+            for mut cat in [
+                git.cat_file(),
+                git.cat_file().with_common_dir(dir.path().join(".git")),
+            ] {
+                let names = [
+                    described.as_str(),
+                    shadowed,
+                    "refs/heads/x",
+                    shadow,
+                    &oids[1],
+                ];
+                let found = cat.info_many(&names).await.unwrap();
+                let found: Vec<bool> = found.iter().map(Option::is_some).collect();
+                assert_eq!(found, [false, false, false, has_shadow, true]);
+                assert!(cat.get("refs/heads/x").await.unwrap().is_none());
+            }
+        }
     }
 
     #[tokio::test]

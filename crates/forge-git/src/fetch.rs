@@ -2,7 +2,7 @@
 
 use forge_core::{Error, ErrorKind, Result, Trust, text::one_line};
 
-use crate::{Git, process::Purpose};
+use crate::Git;
 
 impl Git {
     /// Fetches refs or commits (hex) from a remote into the object store. Writes no ref, not even a
@@ -24,7 +24,7 @@ impl Git {
     /// the fetch fails.
     pub async fn fetch_for_read(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         let git = self.for_remote().await?;
-        if git.purpose() == (Purpose::Remote { tokens: false }) {
+        if git.has_programs_for_remotes().await? {
             return Err(self.refused_fetch(remote, wanted).await);
         }
         let sealed = match git.trust().is_guarded() {

@@ -11,6 +11,7 @@ mod contents;
 mod current;
 mod diff;
 mod error;
+mod exact_refs;
 mod fetch;
 mod git;
 mod merge;

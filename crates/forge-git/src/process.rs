@@ -70,6 +70,8 @@ const PROGRAM_KEYS: &str = concat!(
     r"|fetch\.(bundleuri|fsck\.skiplist)",
     r"|merge\..*\.driver",
     r"|filter\..*\.(clean|smudge|process)",
+    r"|gpg\.(.*\.)?(program|defaultkeycommand)",
+    r"|gc\.recentobjectshook",
     r"|hook\..*\.command)$"
 );
 
@@ -255,7 +257,8 @@ impl Git {
 
     /// Returns the purpose of a process that contacts a remote. In a guarded repository, the
     /// configuration of the repository must not name a program, a proxy or a certificate. In a
-    /// person's repository it may, but the process then gets no tokens.
+    /// person's repository it may, but the process then gets no tokens, not even if git starts the
+    /// program only for a signed push or after a fetch.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
@@ -263,9 +266,21 @@ impl Git {
         self.refuse_programs("contacting a remote", is_for_remotes)
             .await?;
         let settings = self.program_settings().await?;
-        let is_program = |setting: &Setting| is_program_for_remotes(&setting.key);
+        let is_program = |setting: &Setting| {
+            is_program_for_remotes(&setting.key) || is_program_of_person(&setting.key)
+        };
         let tokens = !settings.iter().any(is_program);
         Ok(Purpose::Remote { tokens })
+    }
+
+    /// Returns true if the configuration of the repository names a program, a proxy or a certificate
+    /// for connections to remotes.
+    ///
+    /// # Errors
+    /// The errors of [`Git::program_settings`].
+    pub(crate) async fn has_programs_for_remotes(&self) -> Result<bool> {
+        let settings = self.program_settings().await?;
+        Ok(settings.iter().any(|s| is_program_for_remotes(&s.key)))
     }
 
     /// Returns the error for a read in a person's repository whose fetch would start a program.
@@ -300,7 +315,13 @@ fn is_program_for_remotes(key: &str) -> bool {
 /// Returns true if a key affects connections to remotes.
 fn is_for_remotes(key: &str) -> bool {
     let is_for_files = key.starts_with("filter.") || key == "core.worktree";
-    !is_merge_driver(key) && !is_for_files && key != ATTRIBUTES_FILE
+    !is_merge_driver(key) && !is_for_files && !is_program_of_person(key) && key != ATTRIBUTES_FILE
+}
+
+/// Returns true if a key names a program that git starts for a signed push, or for the cleanup after
+/// a fetch. [`REMOTE`] and [`QUIET`] switch both off in a guarded process.
+fn is_program_of_person(key: &str) -> bool {
+    key.starts_with("gpg.") || key.starts_with("gc.")
 }
 
 /// Returns true if a key selects another remote. That remote gets only the credentials for its
@@ -538,6 +559,25 @@ mod tests {
             let person = person.for_remote().await.unwrap();
             let tokens = person.purpose() != Purpose::Remote { tokens: false };
             assert_eq!(tokens, selects_other_remote(&key.to_lowercase()), "{key}");
+        }
+    }
+
+    #[tokio::test]
+    async fn program_for_signed_push_or_cleanup_gets_no_tokens() {
+        for key in [
+            "gpg.program",
+            "gpg.ssh.program",
+            "gpg.ssh.defaultKeyCommand",
+            "gc.recentObjectsHook",
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let git = Git::at(dir.path());
+            git.run_ok(["init", "-q"]).await.unwrap();
+            git.run_ok(["config", key, "x"]).await.unwrap();
+            assert!(git.for_remote().await.is_ok(), "{key}");
+            let person = Git::at(dir.path()).with_trust(Trust::Person);
+            let person = person.for_remote().await.unwrap();
+            assert_eq!(person.purpose(), Purpose::Remote { tokens: false }, "{key}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Reads the remotes and branches in the configuration of a repository with one process.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     path::{self, PathBuf},
 };
 
@@ -37,7 +37,7 @@ pub struct BranchConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig {
     /// Remotes that have a URL: first `upstream`, `github` and `origin`, then the others in the
-    /// order of the configuration.
+    /// order of the configuration. There are at most 1,000.
     pub remotes: Vec<Remote>,
     /// The configured branches, by name.
     pub branches: BTreeMap<String, BranchConfig>,
@@ -49,6 +49,9 @@ pub struct GitConfig {
     pub forge_repo: Option<String>,
 }
 
+/// Maximum number of remotes. Each of them is compared with each `url.<base>.insteadOf`.
+const MAX_REMOTES: usize = 1000;
+
 /// Names of the preferred remotes, as in gh.
 const FIRST: [&str; 3] = ["upstream", "github", "origin"];
 
@@ -56,22 +59,10 @@ impl GitConfig {
     /// Reads the configuration. It is empty for a repository without such settings.
     ///
     /// # Errors
-    /// `git` if git fails.
+    /// The errors of [`Git::read_config`].
     pub async fn read(git: &Git) -> Result<Self> {
-        let output = git
-            .run([
-                "config",
-                "--null",
-                "--get-regexp",
-                r"^(remote|branch|url|push|forge)\.",
-            ])
-            .await?;
-        match output.status {
-            0 => Ok(Self::parse(&output.stdout)),
-            // Status 1 means that no key matches.
-            1 => Ok(Self::default()),
-            _ => Err(output.error("config")),
-        }
+        let keys = r"^(remote|branch|url|push|forge)\.";
+        Ok(Self::parse(&git.read_config(&[], keys).await?))
     }
 
     /// Parses the output of `git config --null --get-regexp`.
@@ -79,6 +70,7 @@ impl GitConfig {
     pub fn parse(output: &[u8]) -> Self {
         let mut config = Self::default();
         let mut remotes: Vec<Remote> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         let mut instead: Vec<(String, String)> = Vec::new();
         for (key, value) in entries(output) {
             // Git ignores case only in the first and the last part of a key.
@@ -92,18 +84,14 @@ impl GitConfig {
             match (section, name, field) {
                 ("remote", None, "pushdefault") => config.push_default_remote = Some(value),
                 ("remote", Some(name), "url" | "gh-resolved") => {
-                    let at = remotes
-                        .iter()
-                        .position(|r| r.name == name)
-                        .unwrap_or_else(|| {
-                            let name = name.to_owned();
-                            remotes.push(Remote {
-                                name,
-                                url: String::new(),
-                                resolved: None,
-                            });
-                            remotes.len() - 1
+                    let at = *places.entry(name.to_owned()).or_insert_with(|| {
+                        remotes.push(Remote {
+                            name: name.to_owned(),
+                            url: String::new(),
+                            resolved: None,
                         });
+                        remotes.len() - 1
+                    });
                     if let Some(remote) = remotes.get_mut(at) {
                         match field {
                             // If a remote has several URLs, git fetches from the first one.
@@ -132,15 +120,16 @@ impl GitConfig {
             }
         }
         remotes.retain(|remote| !remote.url.is_empty());
-        for remote in &mut remotes {
-            remote.url = rewrite(&remote.url, &instead);
-        }
         remotes.sort_by_key(|remote| {
             FIRST
                 .iter()
                 .position(|name| *name == remote.name)
                 .unwrap_or(FIRST.len())
         });
+        remotes.truncate(MAX_REMOTES);
+        for remote in &mut remotes {
+            remote.url = rewrite(&remote.url, &instead);
+        }
         config.remotes = remotes;
         config
     }
@@ -278,6 +267,35 @@ mod tests {
             config.remote("upstream").unwrap().resolved.as_deref(),
             Some("base")
         );
+    }
+
+    #[test]
+    fn remotes_above_limit_are_left_out() {
+        let mut output = String::new();
+        for n in 0..3 * MAX_REMOTES {
+            output.push_str(&format!("remote.r{n}.url\nu\0"));
+        }
+        output.push_str("remote.origin.url\no\0");
+        let config = GitConfig::parse(output.as_bytes());
+        assert_eq!(config.remotes.len(), MAX_REMOTES);
+        assert_eq!(
+            (&*config.remotes[0].name, &*config.remotes[1].name),
+            ("origin", "r0")
+        );
+    }
+
+    #[tokio::test]
+    async fn oversized_configuration_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        assert!(GitConfig::read(&git).await.is_ok());
+        let url = "x".repeat(5 << 20);
+        let config = format!("[remote \"origin\"]\n\turl = {url}\n");
+        std::fs::write(dir.path().join(".git/config"), config).unwrap();
+        let e = GitConfig::read(&git).await.unwrap_err();
+        assert_eq!(e.code(), "config", "{e:?}");
+        assert!(git.settings(r"^remote\.").await.is_err());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Settings in git's configuration, with their scope.
 
-use forge_core::Result;
+use forge_core::{Error, ErrorKind, Result};
 
 use crate::Git;
+
+/// Maximum size of the settings that are read at once, in bytes.
+const MAX_SETTINGS: usize = 4 << 20;
 
 /// A setting in git's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +24,38 @@ impl Git {
     /// precedence.
     ///
     /// # Errors
-    /// `git` if the configuration cannot be read.
+    /// The errors of [`Git::read_config`].
     pub async fn settings(&self, pattern: &str) -> Result<Vec<Setting>> {
-        let args = ["config", "--null", "--show-scope", "--get-regexp", pattern];
-        let output = self.run(args).await?;
-        match output.status {
-            0 => Ok(parse(&output.stdout)),
+        Ok(parse(&self.read_config(&["--show-scope"], pattern).await?))
+    }
+
+    /// Returns the output of `git config --null --get-regexp`, which is empty if no key matches.
+    ///
+    /// # Errors
+    /// `git` if the configuration cannot be read; `timeout` if that takes too long; `config` if the
+    /// output has more than 4 MiB.
+    pub async fn read_config(&self, options: &[&str], pattern: &str) -> Result<Vec<u8>> {
+        let mut args = vec!["config", "--null"];
+        args.extend(options);
+        args.extend(["--get-regexp", pattern]);
+        let printed = self.run_within(args, MAX_SETTINGS);
+        match self.within_limit("config", printed).await? {
+            Ok(Some(printed)) => Ok(printed),
+            Ok(None) => Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "git's configuration is too large: the settings that forge reads have more \
+                     than {} MiB",
+                    MAX_SETTINGS >> 20
+                ),
+            )
+            .with_hint(
+                "look at it with `git config --show-origin --list`, and remove the remotes and \
+                 branches that you do not need",
+            )),
             // Status 1 means that no key matches.
-            1 => Ok(Vec::new()),
-            _ => Err(output.error("config")),
+            Err(e) if matches!(e.kind(), ErrorKind::Git { status: 1 }) => Ok(Vec::new()),
+            Err(e) => Err(e),
         }
     }
 }

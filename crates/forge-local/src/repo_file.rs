@@ -104,9 +104,12 @@ impl Local {
     /// id.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
         let is_ref = at.starts_with("refs/heads/") || at.starts_with("refs/tags/");
-        let mut names: Vec<String> = [branch_ref(at), format!("refs/tags/{at}")]
+        // As in git, a full ref precedes the tag that has the full ref as its name.
+        let short = [branch_ref(at), format!("refs/tags/{at}")];
+        let mut names: Vec<String> = is_ref
+            .then(|| at.to_owned())
             .into_iter()
-            .chain(is_ref.then(|| at.to_owned()))
+            .chain(short)
             // A text that is not a valid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
             .collect();

@@ -93,12 +93,10 @@ impl Local {
         let (head, origin, config) = tokio::join!(
             git.run(["symbolic-ref", "--quiet", "HEAD"]),
             git.run(["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"]),
-            git.run([
-                "config",
-                "-z",
-                "--get-regexp",
-                r"^(core\.bare|forge\.defaultbranch|init\.defaultbranch)$",
-            ])
+            git.read_config(
+                &[],
+                r"^(core\.bare|forge\.defaultbranch|init\.defaultbranch)$"
+            )
         );
         let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
         let head = line(head?.stdout)
@@ -107,7 +105,7 @@ impl Local {
         let origin = line(origin?.stdout)
             .strip_prefix("refs/remotes/origin/")
             .map(str::to_owned);
-        let config = config?.stdout;
+        let config = config?;
         let setting = |key: &str| {
             config
                 .split(|b| *b == 0)

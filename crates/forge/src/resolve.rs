@@ -7,7 +7,7 @@ use forge_core::{
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
-use forge_git::{Git, Remote, WorkingDir};
+use forge_git::{Remote, WorkingDir};
 
 use crate::{Forges, config::Var, registry::KEEP_HERE};
 
@@ -22,7 +22,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
-        candidates.push(RemoteCandidate::of(remote, git, forges).await?);
+        candidates.push(RemoteCandidate::of(remote, place, forges).await?);
     }
     if candidates.is_empty() {
         // Fails outside of a repository, where `git config` above succeeds with the user's file.
@@ -114,6 +114,9 @@ fn name_source(e: Error, place: &str) -> Error {
         .with_source(e)
 }
 
+/// Maximum number of remotes that an error names.
+const MAX_NAMED_REMOTES: usize = 5;
+
 /// A remote with the meaning of its URL.
 struct RemoteCandidate<'a> {
     remote: &'a Remote,
@@ -130,7 +133,7 @@ enum RemoteMeaning {
 }
 
 impl<'a> RemoteCandidate<'a> {
-    async fn of(remote: &'a Remote, git: &Git, forges: &Forges) -> Result<Self> {
+    async fn of(remote: &'a Remote, place: &WorkingDir, forges: &Forges) -> Result<Self> {
         let meaning = match remote_repo(forges, &remote.url).await {
             Ok(RepoId {
                 path: RepoPath::Dir(dir),
@@ -140,7 +143,10 @@ impl<'a> RemoteCandidate<'a> {
                 let dir = if dir.is_absolute() {
                     dir
                 } else {
-                    forge_git::root(git).await?.join(dir)
+                    match place.root().await {
+                        Some(root) => root.join(dir),
+                        None => forge_git::root(place.git()).await?.join(dir),
+                    }
                 };
                 if is_repository(&dir) {
                     RemoteMeaning::Repo(RepoId::local(dir))
@@ -192,26 +198,26 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
 }
 
 fn no_known_remote(candidates: &[RemoteCandidate<'_>]) -> Error {
-    let mut unknown: Vec<&str> = Vec::new();
+    let mut unknown = None;
     let mut list = Vec::new();
     for candidate in candidates {
         let name = &candidate.remote.name;
         match &candidate.meaning {
             RemoteMeaning::UnknownHost(host) => {
-                if !unknown.contains(&host.as_str()) {
-                    unknown.push(host);
-                }
+                unknown.get_or_insert(host);
                 list.push(format!("{name} is at {host}"));
             }
             RemoteMeaning::Unusable(why) => list.push(format!("{name}: {why}")),
             RemoteMeaning::Repo(_) => {}
         }
     }
-    let hint = match unknown.first() {
-        Some(host) => ParseLocatorError::UnknownHost {
-            host: (*host).to_owned(),
-        }
-        .hint(),
+    let more = list.len().saturating_sub(MAX_NAMED_REMOTES);
+    if more > 0 {
+        list.truncate(MAX_NAMED_REMOTES);
+        list.push(format!("and {more} more"));
+    }
+    let hint = match unknown {
+        Some(host) => ParseLocatorError::UnknownHost { host: host.clone() }.hint(),
         None => Hint::new(
             "name the repository; or pass 'local:.' to use local pull requests, which are stored \
              in this clone",
@@ -234,6 +240,7 @@ mod tests {
 
     use super::*;
     use forge_core::{Action, Arg, Call, Param, Trust};
+    use forge_git::Git;
 
     use crate::{Config, config::Env};
 
@@ -347,6 +354,19 @@ mod tests {
             .with(Param::Kind, "github");
         assert_eq!(hint.action(), Some(&login));
         assert!(hint.text().contains("'local:.'"), "{hint}");
+    }
+
+    #[tokio::test]
+    async fn error_names_five_of_many_remotes() {
+        let place = Repository::new().await;
+        let remote = |n: u32| format!("[remote \"r{n}\"]\n\turl = https://h{n}.example/o/r\n");
+        let config: String = (0..20).map(remote).collect();
+        std::fs::write(place.root().join(".git/config"), config).unwrap();
+        let e = place.base(&[]).await.unwrap_err();
+        assert!(
+            e.message().ends_with("r4 is at h4.example; and 15 more)"),
+            "{e}"
+        );
     }
 
     #[tokio::test]

@@ -68,13 +68,7 @@ impl Local {
     /// that ignores case, git opens the branch `feature` for the name `FEATURE`, so checks of one
     /// name would not hold for the other.
     async fn check_case(&self, branch: &str) -> Result<()> {
-        let name = branch_ref(branch);
-        let args = ["for-each-ref", "--format=%(refname)", name.as_str()];
-        let found = self.git().run_ok(args).await?;
-        if String::from_utf8_lossy(&found)
-            .lines()
-            .any(|line| line == name)
-        {
+        if self.git().ref_oid(&branch_ref(branch)).await?.is_some() {
             return Ok(());
         }
         let message = format!(

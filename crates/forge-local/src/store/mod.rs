@@ -49,6 +49,8 @@ pub(crate) struct EventStore {
 impl EventStore {
     /// Returns a process for looking up objects.
     pub fn cat(&self) -> CatFile {
-        self.git.cat_file()
+        self.git
+            .cat_file()
+            .with_common_dir(self.common_dir.as_path())
     }
 }

@@ -6,6 +6,7 @@ use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model:
 use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
+use crate::repository::state_file;
 
 /// Highest number in the index for which pull requests are looked up one by one. A forged index
 /// costs at most that many lookups. For a higher number, one more process lists the refs.
@@ -209,7 +210,9 @@ impl EventStore {
             pull.head_oid = head.or_else(|| pull.snapshot.head_oid.clone());
             pull.base_oid = base.or_else(|| pull.snapshot.base_oid.clone());
             if let Some(intent) = pull.snapshot.intent.clone()
-                && self.is_merged(&intent.result, &intent.base_branch).await?
+                && self
+                    .is_merged(cat, &intent.result, &intent.base_branch)
+                    .await?
             {
                 pull.snapshot.finish_merge(&intent);
                 pull.unrecorded_merge = Some(intent);
@@ -221,13 +224,11 @@ impl EventStore {
     }
 
     /// Returns true if `branch` contains `commit`.
-    async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
-        let branch = refs::branch(branch);
-        let asked = self
-            .git
-            .run(["merge-base", "--is-ancestor", "--", commit, &branch])
-            .await?;
-        Ok(asked.status == 0)
+    async fn is_merged(&self, cat: &mut CatFile, commit: &str, branch: &str) -> Result<bool> {
+        match cat.info(&refs::branch(branch)).await? {
+            Some(tip) => self.git.contains(&tip.oid, commit).await,
+            None => Ok(false),
+        }
     }
 
     /// Reads the index. Rebuilds it from the refs if it is lost, damaged or outdated.
@@ -265,15 +266,10 @@ impl EventStore {
             }
         }
         let index = Index::rebuild(self.pull_numbers().await?);
-        let old = self
-            .git
-            .run(["rev-parse", "--quiet", "--verify", refs::INDEX])
-            .await?;
-        let old = String::from_utf8_lossy(&old.stdout).trim().to_owned();
         Ok(LoadedIndex {
             all: index.open.clone(),
             index,
-            old: (!old.is_empty()).then_some(old),
+            old: self.git.ref_oid(refs::INDEX).await?,
             rebuilt: true,
         })
     }
@@ -319,9 +315,13 @@ impl EventStore {
     }
 }
 
-/// Returns true if `file` contains an object id, like the file of a ref.
+/// Returns true if `file` begins with an object id, like the file of a ref. As in git, text after
+/// the first white space does not count.
 fn is_ref_file(file: &Path) -> bool {
-    std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
+    let text = state_file(file).unwrap_or_default();
+    let first = text.split(u8::is_ascii_whitespace).next();
+    let first = first.and_then(|id| std::str::from_utf8(id).ok());
+    first.is_some_and(forge_core::is_full_oid)
 }
 
 fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
@@ -355,4 +355,23 @@ pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("pull request #{number}");
     why.into()
         .into_error(&what, &refs::pull(number), "deletes the pull request")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sparse file of many gigabytes takes no room on the disk.
+    #[test]
+    fn only_beginning_of_ref_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ref");
+        let id = "1".repeat(40);
+        for (text, is_ref) in [(id.clone(), true), (format!("{id}0"), false)] {
+            std::fs::write(&file, text + "\n").unwrap();
+            let ref_file = std::fs::OpenOptions::new().append(true).open(&file);
+            ref_file.unwrap().set_len(1 << 40).unwrap();
+            assert_eq!(is_ref_file(&file), is_ref);
+        }
+    }
 }

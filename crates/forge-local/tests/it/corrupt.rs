@@ -2,7 +2,7 @@
 
 use forge_core::{
     Labels, PageReq, PullRequests, Reviews, Trust,
-    model::{CloseReq, NewLabel, NewReview, PrFields, PullQuery, StateFilter, Verdict},
+    model::{CloseReq, MergeReq, NewLabel, NewReview, PrFields, PullQuery, StateFilter, Verdict},
 };
 
 use forge_local::Local;
@@ -171,6 +171,34 @@ async fn conversation_beyond_memory_limit_is_refused() {
     let e = local.comments(&id, PageReq::first(5)).await.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
     assert!(e.message().contains("more than 64 MiB of memory"), "{e}");
+}
+
+/// A fetch and a clone bring tags along.
+#[tokio::test]
+async fn tag_does_not_pose_as_missing_ref() {
+    let (repo, local) = three().await;
+    let (head, other) = (repo.oid("b1"), repo.oid("b4"));
+    let json = repo.git(&["show", "refs/forge/pulls/3:pull.json"]);
+    let json = json.replace("\"number\": 3", "\"number\": 4");
+    let planted = commit_with(&repo, "pull.json", &json);
+    for (name, oid) in [("heads/b1", &other), ("forge/pulls/4", &planted)] {
+        repo.git(&["update-ref", &format!("refs/tags/refs/{name}"), oid]);
+    }
+    repo.git(&["update-ref", "-d", "refs/heads/b1"]);
+    for is_packed in [false, true] {
+        if is_packed {
+            repo.git(&["pack-refs", "--all"]);
+        }
+        let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
+        assert_eq!(seen.head_oid.as_ref(), Some(&head), "{is_packed}");
+        let e = local.view(&pr(&local, 4), PrFields::NONE).await;
+        assert_eq!(e.unwrap_err().code(), "not_found", "{is_packed}");
+    }
+    let base = repo.oid("main");
+    let e = local.merge(&pr(&local, 1), &MergeReq::default()).await;
+    assert!(e.unwrap_err().message().contains("b1"));
+    assert_eq!(repo.oid("main"), base);
+    assert_eq!(create(&local, "b4").await.number, Some(4));
 }
 
 #[tokio::test]

@@ -57,6 +57,16 @@ async fn repo_file_commit_id_precedes_branch_name() {
 }
 
 #[tokio::test]
+async fn repo_file_full_ref_precedes_tag_of_same_name() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    repo.git(&["update-ref", "refs/tags/refs/heads/topic", "main"]);
+    let local = repo.open().await;
+    let new = read(&local, "new.txt", Some("refs/heads/topic")).await;
+    assert_eq!(new.as_deref(), Some(b"new\n".as_slice()));
+}
+
+#[tokio::test]
 async fn repo_file_path_out_of_tree_is_refused() {
     let repo = Repo::new();
     repo.write("dir/a", "a");

@@ -251,7 +251,7 @@ async fn unusual_ref_and_file_names_work() {
     assert!(!e.message().contains(['\n', '\t']), "{e}");
 }
 
-/// The tag imitates a file system that ignores case: git opens `feature` for `FEATURE`.
+/// Git would take the tag for the branch.
 #[tokio::test]
 async fn push_to_branch_of_other_spelling_is_refused() {
     let repo = Repo::new();
@@ -266,7 +266,7 @@ async fn push_to_branch_of_other_spelling_is_refused() {
     let e = local.push_edits(local.id(), &push("FEATURE")).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
-    let why = "there is no branch with the exact spelling 'FEATURE'";
+    let why = "the branch 'FEATURE' does not exist";
     assert!(e.message().contains(why), "{e:?}");
     assert_eq!(repo.git(&["for-each-ref"]), before);
     let pushed = local.push_edits(local.id(), &push("feature")).await;

@@ -237,18 +237,7 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
 
 /// Resolves `name` to a commit id in hex.
 pub(super) async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
-    let name = format!("{name}^{{commit}}");
-    let output = git
-        .run([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            &name,
-        ])
-        .await?;
-    let oid = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok((output.status == 0).then_some(oid))
+    git.commit_id(name).await
 }
 
 /// Runs git; a failure is git's message on one line.

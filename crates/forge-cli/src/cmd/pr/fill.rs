@@ -30,7 +30,16 @@ pub(super) struct CommitMessage {
 /// `invalid_input` if a branch does not exist here, or the messages are longer than
 /// [`MAX_MESSAGES`]; `git` if git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<CommitMessage>> {
-    let range = format!("{base}..{head}");
+    // For a missing branch, `git log` would take a tag of that name.
+    let Some(tip) = git.commit_id(head).await? else {
+        let branch = head.trim_start_matches("refs/heads/");
+        return Err(Error::invalid(
+            "head",
+            format!("this clone has no branch '{branch}' to fill from"),
+        )
+        .with_hint("name a branch that exists with --head, or pass --title and --body"));
+    };
+    let range = format!("{base}..{tip}");
     let args = vec![
         "log",
         "--reverse",
@@ -47,14 +56,6 @@ pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Co
             "the commit messages are too long for a title and body",
         )
         .with_hint("pass --title and --body, or name a closer base branch with --base")),
-        Err(_) if !has(git, head).await => {
-            let branch = head.trim_start_matches("refs/heads/");
-            Err(Error::invalid(
-                "head",
-                format!("this clone has no branch '{branch}' to fill from"),
-            )
-            .with_hint("name a branch that exists with --head, or pass --title and --body"))
-        }
         Err(e) => Err(e),
     }
 }
@@ -73,10 +74,9 @@ fn parse(output: &str) -> Vec<CommitMessage> {
         .collect()
 }
 
-/// Returns true if a ref exists.
+/// Returns true if a ref or a commit exists.
 pub(super) async fn has(git: &Git, name: &str) -> bool {
-    let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", name];
-    git.run(args).await.is_ok_and(|found| found.status == 0)
+    matches!(git.commit_id(name).await, Ok(Some(_)))
 }
 
 /// Returns this clone's ref for `branch` of the base repository: a remote-tracking branch, else the

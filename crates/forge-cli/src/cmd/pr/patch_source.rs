@@ -245,15 +245,5 @@ async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Resu
 }
 
 async fn commit(ctx: &Ctx, rev: &str) -> Option<String> {
-    let name = format!("{rev}^{{commit}}");
-    let args = [
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--end-of-options",
-        &name,
-    ];
-    let out = ctx.git().run_ok(args).await.ok()?;
-    let oid = String::from_utf8(out).ok()?.trim().to_owned();
-    (!oid.is_empty()).then_some(oid)
+    ctx.git().commit_id(rev).await.ok()?
 }
