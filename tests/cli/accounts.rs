@@ -49,6 +49,36 @@ fn account_is_logged_in_shown_and_logged_out() {
     );
 }
 
+#[test]
+fn git_credential_answers_only_for_origin_and_account() {
+    let hub = Hub::new();
+    let login = ["login", "--account", "ada", "--with-token"];
+    auth(&hub, &login).stdin(format!("{TOKEN}\n")).ok();
+    let ask = |operation: &str, origin: &str, username: &str| {
+        let (protocol, host) = origin.split_once("://").unwrap();
+        let request = format!("protocol={protocol}\nhost={host}\n{username}\n");
+        let run = auth(&hub, &["git-credential", operation]);
+        run.stdin(request).text()
+    };
+    let own = "http://github.localhost";
+    for (username, shown) in [("", "x-access-token"), ("username=ada\n", "ada")] {
+        let answer = format!("username={shown}\npassword={TOKEN}\n");
+        assert_eq!(ask("get", own, username), answer);
+    }
+    assert_eq!(ask("get", own, "username=grace\n"), "");
+    assert_eq!(ask("store", own, ""), "");
+    for origin in [
+        "https://github.localhost",
+        "http://github.localhost:81",
+        "http://x.github.localhost",
+        "http://github.com",
+        "https://github.com",
+        "https://tangled.org",
+    ] {
+        assert_eq!(ask("get", origin, ""), "", "{origin}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn credential_file_is_readable_by_owner_only() {

@@ -282,6 +282,53 @@ fn stacked_pull_text_uses_only_its_own_commits() {
 }
 
 #[test]
+fn push_without_git_login_uses_token_at_its_origin() {
+    let hub = Hub::new();
+    let dir = hub.clone();
+    let git = |args: &[&str]| hub.scratch.run(git_program()).args(args).dir(&dir).ok();
+    // The user's own helper has no login, and records what git asks.
+    let (config, asked) = (
+        hub.scratch.path("home/.gitconfig"),
+        hub.scratch.path("asked"),
+    );
+    let text = fs::read_to_string(&config).unwrap();
+    let (rest, _) = text.split_once("[credential").unwrap();
+    let helper = format!("!f() {{ echo $1 >>'{}'; }}; f", asked.display());
+    let own = format!("{rest}[credential]\n\thelper = \"{helper}\"\n");
+    fs::write(&config, own).unwrap();
+    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    git(&[&who[..], &["commit", "-q", "--allow-empty", "-m", "Topic"]].concat());
+    let login = hub.forge(&["auth", "login", "--with-token"]);
+    login.without_env("GH_TOKEN").stdin(TOKEN).ok();
+    let create = || {
+        let run = hub.forge(&["pr", "create", "--push", "-t", "T", "-b", "B"]);
+        run.without_env("GH_TOKEN").dir(&dir).output()
+    };
+    // The repository's settings for remotes could show the token, and its URLs another server.
+    for (key, value, hint) in [
+        ("http.sslVerify", "false", "forge auth git-credential"),
+        (
+            "remote.origin.pushurl",
+            "http://other.localhost/octo/tools.git",
+            "give git a login",
+        ),
+    ] {
+        git(&["config", key, value]);
+        hub.double.reset_record();
+        let _ = create().exits(1).says("could not read Username").says(hint);
+        let sent = hub.double.requests();
+        let mut pushes = sent.iter().filter(|r| r.git).map(|r| r.status);
+        assert!(pushes.all(|status| status == 401), "{sent:?}");
+        git(&["config", "--unset", key]);
+    }
+    let _ = create().success().says("Pushed 'topic' to origin");
+    // git stores an accepted login with each of its helpers.
+    let asked = fs::read_to_string(asked).unwrap();
+    assert!(asked.lines().all(|operation| operation == "get"), "{asked}");
+    assert_eq!(hub.double.seed().pull_of(REPO, 1).head_branch, "topic");
+}
+
+#[test]
 fn close_of_closed_pull_deletes_local_branch() {
     let hub = Hub::with_pull();
     let dir = hub.clone();

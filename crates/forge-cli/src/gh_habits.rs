@@ -63,8 +63,8 @@ const COMMANDS: &[Habit] = &[
     (
         "setup-git",
         "forge auth ",
-        "to use gh's tokens in git, run `gh auth setup-git`: git then asks gh as its credential \
-         helper",
+        "forge does not change git's configuration; to have git ask forge for tokens: git config \
+         --global credential.https://github.com.helper '!forge auth git-credential'",
     ),
     ("log", "forge pr ", LOGS),
     ("logs", "forge pr ", LOGS),

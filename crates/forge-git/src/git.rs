@@ -185,6 +185,20 @@ impl Git {
         })
     }
 
+    /// Returns this git with the shell command `helper` as its only credential helper for `origin`.
+    /// `None` unless this git is for a remote, and if the repository's configuration names a
+    /// program, a proxy or a certificate for remotes, because these could see the credential.
+    #[must_use]
+    pub fn with_credential_helper(&self, origin: &str, helper: &str) -> Option<Self> {
+        if self.purpose != (Purpose::Remote { tokens: true }) {
+            return None;
+        }
+        let key = format!("credential.{origin}.helper");
+        // An empty value removes the helpers that git has read before.
+        let git = self.clone().with_setting(format!("{key}="));
+        Some(git.with_setting(format!("{key}=!{helper}")))
+    }
+
     pub(crate) fn for_read(&self) -> Self {
         Self {
             purpose: Purpose::Read,

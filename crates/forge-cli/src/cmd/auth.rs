@@ -15,6 +15,7 @@ use forge_core::{
 };
 use futures::future::join_all;
 
+use super::git_credential::{self, GitCredentialArgs};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
@@ -48,6 +49,9 @@ pub enum AuthCommand {
     Status(AuthStatusArgs),
     /// Print the token of a host
     Token(TokenArgs),
+    /// Give git the token of a host, as its credential helper
+    #[command(hide = true)]
+    GitCredential(GitCredentialArgs),
 }
 
 /// Returns `--help` without a short form. In `auth`, `-h` is gh's short form of `--hostname`.
@@ -247,6 +251,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
         AuthCommand::Token(args) => token(ctx, forges, args).await,
+        AuthCommand::GitCredential(args) => git_credential::run(ctx, args).await,
     }
 }
 

@@ -7,6 +7,7 @@ mod completion;
 mod config;
 mod demo;
 mod doctor;
+mod git_credential;
 mod help;
 mod issue;
 pub(crate) mod label;

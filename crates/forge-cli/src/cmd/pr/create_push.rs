@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
+    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, Precondition, Repo, RepoId, Result,
+    Retry,
     model::{HeadRef, PrFields, StateFilter},
     text,
 };
@@ -14,7 +15,7 @@ use super::{
     create::CreateArgs,
     shared::{has, repo_name},
 };
-use crate::{ctx::Ctx, ui::prompt};
+use crate::{cmd::git_credential, ctx::Ctx, ui::prompt};
 
 /// A push before the pull request is created.
 #[derive(Debug)]
@@ -352,9 +353,20 @@ impl Push {
             None => (add_fork(ctx, repo).await?, &FORK_PAUSES[..]),
         };
         let spec = format!("refs/heads/{}:refs/heads/{}", self.branch, self.name);
-        let git = ctx.git().for_remote().await?;
+        let mut git = ctx.git().for_remote().await?;
         let args = ["push", "--quiet", "--set-upstream", "--", &remote, &spec];
         let mut output = git.run(args).await?;
+        let login = git_credential::with_login(&git, repo.id());
+        let is_withheld = login.is_none() && repo.id().kind == ForgeKind::GITHUB;
+        // The user's own credential helpers come first, in a push without forge's: git stores an
+        // accepted login with every helper, and the token belongs to forge alone.
+        if output.status != 0
+            && is_refused_login(&String::from_utf8_lossy(&output.stderr))
+            && let Some(login) = login
+        {
+            git = login;
+            output = git.run(args).await?;
+        }
         for pause in pauses {
             if output.status == 0 {
                 break;
@@ -371,38 +383,38 @@ impl Push {
         let failed = output.error("push");
         let why = text::one_line(failed.message());
         let message = format!("'{branch}' was not pushed to {shown}: {why}");
-        let host = &repo.id().host;
-        let credential = ctx.forges()?.accounts().credential(host);
-        let host = matches!(credential, Ok(Some(_))).then_some(host.as_str());
-        let hint = recovery(&why, host, &remote, &self.branch);
+        let hint = recovery(&why, is_withheld, &remote, &self.branch);
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 }
 
-/// Returns the recovery of a failed push. git does not know forge's token for `host`, so the
-/// recovery of a refused login contains a credential helper that prints the token.
-fn recovery(why: &str, host: Option<&str>, remote: &str, branch: &str) -> String {
+/// Returns true if a push failed because git has no login that the host accepts.
+fn is_refused_login(stderr: &str) -> bool {
+    let said = stderr.to_ascii_lowercase();
+    let parts = ["could not read username", "authentication failed"];
+    parts.iter().any(|part| said.contains(part))
+}
+
+/// Returns the recovery of a failed push. `is_withheld` is true if a setting of the repository kept
+/// forge from giving git its login.
+fn recovery(why: &str, is_withheld: bool, remote: &str, branch: &str) -> String {
     let push = format!("push -u {} {}", quoted(remote), quoted(branch));
-    let why = why.to_ascii_lowercase();
-    let is_login = ["could not read username", "authentication failed"];
-    let host = host.filter(|_| is_login.iter().any(|part| why.contains(part)));
-    let Some(host) = host else {
-        return format!("push it yourself: git {push}");
-    };
-    let helper = format!(
-        "!f() {{ echo username=x-access-token; echo password=$(forge auth token --hostname {host}); \
-         }}; f"
-    );
-    format!(
-        "give git a login (an SSH remote, or `gh auth setup-git`), or push with forge's token: \
-         git -c credential.helper={} {push}",
-        quoted(&helper)
-    )
+    match is_refused_login(why) {
+        false => format!("push it yourself: git {push}"),
+        true if is_withheld => format!(
+            "check the programs, proxies and certificates for remotes in this repository's \
+             configuration; if you trust them, push with forge's token: git -c \
+             credential.helper='!forge auth git-credential' {push}"
+        ),
+        true => {
+            format!("give git a login (an SSH remote, or a credential helper), then: git {push}")
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{ForgeKind, RepoPath};
+    use forge_core::RepoPath;
 
     use super::*;
 
@@ -436,18 +448,15 @@ mod tests {
     }
 
     #[test]
-    fn refused_login_of_git_names_a_credential_helper() {
-        let hint = |why: &str| recovery(why, Some("github.com"), "origin", "t");
-        let rejected = hint("git push failed: non-fast-forward");
+    fn withheld_login_of_push_names_the_credential_helper() {
+        let hint = |why: &str, is_withheld: bool| recovery(why, is_withheld, "origin", "t");
+        let rejected = hint("git push failed: non-fast-forward", true);
         assert_eq!(rejected, "push it yourself: git push -u origin t");
-        let refused = hint("git push failed: could not read Username for 'https://github.com'");
-        assert!(
-            refused.ends_with(
-                ": git -c credential.helper='!f() { echo username=x-access-token; echo \
-                 password=$(forge auth token --hostname github.com); }; f' push -u origin t"
-            ),
-            "{refused}"
-        );
+        let refused = "git push failed: could not read Username for 'https://github.com'";
+        let (tried, withheld) = (hint(refused, false), hint(refused, true));
+        assert!(tried.ends_with(", then: git push -u origin t"), "{tried}");
+        let command = ": git -c credential.helper='!forge auth git-credential' push -u origin t";
+        assert!(withheld.ends_with(command), "{withheld}");
     }
 
     #[test]

@@ -1,0 +1,89 @@
+//! `forge auth git-credential`: a credential helper of git (gitcredentials(7)) for hosts of GitHub.
+
+use std::{
+    env,
+    io::{self, Read as _},
+};
+
+use clap::Args;
+use forge_core::{ForgeKind, RepoId, Result};
+use forge_git::{Git, quoted};
+
+use crate::{ctx::Ctx, exit::Exit, ui::io_error};
+
+/// Maximum length of a request of git.
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+
+/// User name for a token. GitHub ignores the name.
+const TOKEN_USER: &str = "x-access-token";
+
+/// `forge auth git-credential`
+#[derive(Args, Debug)]
+pub struct GitCredentialArgs {
+    /// The operation of git; all but `get` have no effect
+    #[arg(value_name = "operation")]
+    pub operation: String,
+}
+
+/// Answers a request of git on standard input with the token of the host. Prints nothing for
+/// another origin or account: git then asks its next helper.
+///
+/// # Errors
+///
+/// Fails if the login of the host cannot be read.
+pub(super) async fn run(ctx: &Ctx, args: &GitCredentialArgs) -> Result<Exit> {
+    let mut request = String::new();
+    io::stdin()
+        .lock()
+        .take(MAX_REQUEST_BYTES)
+        .read_to_string(&mut request)
+        .map_err(io_error)?;
+    let (Some(protocol), Some(host)) = (value(&request, "protocol"), value(&request, "host"))
+    else {
+        return Ok(Exit::Ok);
+    };
+    let forges = ctx.forges()?;
+    let is_own = forges.hosts().kind_of(host) == Some(ForgeKind::GITHUB)
+        && format!("{protocol}://{host}") == origin(host);
+    if args.operation != "get" || !is_own {
+        return Ok(Exit::Ok);
+    }
+    let (account, secret) = match forges.accounts().credential(host)? {
+        Some(found) => (found.account, Some(found.secret)),
+        None => (None, forges.other_login(host).await?),
+    };
+    let username = value(&request, "username").unwrap_or(TOKEN_USER);
+    let is_other =
+        account.is_some_and(|name| username != TOKEN_USER && !name.eq_ignore_ascii_case(username));
+    if let Some(secret) = secret.filter(|_| !is_other) {
+        ctx.ui.line(&format!("username={username}"))?;
+        ctx.ui.line(&format!("password={}", secret.expose()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Returns `git` with this program as its only credential helper for the host of `repo`. `None` if
+/// the host takes no token from git, or if a setting of the repository could expose the token.
+pub(super) fn with_login(git: &Git, repo: &RepoId) -> Option<Git> {
+    if repo.kind != ForgeKind::GITHUB {
+        return None;
+    }
+    let program = env::current_exe().ok()?;
+    let helper = format!("{} auth git-credential", quoted(program.to_str()?));
+    git.with_credential_helper(&origin(&repo.host), &helper)
+}
+
+/// Returns the only origin from which git may ask for the token of a host of GitHub.
+fn origin(host: &str) -> String {
+    // As in gh, `github.localhost` is a development server without TLS.
+    let scheme = match host {
+        "github.localhost" => "http",
+        _ => "https",
+    };
+    format!("{scheme}://{host}")
+}
+
+fn value<'a>(request: &'a str, key: &str) -> Option<&'a str> {
+    let mut lines = request.lines();
+    lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+}
