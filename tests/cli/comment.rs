@@ -1,4 +1,7 @@
-use crate::world::World;
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
 
 #[test]
 fn comment_prints_a_url() {
@@ -65,6 +68,52 @@ fn comment_chosen_by_id_is_edited_and_deleted() {
     let nothing = ["pr", "comment", "1", "--edit", "c99", "-b", "x"];
     let out = world.forge(&nothing).output().exits(1);
     assert!(out.stderr_text().contains("c99"), "{out:?}");
+}
+
+#[test]
+fn comment_named_by_its_url_is_found() {
+    let hub = Hub::with_pull();
+    hub.double.seed().open_issue(REPO, "ada", "Broken", "");
+    for (group, number) in [("pr", "1"), ("issue", "2")] {
+        let comment = |more: &[&str]| {
+            let args = [&[group, "comment", number, "-R", REPO][..], more].concat();
+            hub.forge(&args).text()
+        };
+        let url = comment(&["-b", "One."]);
+        let url = url.trim();
+        let fragment = url.rsplit_once('#').unwrap().1;
+        assert_eq!(comment(&["--edit", url, "-b", "Two."]).trim(), url);
+        if group == "pr" {
+            comment(&["--reply-to", fragment, "-b", "Three."]);
+        }
+        let key = fragment.rsplit_once('-').unwrap().1;
+        assert_eq!(comment(&["--edit", key, "-b", "Four."]).trim(), url);
+        comment(&["--delete", fragment, "--yes"]);
+        let gone = [
+            group, "comment", number, "-R", REPO, "--edit", url, "-b", "x",
+        ];
+        let _ = hub.forge(&gone).output().exits(1).says("no comment 'http");
+    }
+}
+
+#[test]
+fn thread_named_by_the_url_of_a_comment_is_found() {
+    let hub = Hub::with_pull();
+    let pr = |more: &[&str]| hub.forge(&[&["pr"][..], more, &["-R", REPO]].concat());
+    pr(&["review", "1", "-c", "--line", "work.txt:1=Why?"]).ok();
+    let threads = pr(&["thread", "list", "1", "--json", "comments"])
+        .output()
+        .json();
+    let url = threads[0]["comments"][0]["url"].as_str().unwrap();
+    let fragment = url.rsplit_once('#').unwrap().1;
+    pr(&["thread", "reply", "1", url, "-b", "Because."]).ok();
+    pr(&["thread", "resolve", "1", fragment]).ok();
+    pr(&["comment", "1", "--edit", url, "-b", "Why one?"]).ok();
+    let list = pr(&["thread", "list", "1"]).text();
+    assert!(
+        list.contains("\tresolved\t") && list.ends_with("\t2\tWhy one?\n"),
+        "{list}"
+    );
 }
 
 #[test]

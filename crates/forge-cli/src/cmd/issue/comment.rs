@@ -14,7 +14,7 @@ use crate::{
         pr::{
             attach::{self, AttachArgs, Files},
             body,
-            comment::{print, write_text},
+            comment::{is_named, is_url_part, print, write_text},
         },
     },
     exit::Exit,
@@ -36,13 +36,13 @@ pub struct IssueCommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
-    /// Delete the comment with this id, as "view --json comments" prints it
+    /// Delete the comment with this id or URL, as "view --json comments" prints them
     #[arg(long, value_name = "id", conflicts_with_all = ["body", "body_file", "editor", "web"])]
     pub delete: Option<String>,
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["delete", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
-    /// Replace the comment with this id, as "view --json comments" prints it
+    /// Replace the comment with this id or URL, as "view --json comments" prints them
     #[arg(long, value_name = "id", conflicts_with_all = ["delete", "delete_last", "web"])]
     pub edit: Option<String>,
     /// Replace your last comment
@@ -88,10 +88,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     }
     let body_file = args.body.body_file.as_deref();
     let files = Files::read(ctx, &args.attach, &selected.repo, body_file)?;
-    let before = match (&args.edit, &args.delete) {
+    let has_text = args.body.body.is_some() || args.body.body_file.is_some();
+    let before = match args.edit.as_ref().or(args.delete.as_ref()) {
         // The editor starts with the current text.
-        (Some(id), _) if args.body.body.is_none() && args.body.body_file.is_none() => Some(
-            comment_of(&selected, |c| c.id == *id)
+        Some(id) if is_url_part(id) || (args.edit.is_some() && !has_text) => Some(
+            comment_of(&selected, |c| is_named(c, id))
                 .await?
                 .ok_or_else(|| unknown(id))?,
         ),
@@ -104,12 +105,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
         }
         _ => None,
     };
-    let last = before.as_ref().map(|comment| comment.id.clone());
+    let found = before.as_ref().map(|comment| comment.id.clone());
     if args.deletes() {
-        let id = args
-            .delete
-            .clone()
-            .or(last)
+        let id = found
+            .or_else(|| args.delete.clone())
             .ok_or_else(no_own_comment_error)?;
         return delete(ctx, &selected, args, &id).await;
     }
@@ -134,7 +133,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     let repo = &selected.repo;
     let attached = files.upload(repo, text).await?;
     let text = &attached.text;
-    let written = match args.edit.clone().or(last) {
+    let written = match found.or_else(|| args.edit.clone()) {
         Some(id) => {
             repo.edit_issue_comment(&selected.id, &id, text, None)
                 .await?

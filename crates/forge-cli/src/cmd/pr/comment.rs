@@ -23,6 +23,12 @@ use crate::{
     ui::{browser, editor, prompt},
 };
 
+/// Prefix of the fragment in the URL of a comment on the conversation, on GitHub. The number of the
+/// comment follows.
+const CONVERSATION: &str = "issuecomment-";
+/// The same prefix for a comment on lines.
+const ON_LINES: &str = "discussion_r";
+
 /// `forge pr comment`
 #[derive(Args, Debug, Default)]
 pub struct CommentArgs {
@@ -38,7 +44,7 @@ pub struct CommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
-    /// Delete the comment with this id, as "view --json comments" prints it
+    /// Delete the comment with this id or URL, as "view --json comments" prints them
     #[arg(
         long,
         value_name = "id",
@@ -50,7 +56,7 @@ pub struct CommentArgs {
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["edit_last", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
-    /// Replace the comment with this id, as "view --json comments" prints it
+    /// Replace the comment with this id or URL, as "view --json comments" prints them
     #[arg(
         long,
         value_name = "id",
@@ -123,7 +129,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     // The editor starts with the current text; files without a text are appended to the current
     // text.
     let edited = match &args.edit {
-        Some(key) if args.has_text() => Some((key.clone(), String::new())),
+        Some(key) if args.has_text() && !is_url_part(key) => Some((key.clone(), String::new())),
         Some(key) => Some(comment_of(&selected, key).await?),
         None if args.edit_last => find_own_last_comment(&selected)
             .await?
@@ -133,6 +139,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     if args.edit_last && edited.is_none() && !args.create_if_none {
         return Err(no_comment());
     }
+    let answered = match &args.reply_to {
+        // The forge itself finds a comment on lines by its URL.
+        Some(key) if key.contains(CONVERSATION) => Some(comment_of(&selected, key).await?.0),
+        other => other.clone(),
+    };
     let before = edited.as_ref().map_or("", |(_, body)| body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
@@ -156,7 +167,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let written = match edited {
         Some((key, _)) => repo.edit_comment(&of(key), &attached.text).await?,
         None => {
-            let answered = args.reply_to.clone().map(of);
+            let answered = answered.map(of);
             repo.comment(&selected.id, &attached.text, answered.as_ref())
                 .await?
         }
@@ -242,7 +253,11 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     let (key, question) = match &args.delete {
         Some(key) => {
             let question = format!("Delete comment {}?", text::one_line(key));
-            (key.clone(), question)
+            let id = match is_url_part(key) {
+                true => comment_of(selected, key).await?.0,
+                false => key.clone(),
+            };
+            (id, question)
         }
         None => {
             let last = find_own_last_comment(selected)
@@ -263,17 +278,43 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     Ok(Exit::Ok)
 }
 
+/// Returns true if `key` may be the URL of a comment, the fragment of the URL, or the number in it.
+/// Such a comment has to be searched for.
+pub(crate) fn is_url_part(key: &str) -> bool {
+    [CONVERSATION, ON_LINES]
+        .iter()
+        .any(|prefix| key.contains(prefix))
+        || key.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns true if `key` is the id of the comment, its URL, the fragment of the URL, or the number
+/// in it.
+pub(crate) fn is_named(comment: &Comment, key: &str) -> bool {
+    let fragment = comment.url.rsplit_once('#').map_or("", |(_, end)| end);
+    let name = key.rsplit_once('#').map_or(key, |(_, end)| end);
+    let mut prefixes = [CONVERSATION, ON_LINES].into_iter();
+    let number = prefixes.find_map(|prefix| fragment.strip_prefix(prefix));
+    comment.id == key || number.is_some_and(|number| name == fragment || name == number)
+}
+
 /// Returns the id and text of a comment, including comments in review threads.
 async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
     let threads = thread::read(selected, ThreadFilter::All).await?;
     let in_threads = threads.into_iter().flat_map(|t| t.comments);
     let comments = all_comments(selected).await?;
-    let found = comments.into_iter().chain(in_threads).find(|c| c.id == key);
-    found.map(|c| (c.id, c.body)).ok_or_else(|| {
-        let shown = text::one_line(key);
-        let message = format!("{} has no comment '{shown}'", pull_name(&selected.id));
-        Error::not_found(Noun::Comment, message).with_hint(see_comments())
-    })
+    let all = comments.into_iter().chain(in_threads);
+    let mut found = all.filter(|comment| is_named(comment, key));
+    match (found.next(), found.next()) {
+        // A number may name a comment on the conversation and another one on lines.
+        (Some(one), other) if other.as_ref().is_none_or(|other| other.id == one.id) => {
+            Ok((one.id, one.body))
+        }
+        _ => {
+            let shown = text::one_line(key);
+            let message = format!("{} has no comment '{shown}'", pull_name(&selected.id));
+            Err(Error::not_found(Noun::Comment, message).with_hint(see_comments()))
+        }
+    }
 }
 
 async fn find_own_last_comment(selected: &SelectedPull) -> Result<Option<Comment>> {

@@ -83,7 +83,7 @@ pub struct ThreadResolveArgs {
     /// Number, URL or branch; "." is the pull request of the current branch
     #[arg(value_name = "pull request")]
     pub selector: String,
-    /// The ids of the threads, as "thread list" prints them
+    /// The ids of the threads, as "thread list" prints them, or URLs of comments in them
     #[arg(value_name = "thread", required = true)]
     pub threads: Vec<String>,
     /// How long to wait.
@@ -97,7 +97,7 @@ pub struct ThreadReplyArgs {
     /// Number, URL or branch; "." is the pull request of the current branch
     #[arg(value_name = "pull request")]
     pub selector: String,
-    /// The id of the thread, as "thread list" prints it
+    /// The id of the thread, as "thread list" prints it, or the URL of a comment in it
     #[arg(value_name = "thread")]
     pub thread: String,
     /// The text.
@@ -233,6 +233,12 @@ fn render_thread(ctx: &Ctx, t: &Thread) -> String {
     out + "\n"
 }
 
+/// Returns true if `key` is the id of the thread, or names one of its comments.
+fn is_named(thread: &Thread, key: &str) -> bool {
+    let mut comments = thread.comments.iter();
+    thread.id == key || comments.any(|comment| comment::is_named(comment, key))
+}
+
 async fn resolve(
     ctx: &Ctx,
     repo: Option<&str>,
@@ -240,10 +246,16 @@ async fn resolve(
     resolved: bool,
 ) -> Result<Exit> {
     let selected = select(ctx, repo, Some(&args.selector)).await?;
+    // The threads are read only for a thread that is named by the URL of a comment.
+    let threads = match args.threads.iter().any(|key| comment::is_url_part(key)) {
+        true => read(&selected, ThreadFilter::All).await?,
+        false => Vec::new(),
+    };
     for key in &args.threads {
+        let named = threads.iter().find(|thread| is_named(thread, key));
         let id = ThreadId {
             pr: selected.id.clone(),
-            key: key.clone(),
+            key: named.map_or(key, |thread| &thread.id).clone(),
         };
         let thread = ctx
             .ui
@@ -263,7 +275,7 @@ async fn reply(ctx: &Ctx, repo: Option<&str>, args: &ThreadReplyArgs) -> Result<
     let threads = read(&selected, ThreadFilter::All).await?;
     let Some(last) = threads
         .iter()
-        .find(|t| t.id == args.thread)
+        .find(|thread| is_named(thread, &args.thread))
         .and_then(|t| t.comments.last())
     else {
         return Err(Error::not_found(
