@@ -131,6 +131,9 @@ fn json_errors_name_the_mistake() {
         .output()
         .exits(1);
     assert!(out.stderr_text().contains("--json"), "{out:?}");
+    // `--json` alone prints the whole document there.
+    let context = world.forge(&["pr", "context", "1", "--jq", "."]);
+    let _ = context.output().exits(1).says("Recovery: add `--json`\n");
     let out = world
         .forge(&["pr", "view", "1", "--json", "title", "--web"])
         .output()

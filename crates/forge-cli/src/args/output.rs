@@ -14,6 +14,9 @@ pub struct JsonArgs {
     /// Format the JSON with a Go template
     #[arg(short = 't', long, value_name = "template", conflicts_with = "jq")]
     pub template: Option<String>,
+    /// Whether `--json` without a value selects every field.
+    #[arg(skip)]
+    pub selects_all: bool,
 }
 
 impl JsonArgs {
@@ -28,6 +31,7 @@ impl JsonArgs {
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
         let mut args = self.clone();
+        args.selects_all = true;
         if args.json.as_ref().is_some_and(Vec::is_empty) {
             args.json = Some(fields.map(str::to_owned).collect());
         }

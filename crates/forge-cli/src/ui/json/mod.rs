@@ -132,7 +132,10 @@ impl<T, N> Selection<T, N> {
                     "json",
                     format!("cannot use `{flag}` without specifying `--json`"),
                 )
-                .with_hint("pass `--json` alone to see the fields")
+                .with_hint(match args.selects_all {
+                    true => "add `--json`",
+                    false => "pass `--json` alone to see the fields",
+                })
             };
             return match (&args.jq, &args.template) {
                 (Some(_), _) => Err(without("--jq")),
