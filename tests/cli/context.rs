@@ -264,6 +264,16 @@ fn r_002_5_comments_have_replies_reactions_and_edits() {
 }
 
 #[test]
+fn context_reports_missing_log_of_failed_check() {
+    let hub = Hub::with_pull();
+    hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");
+    let args = ["pr", "context", "1", "-R", REPO, "-i", "ci_logs"];
+    let text = hub.forge(&args).text();
+    let none = "\nLogs: no log of the failed checks was found; see their pages\n";
+    assert!(text.contains(none), "{text}");
+}
+
+#[test]
 fn r_002_11_sections_not_included_are_null() {
     let world = World::with_pull();
     let found = world.context(&["1", "--json", "-i", "files"]);

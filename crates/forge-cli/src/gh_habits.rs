@@ -9,6 +9,8 @@ const GH_ACTIONS: &str =
     "use gh for the workflows of GitHub Actions: forge workflow has the states of issues";
 const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
 const TOKEN: &str = "log in with a token, the only login that forge supports: forge auth login";
+const CLOSING: &str =
+    "write a line such as \"Closes #4\" into the description: forge pr edit --body TEXT";
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
@@ -121,6 +123,10 @@ const FLAGS: &[Habit] = &[
         "forge pr diff ",
         "name paths after two hyphens: forge pr diff -- PATH",
     ),
+    ("--log", "forge pr checks ", LOGS),
+    ("--log-failed", "forge pr checks ", LOGS),
+    ("--closes", "forge pr edit ", CLOSING),
+    ("--add-closing", "forge pr edit ", CLOSING),
     (
         "--path",
         "forge pr list ",

@@ -286,6 +286,10 @@ impl ContextPage {
                 self.line(&line);
             }
         }
+        let has_failure = (c.pull.checks.as_ref()).is_some_and(|report| report.counts.failure > 0);
+        if has_failure && c.ci_logs.as_ref().is_some_and(Vec::is_empty) {
+            self.heading("Logs: no log of the failed checks was found; see their pages");
+        }
         for log in c.ci_logs.iter().flatten() {
             let cut = if log.cut { ", the end of it" } else { "" };
             self.heading(&format!("Log of {}{cut}", word(&log.check)));
