@@ -280,7 +280,11 @@ fn r_001_9_empty_pick_exits_with_8() {
     let world = World::with_issues(1);
     let args = ["workflow", "pick", "--state", "Ready for Plan"];
     let out = world.now(&args).output().exits(8);
-    assert_eq!(out.stdout_text(), "no open issue is in Ready for Plan\n");
+    assert_eq!(
+        out.stdout_text(),
+        "no open issue is in Ready for Plan; 1 open issue(s) have no state, which set-state gives \
+         them\n"
+    );
     let out = world
         .now(&[&args[..], &["--json"]].concat())
         .output()

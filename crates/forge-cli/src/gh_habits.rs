@@ -9,6 +9,8 @@ const GH_ACTIONS: &str =
     "use gh for the workflows of GitHub Actions: forge workflow has the states of issues";
 const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
 const TOKEN: &str = "log in with a token, the only login that forge supports: forge auth login";
+const CLAIM: &str = "claim and pick print the id of the claim; the comments of the issue have it \
+                     too: forge issue view NUMBER --json comments";
 const CLOSING: &str =
     "write a line such as \"Closes #4\" into the description: forge pr edit --body TEXT";
 
@@ -164,6 +166,12 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         ErrorKind::MissingRequiredArgument if usage.contains("forge pr thread ") => {
             return Some("see the ids of the threads: forge pr thread list NUMBER");
         }
+        ErrorKind::MissingRequiredArgument
+            if (e.get(ContextKind::InvalidArg))
+                .is_some_and(|missing| missing.to_string().contains("--claim ")) =>
+        {
+            return Some(CLAIM);
+        }
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => (FLAGS, e.get(ContextKind::InvalidArg)?),
         _ => return None,
@@ -244,6 +252,8 @@ mod tests {
         assert_eq!(refused(&["chekcout"]).0, None);
         let advice = refused(&["pr", "thread", "resolve", "1"]).0;
         assert!(advice.is_some_and(|text| text.contains("forge pr thread list")));
+        assert_eq!(refused(&["workflow", "release", "4"]).0, Some(CLAIM));
+        assert_eq!(refused(&["workflow", "release", "--claim", "x"]).0, None);
     }
 
     #[test]

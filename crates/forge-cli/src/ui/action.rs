@@ -207,6 +207,9 @@ fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
                 let flag = corrected(command, *param, (wrong, right), named);
                 words.extend(flag.into_iter().flatten());
             }
+            // The name of a positional argument adds nothing to the sentence.
+            Arg::Choose
+                if definition(command, *param, arg).is_some_and(clap::Arg::is_positional) => {}
             _ => words.extend(param_values(command, *param, arg)?),
         }
     }
@@ -377,6 +380,9 @@ mod tests {
         assert_eq!(shown("pr comment 7", body.clone()), "do: --body TEXT");
         assert_eq!(shown("pr close 7", body.clone()), "do: --comment TEXT");
         assert_eq!(shown("pr diff 7", body), "do");
+        let state = Action::again(&[]).choose(Param::State);
+        assert_eq!(shown("workflow set-state 7 Foo", state.clone()), "do");
+        assert_eq!(shown("workflow pick", state), "do: --state STATE");
         let repo = Action::again(&[(Param::Repo, Arg::Omit)]);
         assert_eq!(shown("config set k v --repo", repo), "do: without --repo");
         let label = Action::again(&[])

@@ -217,7 +217,11 @@ impl Workflow {
                         list = Some(next);
                         scan.begin_list();
                     }
-                    None => return Ok(scan.done(picked()?, None)),
+                    None => {
+                        let mut none = picked()?;
+                        add_stateless(&mut none, &scan.candidates);
+                        return Ok(scan.done(none, None));
+                    }
                 }
                 continue;
             };
@@ -451,6 +455,17 @@ impl Workflow {
         let priority = priority.and_then(|p| definition.priority_rank(p));
         let estimate = estimate.and_then(|e| definition.estimate_rank(e));
         Ok(priority == Some(0) && estimate == smallest)
+    }
+}
+
+/// Adds the number of issues without a state to the reason, if no issue is in the states of the
+/// pick. With labels, such issues are not read.
+fn add_stateless(none: &mut Pick, candidates: &[Candidate]) {
+    let all = candidates.iter();
+    let count = all.filter(|found| found.member.state.is_none()).count();
+    if count > 0 && none.skipped.is_empty() {
+        let more = format!("; {count} open issue(s) have no state, which set-state gives them");
+        none.reason.push_str(&more);
     }
 }
 

@@ -40,8 +40,9 @@ const MAX_FILE: u64 = 1 << 20;
     arg_required_else_help = true,
     after_help = "\
 --command is the workflow's command that moves the issue, such as research. `forge workflow show` \
-lists the commands, the states from which each takes issues, and those to which it may move them. A \
-new issue gets its first state by set-state.
+lists the commands, the states from which pick takes issues for each, and those to which it may move \
+them. The prefix of their names, such as ralph_, may be left out. set-state moves an issue from any \
+state, unless the workflow has strict_transitions, and gives a new issue its first state.
 
   forge workflow set-state 7 \"Research Needed\" --command triage
   forge workflow pick --command research --claim
