@@ -308,7 +308,7 @@ impl ContextPage {
             resolved.len()
         ));
         for thread in open {
-            let line = thread.line.map_or(String::new(), |n| format!(":{n}"));
+            let line = thread.lines().map_or(String::new(), |n| format!(":{n}"));
             let outdated = if thread.outdated { ", outdated" } else { "" };
             let pending = if thread.pending { ", pending" } else { "" };
             self.line(&format!(

@@ -116,7 +116,8 @@ fn text(value: Option<&String>) -> Json {
     Json::text(value.map_or("", String::as_str))
 }
 
-fn side(side: Side) -> &'static str {
+/// Returns GitHub's name of a side.
+pub(super) fn side(side: Side) -> &'static str {
     match side {
         Side::Left => "LEFT",
         Side::Right => "RIGHT",
