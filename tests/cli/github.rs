@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use forge_github_double::{Fault, PullSeed};
+use forge_github_double::{Fault, PullSeed, state::Protection};
 use forge_testkit::{Output, git_program};
 use serde_json::json;
 
@@ -105,6 +105,26 @@ fn r_000_15_list_has_the_newest_pulls_first() {
         let args = ["pr", "list", R[0], R[1], "--json", "number", "-L", limit];
         let wanted: Vec<_> = numbers.iter().map(|n| json!({"number": n})).collect();
         assert_eq!(hub.costs(1, &args).json(), json!(wanted));
+    }
+}
+
+#[test]
+fn blocked_merge_names_missing_review_and_flags() {
+    let hub = Hub::with_pull();
+    let rules = Protection {
+        approvals: 1,
+        ..Protection::default()
+    };
+    hub.double.seed().protect(REPO, "main", rules);
+    let merge = hub.forge(&["pr", "merge", "1", "--squash", R[0], R[1]]);
+    let said = merge.output().exits(1).stderr_text();
+    for part in [
+        "approving review is missing",
+        "--auto",
+        "--admin",
+        "pr checks 1",
+    ] {
+        assert!(said.contains(part), "{said}");
     }
 }
 

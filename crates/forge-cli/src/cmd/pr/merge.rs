@@ -6,7 +6,7 @@ use forge::{
     context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
-    Capability, Error, Repo, Result,
+    Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 
@@ -200,7 +200,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let on_head = deletes && clone_branch::is_on_head_branch(ctx, &selected).await?;
     req.delete_branch = deletes && !on_head;
     let workflow = merged_issues::workflow(ctx, &selected.repo).await;
-    let outcome = selected.repo.merge(&selected.id, &req).await?;
+    let merged = selected.repo.merge(&selected.id, &req).await;
+    let outcome = match req.admin {
+        true => merged?,
+        false => merged.map_err(name_rule_flags)?,
+    };
     if outcome.value.already_merged {
         let already = format!(
             "Pull request {} was already merged",
@@ -280,6 +284,22 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
             }
             source => format!("{rule} ({}) {status}: {evidence}", source.name()),
         });
+    }
+}
+
+/// Adds the flags for unmet rules to the hint of a merge that the rules refuse, as gh does.
+fn name_rule_flags(error: Error) -> Error {
+    let is_rule = matches!(error.kind(), ErrorKind::Precondition(Precondition::Rule));
+    let action = error.hint().and_then(Hint::action).cloned();
+    match action.filter(|action| is_rule && action.call() == Call::Op(Op::Checks)) {
+        Some(checks) => error.with_hint(
+            Hint::new(
+                "add --auto to merge as soon as the rules are met, or --admin to merge despite \
+                 them; to see the checks",
+            )
+            .with_action(checks),
+        ),
+        None => error,
     }
 }
 
