@@ -148,13 +148,17 @@ fn pending_review_is_published_only_with_its_flag() {
         "In all.",
     ];
     let said = hub.costs(3, &review(&file)).stderr_text();
-    assert!(said.contains("has 2 comments"), "{said}");
+    assert!(said.contains("has a text and 2 comments"), "{said}");
+    let list = ["pr", "thread", "list", "1", R[0], R[1]];
+    let list = [&list[..], &["--json", "isPending"]].concat();
+    assert_eq!(hub.costs(1, &list).json()[0]["isPending"], json!(true));
     // The pending comments may have been written in the browser, so a plain review does not publish
     // them.
     let said = hub.forge(&review(&["--approve"])).output().exits(1);
     let said = said.stderr_text();
     assert!(
-        said.contains("--with-pending") && said.contains("--discard-pending"),
+        said.contains("--with-pending")
+            && said.contains("--discard-pending; to see its comments: forge pr thread list 1"),
         "{said}"
     );
     let view = ["pr", "view", "1", R[0], R[1], "--json", "reviews"];

@@ -10,6 +10,9 @@ const GH_ACTIONS: &str =
 const LOGS: &str = "read the logs of failed checks: forge pr context --include ci_logs";
 const TOKEN: &str = "log in with a token, the only login that forge supports: forge auth login";
 
+/// Advice for a path that is not behind `--`.
+pub(crate) const DIFF_PATH: &str = "name paths after two hyphens: forge pr diff -- PATH";
+
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
 /// The typed word, a part of the usage line that identifies the command, and the advice.
@@ -18,6 +21,11 @@ type Habit = (&'static str, &'static str, &'static str);
 const COMMANDS: &[Habit] = &[
     (
         "repo",
+        ROOT,
+        "clone with git; to name another repository, pass -R OWNER/REPO",
+    ),
+    (
+        "clone",
         ROOT,
         "clone with git; to name another repository, pass -R OWNER/REPO",
     ),
@@ -83,6 +91,11 @@ const COMMANDS: &[Habit] = &[
         "forge pr ",
         "resolve a review thread: forge pr thread resolve",
     ),
+    (
+        "view",
+        "forge pr thread ",
+        "see the threads with their comments: forge pr thread list",
+    ),
     ("disable", "forge workflow ", GH_ACTIONS),
     ("enable", "forge workflow ", GH_ACTIONS),
     ("list", "forge workflow ", GH_ACTIONS),
@@ -116,15 +129,21 @@ const FLAGS: &[Habit] = &[
     ("-c", "forge auth login ", TOKEN),
     ("--show-token", "forge auth status ", PRINT_TOKEN),
     ("-t", "forge auth status ", PRINT_TOKEN),
-    (
-        "--path",
-        "forge pr diff ",
-        "name paths after two hyphens: forge pr diff -- PATH",
-    ),
+    ("--path", "forge pr diff ", DIFF_PATH),
     (
         "--path",
         "forge pr list ",
         "filter by changed file: forge pr list --touches PATH",
+    ),
+    (
+        "--review-requested",
+        "forge pr list ",
+        "search for it: forge pr list --search review-requested:LOGIN",
+    ),
+    (
+        "--submit",
+        "forge pr review ",
+        "submit your pending review with a verdict: forge pr review --comment --with-pending",
     ),
     (
         "--state",
@@ -165,6 +184,10 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let ContextValue::String(typed) = typed else {
         return None;
     };
+    let is_argument = e.kind() == ErrorKind::UnknownArgument && !typed.starts_with('-');
+    if is_argument && usage.contains("forge pr diff ") {
+        return Some(DIFF_PATH);
+    }
     habits
         .iter()
         .find(|(name, place, _)| name == typed && usage.contains(place))
@@ -236,6 +259,7 @@ mod tests {
         }
         assert_eq!(refused(&["pr", "view", "--scopes"]).0, None);
         assert_eq!(refused(&["chekcout"]).0, None);
+        assert_eq!(refused(&["pr", "diff", "1", "src/a.rs"]).0, Some(DIFF_PATH));
         let advice = refused(&["pr", "thread", "resolve", "1"]).0;
         assert!(advice.is_some_and(|text| text.contains("forge pr thread list")));
     }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use forge_core::{
-    Action, Arg, Error, Hint, Param, Repo, Result,
+    Action, Arg, Error, Hint, Op, Param, Repo, Result,
     model::{NewReview, NewThread, PendingReview, PrFields, Side, Verdict},
     text,
 };
@@ -330,8 +330,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     if args.pending {
         let new = u64::try_from(review.threads.len()).unwrap_or(u64::MAX);
         let count = comments(made.pending_before.saturating_add(new));
+        let has_text = !blank || made.body.is_some_and(|body| !body.trim().is_empty());
+        let text = if has_text { "a text and " } else { "" };
         ctx.ui.note(&format!(
-            "Your pending review of pull request {name} has {count}; nobody else sees it"
+            "Your pending review of pull request {name} has {text}{count}; nobody else sees it"
         ));
         return Ok(Exit::Ok);
     }
@@ -393,9 +395,11 @@ fn name_pending_flags(error: Error) -> Error {
     };
     match error.hint().is_some_and(is_choice) {
         true => error.with_hint(
-            "check your pending review on the page of the pull request, then add \
-             --with-pending to submit it together with this one, or delete it with \
-             --discard-pending",
+            Hint::new(
+                "add --with-pending to submit your pending review together with this one, or \
+                 delete it with --discard-pending; to see its comments",
+            )
+            .with_action(Action::op(Op::ThreadList)),
         ),
         false => error,
     }

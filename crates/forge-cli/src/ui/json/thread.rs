@@ -23,6 +23,11 @@ pub const THREAD_FIELDS: &[Field<Thread>] = &[
         get: |t| Json::Bool(t.outdated),
     },
     Field {
+        name: "isPending",
+        needs: (),
+        get: |t| Json::Bool(t.pending),
+    },
+    Field {
         name: "isResolved",
         needs: (),
         get: |t| Json::Bool(t.resolved),
