@@ -623,6 +623,8 @@ fn view_with_comments_counts_threads_in_one_request() {
     let id = threads[0]["id"].as_str().unwrap();
     let resolve = ["pr", "thread", "resolve", "1", id, R[0], R[1]];
     hub.forge(&resolve).ok();
+    let again = hub.costs(2, &resolve).stderr_text();
+    assert!(again.contains("is already resolved"), "{again}");
     let said = hub.costs(1, &view).stderr_text();
     assert!(said.starts_with("1 open thread: "), "{said}");
 }

@@ -231,9 +231,14 @@ async fn resolve(
             pr: selected.id.clone(),
             key: key.clone(),
         };
-        let thread = ctx
-            .ui
-            .outcome(selected.repo.resolve_thread(&id, resolved).await?)?;
+        let outcome = selected.repo.resolve_thread(&id, resolved).await?;
+        if outcome.already {
+            let state = if resolved { "already" } else { "not" };
+            let line = format!("Thread {} is {state} resolved", outcome.value.id);
+            ctx.ui.report_unchanged(outcome, &line)?;
+            continue;
+        }
+        let thread = ctx.ui.outcome(outcome)?;
         let what = if resolved { "Resolved" } else { "Unresolved" };
         ctx.ui.success(&format!(
             "{what} thread {} on {}",
