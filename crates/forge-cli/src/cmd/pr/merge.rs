@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::{
     SelectedPull,
-    context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
+    context::{RequirementSource, RequirementStatus, Rule, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
     Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result,
@@ -264,26 +264,35 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Prints the requirements that the merge of the open `pull` ignores.
+/// Prints the requirements that the merge of the open `pull` ignores. Requirements of this program,
+/// which do not stop a merge, share a line.
 async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Ok(config) = ctx.config() else {
         return;
     };
     let verdict = readiness(repo, pull, &config.context_settings()).await;
+    let mut own = Vec::new();
     for open in verdict.open() {
         let status = match open.status {
             RequirementStatus::Unmet => "is not met",
+            // The merge itself checks for conflicts.
+            _ if open.rule == Rule::NoConflicts => continue,
             _ => "is not known",
         };
         let (rule, evidence) = (open.rule.name(), &open.evidence);
-        ctx.ui.caution(&match open.source {
-            RequirementSource::Own => {
-                format!(
-                    "{rule} {status}: {evidence} (a rule of this program, which does not stop a merge)"
-                )
+        match open.source {
+            RequirementSource::Own => own.push(format!("{rule} {status}: {evidence}")),
+            source => {
+                let source = source.name();
+                ctx.ui
+                    .caution(&format!("{rule} ({source}) {status}: {evidence}"));
             }
-            source => format!("{rule} ({}) {status}: {evidence}", source.name()),
-        });
+        }
+    }
+    if !own.is_empty() {
+        let own = own.join("; ");
+        ctx.ui
+            .caution(&format!("{own} (not required by the forge)"));
     }
 }
 
