@@ -160,6 +160,14 @@ fn comments_on_lines_are_read_from_a_file() {
 }
 
 #[test]
+fn local_pending_review_is_refused_with_a_flag() {
+    let world = World::with_pull();
+    let args = ["pr", "review", "1", "--pending", "-b", "Later."];
+    let said = world.grace(&args).output().exits(1).stderr_text();
+    assert!(said.contains("one review (--comments-file)"), "{said}");
+}
+
+#[test]
 fn review_of_moved_head_is_refused() {
     let world = World::with_pull();
     let stale = world.git.oid("feature").unwrap();
