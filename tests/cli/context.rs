@@ -97,6 +97,8 @@ fn r_002_2_context_accepts_urls_and_owner_branches() {
     }
     let address = format!("{REPO}#2");
     assert_eq!(by(&[address.as_str()]), "2");
+    let text = hub.forge(&["pr", "context", &address]).text();
+    assert!(text.contains("\ngrace wants grace:work in main"), "{text}");
 }
 
 #[test]

@@ -342,10 +342,14 @@ fn merge_on_a_terminal_names_the_open_requirements() {
     };
     let out = merge(&[]).env("FORGE_FORCE_TTY", "100").output().success();
     let stderr = out.stderr_text();
-    let said =
-        "approved is not met: 0 approval(s) (a rule of this program, which does not stop a merge)";
+    let said = "approved is not met: 0 approval(s) (not required by the forge)";
     let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
     assert!(at.is_some() && at < done, "{stderr}");
+    let hub = Hub::with_pull();
+    let merge = hub.forge(&["pr", "merge", "1", "--merge", "-R", REPO]);
+    let stderr = merge.env("FORGE_FORCE_TTY", "100").output().success();
+    let stderr = stderr.stderr_text();
+    assert_eq!(stderr.matches("! ").count(), 1, "{stderr}");
 }
 
 #[test]

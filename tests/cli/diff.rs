@@ -12,6 +12,16 @@ fn diff_equals_git_diff() {
 }
 
 #[test]
+fn diff_path_without_hyphens_gets_a_hint() {
+    let world = World::with_pull();
+    for words in [&["README.md"][..], &["1", "feature.txt"]] {
+        let args = [&["pr", "diff"][..], words].concat();
+        let said = world.forge(&args).output().exits(1).stderr_text();
+        assert!(said.contains("forge pr diff -- PATH"), "{said}");
+    }
+}
+
+#[test]
 fn diff_prints_names_mails_or_selected_files() {
     let world = World::new();
     world.git.commit(

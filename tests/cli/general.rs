@@ -135,6 +135,8 @@ fn help_and_version_are_commands() {
         told(&["help", "pr create"]),
         told(&["pr", "create", "--help"])
     );
+    let topics = "\n\nTopics of forge help: environment, exit-codes,";
+    assert!(told(&["help"]).contains(topics));
     for (topic, part) in [
         ("environment", "- `NO_COLOR`: "),
         ("exit-codes", "\n| 4 | no credentials"),

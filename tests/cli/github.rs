@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use forge_github_double::{Fault, PullSeed};
+use forge_github_double::{Fault, PullSeed, state::Protection};
 use forge_testkit::{Output, git_program};
 use serde_json::json;
 
@@ -109,6 +109,26 @@ fn r_000_15_list_has_the_newest_pulls_first() {
 }
 
 #[test]
+fn blocked_merge_names_missing_review_and_flags() {
+    let hub = Hub::with_pull();
+    let rules = Protection {
+        approvals: 1,
+        ..Protection::default()
+    };
+    hub.double.seed().protect(REPO, "main", rules);
+    let merge = hub.forge(&["pr", "merge", "1", "--squash", R[0], R[1]]);
+    let said = merge.output().exits(1).stderr_text();
+    for part in [
+        "approving review is missing",
+        "--auto",
+        "--admin",
+        "pr checks 1",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn pending_review_is_published_only_with_its_flag() {
     let hub = Hub::with_pull();
     let review = |more: &[&'static str]| [&["pr", "review", "1"][..], &R, more].concat();
@@ -128,13 +148,18 @@ fn pending_review_is_published_only_with_its_flag() {
         "In all.",
     ];
     let said = hub.costs(3, &review(&file)).stderr_text();
-    assert!(said.contains("has 2 comments"), "{said}");
+    assert!(said.contains("has a text and 2 comments"), "{said}");
+    let list = ["pr", "thread", "list", "1", R[0], R[1]];
+    let list = [&list[..], &["--json", "isPending"]].concat();
+    let threads = hub.forge(&list).output().success().json();
+    assert_eq!(threads[0]["isPending"], true);
     // The pending comments may have been written in the browser, so a plain review does not publish
     // them.
     let said = hub.forge(&review(&["--approve"])).output().exits(1);
     let said = said.stderr_text();
     assert!(
-        said.contains("--with-pending") && said.contains("--discard-pending"),
+        said.contains("--with-pending")
+            && said.contains("--discard-pending; to see its comments: forge pr thread list 1"),
         "{said}"
     );
     let view = ["pr", "view", "1", R[0], R[1], "--json", "reviews"];
@@ -642,6 +667,8 @@ fn view_with_comments_counts_threads_in_one_request() {
     let id = threads[0]["id"].as_str().unwrap();
     let resolve = ["pr", "thread", "resolve", "1", id, R[0], R[1]];
     hub.forge(&resolve).ok();
+    let again = hub.costs(2, &resolve).stderr_text();
+    assert!(again.contains("is already resolved"), "{again}");
     let said = hub.costs(1, &view).stderr_text();
     assert!(said.starts_with("1 open thread: "), "{said}");
 }

@@ -93,7 +93,8 @@ fn single_enter_publishes_nothing() {
                 terminal.send("New\r");
             }
             "create" => {
-                terminal.reply(first, "T\r");
+                terminal.reply(first, "\r");
+                terminal.reply("the title is empty", "T\r");
                 terminal.reply("Body", "\r");
             }
             _ => {

@@ -150,6 +150,21 @@ fn comments_on_lines_are_read_from_a_file() {
         .ok();
     let list = world.forge(&["pr", "thread", "list", "1"]).text();
     assert!(list.contains("From a file."), "{list}");
+    let text = world.forge(&["pr", "context", "1"]).text();
+    assert_eq!(text.matches("feature.txt:1-2").count(), 2, "{text}");
+    let found = world.context(&["1", "--json", "threads"]);
+    let thread = &found["threads"][0];
+    assert_eq!(thread["startLine"], 1);
+    assert_eq!(thread["line"], 2);
+    assert_eq!(thread["side"], "RIGHT");
+}
+
+#[test]
+fn local_pending_review_is_refused_with_a_flag() {
+    let world = World::with_pull();
+    let args = ["pr", "review", "1", "--pending", "-b", "Later."];
+    let said = world.grace(&args).output().exits(1).stderr_text();
+    assert!(said.contains("one review (--comments-file)"), "{said}");
 }
 
 #[test]

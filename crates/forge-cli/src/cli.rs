@@ -18,6 +18,7 @@ use crate::{
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
+    after_help = "Topics of forge help: environment, exit-codes, formatting, reference",
     max_term_width = 100
 )]
 pub struct Cli {

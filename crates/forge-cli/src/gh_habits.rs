@@ -14,6 +14,9 @@ const CLAIM: &str = "claim and pick print the id of the claim; the comments of t
 const CLOSING: &str =
     "write a line such as \"Closes #4\" into the description: forge pr edit --body TEXT";
 
+/// Advice for a path that is not behind `--`.
+pub(crate) const DIFF_PATH: &str = "name paths after two hyphens: forge pr diff -- PATH";
+
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
 /// The typed word, a part of the usage line that identifies the command, and the advice.
@@ -22,6 +25,11 @@ type Habit = (&'static str, &'static str, &'static str);
 const COMMANDS: &[Habit] = &[
     (
         "repo",
+        ROOT,
+        "clone with git; to name another repository, pass -R OWNER/REPO",
+    ),
+    (
+        "clone",
         ROOT,
         "clone with git; to name another repository, pass -R OWNER/REPO",
     ),
@@ -87,6 +95,11 @@ const COMMANDS: &[Habit] = &[
         "forge pr ",
         "resolve a review thread: forge pr thread resolve",
     ),
+    (
+        "view",
+        "forge pr thread ",
+        "see the threads with their comments: forge pr thread list",
+    ),
     ("disable", "forge workflow ", GH_ACTIONS),
     ("enable", "forge workflow ", GH_ACTIONS),
     ("list", "forge workflow ", GH_ACTIONS),
@@ -120,11 +133,7 @@ const FLAGS: &[Habit] = &[
     ("-c", "forge auth login ", TOKEN),
     ("--show-token", "forge auth status ", PRINT_TOKEN),
     ("-t", "forge auth status ", PRINT_TOKEN),
-    (
-        "--path",
-        "forge pr diff ",
-        "name paths after two hyphens: forge pr diff -- PATH",
-    ),
+    ("--path", "forge pr diff ", DIFF_PATH),
     ("--log", "forge pr checks ", LOGS),
     ("--log-failed", "forge pr checks ", LOGS),
     ("--closes", "forge pr edit ", CLOSING),
@@ -133,6 +142,16 @@ const FLAGS: &[Habit] = &[
         "--path",
         "forge pr list ",
         "filter by changed file: forge pr list --touches PATH",
+    ),
+    (
+        "--review-requested",
+        "forge pr list ",
+        "search for it: forge pr list --search review-requested:LOGIN",
+    ),
+    (
+        "--submit",
+        "forge pr review ",
+        "submit your pending review with a verdict: forge pr review --comment --with-pending",
     ),
     (
         "--state",
@@ -179,6 +198,10 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let ContextValue::String(typed) = typed else {
         return None;
     };
+    let is_argument = e.kind() == ErrorKind::UnknownArgument && !typed.starts_with('-');
+    if is_argument && usage.contains("forge pr diff ") {
+        return Some(DIFF_PATH);
+    }
     habits
         .iter()
         .find(|(name, place, _)| name == typed && usage.contains(place))
@@ -250,6 +273,7 @@ mod tests {
         }
         assert_eq!(refused(&["pr", "view", "--scopes"]).0, None);
         assert_eq!(refused(&["chekcout"]).0, None);
+        assert_eq!(refused(&["pr", "diff", "1", "src/a.rs"]).0, Some(DIFF_PATH));
         let advice = refused(&["pr", "thread", "resolve", "1"]).0;
         assert!(advice.is_some_and(|text| text.contains("forge pr thread list")));
         assert_eq!(refused(&["workflow", "release", "4"]).0, Some(CLAIM));

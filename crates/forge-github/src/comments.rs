@@ -210,9 +210,9 @@ impl GitHub {
         }
     }
 
-    /// Returns whether a comment or thread belongs to `pr`. GitHub resolves an id to any object
-    /// that the account can see, so the pull request is checked.
-    pub(crate) async fn belongs(&self, pr: &PrId, key: &str) -> Result<bool> {
+    /// Returns a comment or thread if it belongs to `pr`. GitHub resolves an id to any object that
+    /// the account can see, so the pull request is checked.
+    pub(crate) async fn part_of(&self, pr: &PrId, key: &str) -> Result<Option<wire::Part>> {
         let text = Document::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
         variables.insert("id".into(), json!(key));
@@ -227,10 +227,10 @@ impl GitHub {
             return Err(self.not_found(pr, &answer));
         };
         match (node, answer.errors.is_empty()) {
-            (Some(part), _) => Ok(part.is_of(&pull.id)),
-            (None, true) => Ok(false),
+            (Some(part), _) => Ok(Some(part).filter(|part| part.is_of(&pull.id))),
+            (None, true) => Ok(None),
             (None, false) => match self.api.first_error(&answer) {
-                e if e.is_not_found() => Ok(false),
+                e if e.is_not_found() => Ok(None),
                 e => Err(e),
             },
         }
@@ -243,7 +243,7 @@ impl GitHub {
     /// Fails with `not_found` if the comment belongs to another pull request.
     async fn is_on(&self, comment: &CommentId) -> Result<()> {
         let CommentId { pr, key } = comment;
-        if self.listed.has(pr, key) || self.belongs(pr, key).await? {
+        if self.listed.has(pr, key) || self.part_of(pr, key).await?.is_some() {
             Ok(())
         } else {
             Err(no_comment(key, pr))

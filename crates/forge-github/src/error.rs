@@ -422,7 +422,10 @@ fn forbidden(about: ErrorContext<'_>, said: &str, missing: &[String]) -> Error {
         },
         format!("{} does not allow this: {said}", about.host),
     );
-    if missing.is_empty() {
+    // GitHub calls a pull request an issue here.
+    if said.contains("issue is locked") {
+        error.with_hint("ask somebody with write access to unlock the conversation, or to comment")
+    } else if missing.is_empty() {
         error.with_hint(MORE_RIGHTS)
     } else {
         error.with_hint(scope_hint(about, missing))

@@ -2,6 +2,7 @@
 
 use forge_core::{
     Action, Cursor, Error, ErrorKind, Hint, Noun, Op, Outcome, Page, PageReq, PrId, Result,
+    Warning,
     model::{Thread, ThreadFilter, ThreadId},
 };
 use serde::Deserialize;
@@ -156,9 +157,9 @@ impl GitHub {
         id: &ThreadId,
         resolved: bool,
     ) -> Result<Outcome<Thread>> {
-        if !self.belongs(&id.pr, &id.key).await? {
+        let Some(before) = self.part_of(&id.pr, &id.key).await? else {
             return Err(no_thread(id));
-        }
+        };
         let mutation = if resolved { RESOLVE } else { UNRESOLVE };
         let written = self
             .send_one::<ResolvedThread>(mutation, json!({ "threadId": id.key }))
@@ -177,7 +178,18 @@ impl GitHub {
                 .filter(|t| t.is_resolved == resolved))
         })
         .await?;
-        let mut outcome = Outcome::immediate(map::thread(thread));
+        let thread = map::thread(thread);
+        let state = match resolved {
+            true => "resolved already",
+            false => "not resolved",
+        };
+        let mut outcome = match before.is_resolved == resolved {
+            true => {
+                let message = format!("the thread {} is {state}; nothing was changed", id.key);
+                Outcome::unchanged(thread, Warning::new(message))
+            }
+            false => Outcome::immediate(thread),
+        };
         outcome.warnings.extend(warning);
         Ok(outcome)
     }

@@ -203,6 +203,9 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let mut seed = Seed(shared.state());
     let mut made = Vec::new();
     for step in steps {
+        if let Some(problem) = unknown_field(step) {
+            return Err(format!("cannot run {step}: {problem}"));
+        }
         // The methods of the seed panic if an object is missing. The panic becomes the answer.
         let absent = Cell::new("");
         let run = AssertUnwindSafe(|| apply(&mut seed, step, &absent));
@@ -218,6 +221,15 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
         }
     }
     Ok(made)
+}
+
+/// Returns the problem of a step with a field that its kind does not have.
+fn unknown_field(step: &Value) -> Option<String> {
+    let name = step.get("do").and_then(Value::as_str)?;
+    let (_, fields) = STEPS.iter().find(|(known, _)| *known == name)?;
+    let is_known = |key: &str| key == "do" || fields.split([' ', '[', ']']).any(|f| f == key);
+    let unknown = step.as_object()?.keys().find(|key| !is_known(key))?;
+    Some(format!("`{unknown}` is no field of it; fields: {fields}"))
 }
 
 /// Returns why a step cannot be executed. `absent` is the field that was read last.
@@ -411,11 +423,16 @@ fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Opti
                 number("number")?,
                 text("workflow").unwrap_or("CI"),
                 text("name")?,
-                text("conclusion")?,
+                &text("conclusion")?.to_ascii_uppercase(),
             )
             .into(),
         "status" => seed
-            .status(repo()?, number("number")?, text("context")?, text("state")?)
+            .status(
+                repo()?,
+                number("number")?,
+                text("context")?,
+                &text("state")?.to_ascii_uppercase(),
+            )
             .into(),
         "project" => seed
             .project(text("owner")?, text("title")?, &list("options"))

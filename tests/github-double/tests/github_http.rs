@@ -772,6 +772,8 @@ fn refused_seed_step_names_the_reason() {
     assert!(unknown.contains("`do` is one of: user, bot, "), "{unknown}");
     let lacking = refusal(json!({"do": "label", "repo": REPO}));
     assert!(lacking.contains("`name` is missing"), "{lacking}");
+    let odd = refusal(json!({"do": "label", "repo": REPO, "name": "bug", "colour": "red"}));
+    assert!(odd.contains("`colour` is no field"), "{odd}");
     let gone = refusal(json!({"do": "label", "repo": "no/where", "name": "bug"}));
     assert!(gone.contains("does not exist"), "{gone}");
 }

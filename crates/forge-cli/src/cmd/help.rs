@@ -39,7 +39,7 @@ pub fn run(ctx: &Ctx, args: &HelpArgs) -> Result<Exit> {
             let typed = args.command.join(" ");
             return Err(
                 Error::invalid("command", format!("there is no command '{typed}'"))
-                    .with_hint("list the commands with `forge help`"),
+                    .with_hint("list the commands and topics: forge help"),
             );
         }
     };

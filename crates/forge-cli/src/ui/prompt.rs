@@ -92,11 +92,31 @@ pub fn cancelled() -> Error {
 ///
 /// `cancelled` if the user cancels; other kinds if the terminal is not usable.
 pub fn line(question: &str, default: &str) -> Result<String> {
+    valid_line(question, default, |_| Ok(()))
+}
+
+/// Asks for a title until it is not empty.
+///
+/// # Errors
+/// The errors of [`line()`].
+pub fn title(default: &str) -> Result<String> {
+    valid_line("Title", default, |typed| match typed.trim().is_empty() {
+        true => Err("the title is empty"),
+        false => Ok(()),
+    })
+}
+
+fn valid_line(
+    question: &str,
+    default: &str,
+    check: fn(&str) -> std::result::Result<(), &'static str>,
+) -> Result<String> {
     ask(|| {
         let theme = ColorfulTheme::default();
         let input = Input::<String>::with_theme(&theme)
             .with_prompt(question)
-            .allow_empty(true);
+            .allow_empty(true)
+            .validate_with(move |typed: &String| check(typed));
         let input = if default.is_empty() {
             input
         } else {

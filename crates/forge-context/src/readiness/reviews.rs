@@ -227,11 +227,7 @@ impl Judge<'_> {
             .collect();
         began.sort();
         began.dedup();
-        let places = open.iter().map(|t| match t.line {
-            Some(line) => format!("{}:{line}", t.path),
-            None => t.path.clone(),
-        });
-        let places: Vec<String> = places.collect();
+        let places: Vec<String> = open.iter().map(|t| t.place()).collect();
         let mut by = self.author();
         by.push(cleared(ClearedBy::Reviewer, began));
         let count = open.len();

@@ -391,6 +391,30 @@ impl Thread {
     pub fn is_open(&self) -> bool {
         !self.resolved && !self.pending
     }
+
+    /// Returns the lines, such as `10-12`, or `L7` on the base side. `None` for a thread on the
+    /// whole file.
+    #[must_use]
+    pub fn lines(&self) -> Option<String> {
+        let side = match self.side {
+            Side::Left => "L",
+            Side::Right => "",
+        };
+        let last = self.line?;
+        Some(match self.start_line {
+            Some(first) if first != last => format!("{side}{first}-{last}"),
+            _ => format!("{side}{last}"),
+        })
+    }
+
+    /// Returns the path as the forge sent it, and the lines: `src/lib.rs:10-12`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self.lines() {
+            Some(lines) => format!("{}:{lines}", self.path),
+            None => self.path.clone(),
+        }
+    }
 }
 
 /// Filter for review threads.
@@ -428,6 +452,19 @@ mod tests {
             total: 5,
         };
         assert_eq!(ReviewCounts::of(latest), wanted);
+    }
+
+    #[test]
+    fn thread_place_shows_range_and_side() {
+        let mut thread = Thread::new("t", "a.rs");
+        assert_eq!(thread.place(), "a.rs");
+        thread.line = Some(7);
+        thread.side = Side::Left;
+        assert_eq!(thread.place(), "a.rs:L7");
+        thread.start_line = Some(5);
+        assert_eq!(thread.place(), "a.rs:L5-7");
+        (thread.start_line, thread.side) = (Some(7), Side::Right);
+        assert_eq!(thread.place(), "a.rs:7");
     }
 
     #[test]

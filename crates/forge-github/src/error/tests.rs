@@ -76,6 +76,10 @@ fn graphql_messages_map_to_errors() {
         ),
         ("FORBIDDEN", "Resource not accessible by integration"),
         (
+            "FORBIDDEN",
+            "Unable to create comment because issue is locked.",
+        ),
+        (
             "INSUFFICIENT_SCOPES",
             "Your token has not been granted the required scopes to execute this query. The 'name' field requires one of the following scopes: ['read:org', 'read:discussion'], but your token has only been granted the: ['repo'] scopes.",
         ),

@@ -234,7 +234,7 @@ wire! {
     /// A comment or a thread, and its pull request.
     Part {
         kind: String as "__typename", body: String, conversation_of: Option<Id>,
-        pull_request: Option<Id>,
+        pull_request: Option<Id>, is_resolved: bool,
     }
     /// An issue with the selected fields.
     Issue {

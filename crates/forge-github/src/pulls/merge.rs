@@ -433,11 +433,7 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
         )
     };
     match pull.merge_state_status.as_deref() {
-        Some("BLOCKED") if !req.admin => rule(
-            "the rules of the base branch are not met",
-            UNMET,
-            Op::Checks,
-        ),
+        Some("BLOCKED") if !req.admin => rule(blocked_reason(pull), UNMET, Op::Checks),
         Some("BEHIND") if !req.admin => rule(
             "the head branch is behind the base branch, and the rules require its newest commits \
              in the head",
@@ -445,5 +441,19 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
             Op::PrUpdateBranch,
         ),
         _ => Ok(()),
+    }
+}
+
+/// Returns why the base branch blocks the merge, as far as the review decision shows. GitHub reports
+/// `CHANGES_REQUESTED` even if no rule requires reviews.
+fn blocked_reason(pull: &wire::Pull) -> &'static str {
+    match pull.review_decision.as_deref() {
+        Some("REVIEW_REQUIRED") => {
+            "the rules of the base branch are not met: an approving review is missing"
+        }
+        Some("CHANGES_REQUESTED") => {
+            "the rules of the base branch are not met, and a reviewer requests changes"
+        }
+        _ => "the rules of the base branch are not met",
     }
 }

@@ -145,6 +145,10 @@ async fn merge_blockers_are_refused_before_mutation() {
             Precondition::Conflicts(vec![]),
         ),
         (json!({ "mergeStateStatus": "BLOCKED" }), Precondition::Rule),
+        (
+            json!({ "mergeStateStatus": "BLOCKED", "reviewDecision": "CHANGES_REQUESTED" }),
+            Precondition::Rule,
+        ),
         (json!({ "mergeStateStatus": "BEHIND" }), Precondition::Rule),
     ] {
         let script = Script::play(vec![data("MergePrepare", ready(state))]).await;

@@ -304,7 +304,7 @@ async fn ask_text(
         return Ok(());
     }
     if args.title.is_none() {
-        draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
+        draft.title = prompt::title(&text::one_line(&draft.title))?;
     }
     if !args.has_body() {
         let chooses = args.template.is_none() && args.recover.is_none();

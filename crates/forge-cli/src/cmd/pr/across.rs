@@ -110,9 +110,11 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
             selection.print(&ctx.ui, &value)?;
         }
         None => {
+            let pulls = found.created_by.iter().chain(&found.needs_review);
             let rows = RowOptions {
                 conflicts: args.conflict_status,
                 repos: true,
+                hosts: !ctx.ui.is_tty() || !ambiguous_names(pulls).is_empty(),
                 width: ctx.ui.is_tty().then(|| ctx.ui.width()),
             };
             let shown = status::render(ctx.ui.palette(), &names(places), &found, None, rows);
@@ -227,7 +229,7 @@ fn print_list(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -
 }
 
 /// Returns the repository names that occur on several hosts.
-fn ambiguous_names(pulls: &[PullRequest]) -> BTreeSet<String> {
+fn ambiguous_names<'a>(pulls: impl IntoIterator<Item = &'a PullRequest>) -> BTreeSet<String> {
     let mut known: BTreeMap<String, &RepoId> = BTreeMap::new();
     let mut ambiguous = BTreeSet::new();
     for pull in pulls {

@@ -12,6 +12,7 @@ use forge_core::{
     text::{self, Quote},
 };
 
+use super::shared::head_owner;
 use crate::ui::{color::Palette, json::model_name};
 
 /// Maximum length of a description or comment, in characters.
@@ -175,8 +176,9 @@ impl ContextPage {
             }
             _ => String::new(),
         };
+        let owner = head_owner(p).map_or(String::new(), |owner| format!("{}:", word(owner)));
         self.line(&format!(
-            "{} wants {} in {}{lines}",
+            "{} wants {owner}{} in {}{lines}",
             word(&p.author.login),
             word(&p.head_branch),
             word(&p.base_branch)
@@ -312,7 +314,7 @@ impl ContextPage {
             resolved.len()
         ));
         for thread in open {
-            let line = thread.line.map_or(String::new(), |n| format!(":{n}"));
+            let line = thread.lines().map_or(String::new(), |n| format!(":{n}"));
             let outdated = if thread.outdated { ", outdated" } else { "" };
             let pending = if thread.pending { ", pending" } else { "" };
             self.line(&format!(

@@ -268,7 +268,7 @@ async fn ask_text(
     }
     if args.title.is_none() {
         // Another person's commit subject may contain terminal escapes.
-        draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
+        draft.title = prompt::title(&text::one_line(&draft.title))?;
     }
     match body {
         Some(body) => draft.body = body,

@@ -1,5 +1,7 @@
 //! `forge pr diff`.
 
+use std::path::Path;
+
 use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
@@ -15,6 +17,7 @@ use crate::{
     cmd::pages,
     ctx::Ctx,
     exit::Exit,
+    gh_habits::DIFF_PATH,
     select::{self, Unnamed},
     ui::{
         browser,
@@ -69,8 +72,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         true => None,
         false => Some(PathFilter::new(&args.paths)?),
     };
-    let mut selected =
-        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let selected =
+        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await;
+    let mut selected = selected.map_err(|e| match named {
+        Some(name) if e.is_not_found() && Path::new(name).exists() => e.with_hint(DIFF_PATH),
+        _ => e,
+    })?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);

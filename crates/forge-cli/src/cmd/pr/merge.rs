@@ -3,10 +3,10 @@
 use clap::Args;
 use forge::{
     SelectedPull,
-    context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
+    context::{RequirementSource, RequirementStatus, Rule, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
-    Capability, Error, Repo, Result,
+    Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 
@@ -200,7 +200,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let on_head = deletes && clone_branch::is_on_head_branch(ctx, &selected).await?;
     req.delete_branch = deletes && !on_head;
     let workflow = merged_issues::workflow(ctx, &selected.repo).await;
-    let outcome = selected.repo.merge(&selected.id, &req).await?;
+    let merged = selected.repo.merge(&selected.id, &req).await;
+    let outcome = match req.admin {
+        true => merged?,
+        false => merged.map_err(name_rule_flags)?,
+    };
     if outcome.value.already_merged {
         let already = format!(
             "Pull request {} was already merged",
@@ -260,26 +264,51 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Prints the requirements that the merge of the open `pull` ignores.
+/// Prints the requirements that the merge of the open `pull` ignores. Requirements of this program,
+/// which do not stop a merge, share a line.
 async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Ok(config) = ctx.config() else {
         return;
     };
     let verdict = readiness(repo, pull, &config.context_settings()).await;
+    let mut own = Vec::new();
     for open in verdict.open() {
         let status = match open.status {
             RequirementStatus::Unmet => "is not met",
+            // The merge itself checks for conflicts.
+            _ if open.rule == Rule::NoConflicts => continue,
             _ => "is not known",
         };
         let (rule, evidence) = (open.rule.name(), &open.evidence);
-        ctx.ui.caution(&match open.source {
-            RequirementSource::Own => {
-                format!(
-                    "{rule} {status}: {evidence} (a rule of this program, which does not stop a merge)"
-                )
+        match open.source {
+            RequirementSource::Own => own.push(format!("{rule} {status}: {evidence}")),
+            source => {
+                let source = source.name();
+                ctx.ui
+                    .caution(&format!("{rule} ({source}) {status}: {evidence}"));
             }
-            source => format!("{rule} ({}) {status}: {evidence}", source.name()),
-        });
+        }
+    }
+    if !own.is_empty() {
+        let own = own.join("; ");
+        ctx.ui
+            .caution(&format!("{own} (not required by the forge)"));
+    }
+}
+
+/// Adds the flags for unmet rules to the hint of a merge that the rules refuse, as gh does.
+fn name_rule_flags(error: Error) -> Error {
+    let is_rule = matches!(error.kind(), ErrorKind::Precondition(Precondition::Rule));
+    let action = error.hint().and_then(Hint::action).cloned();
+    match action.filter(|action| is_rule && action.call() == Call::Op(Op::Checks)) {
+        Some(checks) => error.with_hint(
+            Hint::new(
+                "add --auto to merge as soon as the rules are met, or --admin to merge despite \
+                 them; to see the checks",
+            )
+            .with_action(checks),
+        ),
+        None => error,
     }
 }
 

@@ -4,13 +4,16 @@ use std::str::FromStr;
 
 use clap::Args;
 use forge_core::{
-    Action, Arg, Error, Hint, Param, Repo, Result,
+    Action, Arg, Capability, Error, ErrorKind, Hint, Op, Param, Repo, Result,
     model::{NewReview, NewThread, PendingReview, PrFields, Side, Verdict},
     text,
 };
 use serde::Deserialize;
 
-use super::{body, shared::pull_name};
+use super::{
+    body,
+    shared::{has, pull_name},
+};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -325,13 +328,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         .with_pending(pending);
     review.expected_head = args.match_head_commit;
     let submitted = selected.repo.submit_review(&selected.id, &review).await;
-    let made = ctx.ui.outcome(submitted.map_err(name_pending_flags)?)?;
+    let submitted = submitted.map_err(|e| name_pending_flags(&selected.repo, e))?;
+    let made = ctx.ui.outcome(submitted)?;
     let name = pull_name(&selected.id);
     if args.pending {
         let new = u64::try_from(review.threads.len()).unwrap_or(u64::MAX);
         let count = comments(made.pending_before.saturating_add(new));
+        let has_text = !blank || made.body.is_some_and(|body| !body.trim().is_empty());
+        let text = if has_text { "a text and " } else { "" };
         ctx.ui.note(&format!(
-            "Your pending review of pull request {name} has {count}; nobody else sees it"
+            "Your pending review of pull request {name} has {text}{count}; nobody else sees it"
         ));
         return Ok(Exit::Ok);
     }
@@ -385,17 +391,27 @@ fn comments(count: u64) -> String {
 }
 
 /// Replaces the hint of an error about a pending review by the flags that submit or delete the
-/// review.
-fn name_pending_flags(error: Error) -> Error {
+/// review. If the forge keeps no reviews, adds the flag that takes all comments at once.
+fn name_pending_flags(repo: &Repo, error: Error) -> Error {
+    if let ErrorKind::Unsupported {
+        capability: Capability::ReviewPending,
+    } = error.kind()
+        && has(repo, Capability::ReviewInline)
+        && let Some(hint) = error.hint().cloned()
+    {
+        return error.with_hint(hint.map_text(|text| format!("{text} (--comments-file)")));
+    }
     let is_choice = |hint: &Hint| {
         let args = hint.action().map(Action::args).unwrap_or_default();
         args.contains(&(Param::Pending, Arg::Choose))
     };
     match error.hint().is_some_and(is_choice) {
         true => error.with_hint(
-            "check your pending review on the page of the pull request, then add \
-             --with-pending to submit it together with this one, or delete it with \
-             --discard-pending",
+            Hint::new(
+                "add --with-pending to submit your pending review together with this one, or \
+                 delete it with --discard-pending; to see its comments",
+            )
+            .with_action(Action::op(Op::ThreadList)),
         ),
         false => error,
     }

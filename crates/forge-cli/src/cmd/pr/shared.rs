@@ -26,10 +26,16 @@ pub(super) fn pull_with_title(p: &PullRequest) -> String {
 
 /// Formats the head branch: `branch`, or `owner:branch` if it is in another repository.
 pub(super) fn head_label(p: &PullRequest) -> String {
-    match p.head_repo.as_ref().and_then(RepoId::owner_and_name) {
-        Some((owner, _)) if is_cross_repository(p) => format!("{owner}:{}", p.head_branch),
-        _ => p.head_branch.clone(),
+    match head_owner(p) {
+        Some(owner) => format!("{owner}:{}", p.head_branch),
+        None => p.head_branch.clone(),
     }
+}
+
+/// Returns the owner of the head branch if the branch is in another repository.
+pub(super) fn head_owner(p: &PullRequest) -> Option<&str> {
+    let (owner, _) = p.head_repo.as_ref()?.owner_and_name()?;
+    is_cross_repository(p).then_some(owner)
 }
 
 /// Returns the state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.

@@ -10,7 +10,7 @@ use forge_core::{
 };
 use unicode_width::UnicodeWidthStr as _;
 
-use super::shared::{has, head_label, repo_name, state_word};
+use super::shared::{has, head_label, pull_name, repo_name, state_word};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
@@ -114,6 +114,8 @@ pub(super) struct RowOptions {
     pub conflicts: bool,
     /// True if rows show the repository.
     pub repos: bool,
+    /// True if repositories are shown with their host.
+    pub hosts: bool,
     /// The maximum width of a row, in columns; `None` for gh's rows, which are not truncated.
     pub width: Option<usize>,
 }
@@ -168,9 +170,10 @@ pub(super) fn render(
 
 fn line(c: Palette, p: &PullRequest, rows: RowOptions) -> String {
     let room = rows.width.map(|width| width.saturating_sub(2));
-    let mut number = match rows.repos {
-        true => text::one_line(&p.id.to_string()).into_owned(),
-        false => format!("#{}", p.id.key),
+    let mut number = match (rows.repos, rows.hosts) {
+        (true, true) => text::one_line(&p.id.to_string()).into_owned(),
+        (true, false) => text::one_line(&pull_name(&p.id)).into_owned(),
+        (false, _) => format!("#{}", p.id.key),
     };
     let mut title = truncate_as_gh(&text::one_line(&p.title), 50);
     let mut head = format!("[{}]", text::one_line(&head_label(p)));
@@ -258,9 +261,24 @@ mod tests {
         assert!(!render(c, "o/r", &status, None, usual).contains("Current branch"));
         let repos = RowOptions {
             repos: true,
+            hosts: true,
             ..usual
         };
         assert!(line(c, &pull(), repos).contains(&format!("  {}  Greet", pull().id)));
+        let short = RowOptions {
+            hosts: false,
+            ..repos
+        };
+        let mut hosted = pull();
+        hosted.id.repo = forge_core::RepoId {
+            kind: forge_core::ForgeKind::GITHUB,
+            host: "github.com".into(),
+            path: forge_core::RepoPath::Named {
+                owner: "o".into(),
+                name: "r".into(),
+            },
+        };
+        assert!(line(c, &hosted, short).starts_with("  o/r#7  Greet"));
         let narrow = RowOptions {
             width: Some(20),
             ..repos

@@ -163,20 +163,6 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// Formats the lines of a thread: `src/lib.rs:10-12`. `L` marks lines of the base.
-fn format_lines(t: &Thread) -> String {
-    let side = if t.side == forge_core::model::Side::Left {
-        "L"
-    } else {
-        ""
-    };
-    match (t.start_line, t.line) {
-        (Some(first), Some(last)) if first != last => format!("{}:{side}{first}-{last}", t.path),
-        (_, Some(line)) => format!("{}:{side}{line}", t.path),
-        (_, None) => t.path.clone(),
-    }
-}
-
 fn state(t: &Thread) -> &'static str {
     if t.pending {
         return "pending";
@@ -198,7 +184,7 @@ fn row(t: &Thread) -> String {
         "{}\t{}\t{}\t{}\t{}\t{}",
         text::one_line(&t.id),
         state(t),
-        text::one_line(&format_lines(t)),
+        text::one_line(&t.place()),
         text::one_line(author),
         t.comments.len(),
         text::one_line(line)
@@ -214,7 +200,7 @@ fn render_thread(ctx: &Ctx, t: &Thread) -> String {
     };
     let mut out = format!(
         "{} {state} {}\n",
-        c.cyan(&text::one_line(&format_lines(t))),
+        c.cyan(&text::one_line(&t.place())),
         c.gray(&text::one_line(&t.id))
     );
     for comment in &t.comments {
@@ -257,14 +243,19 @@ async fn resolve(
             pr: selected.id.clone(),
             key: named.map_or(key, |thread| &thread.id).clone(),
         };
-        let thread = ctx
-            .ui
-            .outcome(selected.repo.resolve_thread(&id, resolved).await?)?;
+        let outcome = selected.repo.resolve_thread(&id, resolved).await?;
+        if outcome.already {
+            let state = if resolved { "already" } else { "not" };
+            let line = format!("Thread {} is {state} resolved", outcome.value.id);
+            ctx.ui.report_unchanged(outcome, &line)?;
+            continue;
+        }
+        let thread = ctx.ui.outcome(outcome)?;
         let what = if resolved { "Resolved" } else { "Unresolved" };
         ctx.ui.success(&format!(
             "{what} thread {} on {}",
             thread.id,
-            format_lines(&thread)
+            thread.place()
         ));
     }
     Ok(Exit::Ok)

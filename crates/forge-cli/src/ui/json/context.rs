@@ -20,6 +20,7 @@ use super::{
     Field, Json,
     ingestion::ingestion,
     pull::{number, reactions, time},
+    thread::side,
 };
 
 /// The fields of a pull request's context, named like the sections. Each has the section that it
@@ -232,6 +233,8 @@ fn thread(t: &Thread) -> Json {
         ("id", Json::text(&t.id)),
         ("path", Json::text(&t.path)),
         ("line", number(t.line)),
+        ("startLine", number(t.start_line)),
+        ("side", Json::text(side(t.side))),
         ("isResolved", Json::Bool(t.resolved)),
         ("isOutdated", Json::Bool(t.outdated)),
         ("comments", Json::list(&t.comments, |c| Json::text(&c.id))),

@@ -23,6 +23,11 @@ pub const THREAD_FIELDS: &[Field<Thread>] = &[
         get: |t| Json::Bool(t.outdated),
     },
     Field {
+        name: "isPending",
+        needs: (),
+        get: |t| Json::Bool(t.pending),
+    },
+    Field {
         name: "isResolved",
         needs: (),
         get: |t| Json::Bool(t.resolved),
@@ -116,7 +121,8 @@ fn text(value: Option<&String>) -> Json {
     Json::text(value.map_or("", String::as_str))
 }
 
-fn side(side: Side) -> &'static str {
+/// Returns GitHub's name of a side.
+pub(super) fn side(side: Side) -> &'static str {
     match side {
         Side::Left => "LEFT",
         Side::Right => "RIGHT",

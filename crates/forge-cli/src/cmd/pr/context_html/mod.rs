@@ -16,6 +16,7 @@ use forge_core::{
 };
 
 use self::diff::ThreadAnchors;
+use super::shared::head_label;
 use crate::ui::{
     Ui,
     html::{Anchor, Attr, HtmlWriter},
@@ -206,7 +207,7 @@ impl HtmlSections<'_> {
             html.text(" ");
             html.write_foreign(&pull.author.login);
             html.text(" wants ");
-            html.leaf("code", &[], &pull.head_branch);
+            html.leaf("code", &[], &head_label(pull));
             html.text(" in ");
             html.leaf("code", &[], &pull.base_branch);
             html.text(", opened ");
