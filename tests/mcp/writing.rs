@@ -90,6 +90,9 @@ fn pull_request_lifecycle_on_local() {
         assert_eq!(edited.data()["id"], id);
         let args = json!({"number": 1, "body": "x", "delete": id});
         wire.call("pr_comment", args).fails("invalid_input");
+        wire.call("pr_comment", json!({"number": 1}))
+            .fails("invalid_input")
+            .says("body is missing");
         wire.call("pr_comment", json!({"number": 1, "delete": id}))
             .ok()
             .says("comment deleted");
@@ -167,9 +170,10 @@ fn unmergeable_pull_asks_no_confirmation() {
     let actual = moved.data()["error"]["actual"].as_str().unwrap().to_owned();
     assert_eq!(actual, world.git.oid("feature").unwrap());
     assert!(moved.text().contains(&format!("with the head {actual}")));
-    wire.call("pr_edit", json!({"number": 1}))
+    wire.call("pr_edit", json!({"number": 1, "body": ""}))
         .fails("invalid_input")
-        .says("nothing to change");
+        .says("nothing to change")
+        .says("'-' clears body");
     assert!(wire.asked.is_empty());
 }
 

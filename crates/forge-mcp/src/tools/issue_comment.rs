@@ -70,11 +70,17 @@ impl Tool for IssueComment {
                 let gone = repo.delete_issue_comment(issue, &id).await?;
                 Ok(of_comment(call, issue, "comment deleted", (&id, ""), &gone))
             }
-            _ => Err(Error::invalid("body", "these arguments do not go together")
-                .with_hint(
-                    "pass body; body and edit, perhaps with expected_version; or delete alone",
-                )
-                .into()),
+            (body, _, delete) => {
+                let why = match (body, delete) {
+                    (None, None) => "body is missing",
+                    _ => "these arguments do not go together",
+                };
+                Err(Error::invalid("body", why)
+                    .with_hint(
+                        "pass body; body and edit, perhaps with expected_version; or delete alone",
+                    )
+                    .into())
+            }
         }
     }
 }

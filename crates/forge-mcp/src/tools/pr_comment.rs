@@ -67,8 +67,12 @@ impl Tool for PrComment {
                 out.id = Some(id.key);
                 return Ok(write_output::answer(out));
             }
-            _ => {
-                return Err(Error::invalid("body", "these arguments do not go together")
+            (body, named) => {
+                let why = match (body, named.2) {
+                    (None, None) => "body is missing",
+                    _ => "these arguments do not go together",
+                };
+                return Err(Error::invalid("body", why)
                     .with_hint("pass body, perhaps with reply_to or edit; or delete alone")
                     .into());
             }
