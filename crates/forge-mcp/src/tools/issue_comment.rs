@@ -30,9 +30,10 @@ impl Tool for IssueComment {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_comment",
         title: "Comment on an issue",
-        description: "Comments with body; with edit replaces a comment of yours, with delete removes \
-                      one. Recovery: issue_view include=comments has the ids; look there before \
-                      repeating a call whose answer was lost.",
+        description: "Comments with body; with edit replaces a comment, with delete removes one; \
+                      those of others only if the user says so. Recovery: issue_view \
+                      include=comments has the ids; look there before repeating a call whose answer \
+                      was lost.",
         effect: ToolEffect::Replace,
     };
     type Args = IssueCommentInput;
