@@ -160,10 +160,11 @@ fn files_are_committed_if_branch_has_not_moved() {
     );
     // The first push has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
-    // The error for a missing `expected_head` states the current head.
+    // The error for a missing `expected_head` says so, and states the current head.
     let mut unknown = push.clone();
     unknown.as_object_mut().unwrap().remove("expected_head");
     let unknown = wire.call("repo_push", unknown).fails("invalid_input");
+    let unknown = unknown.says("the expected head is missing");
     let _ = unknown.says(made.data()["head_oid"].as_str().unwrap());
     let alone = json!({"branch": "feature", "message": "m", "path": "a", "content": "a"});
     let alone = wire.call("repo_push", alone).fails("invalid_input");

@@ -241,9 +241,12 @@ fn pending_review_is_kept_submitted_and_discarded() {
         .ok()
         .says("kept pending: 1 comment; nobody else sees the review");
     assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
-    wire.call("pr_review", args(json!({"body": "Now."})))
+    let pending = wire
+        .call("pr_review", args(json!({"body": "Now."})))
         .fails("precondition_failed")
         .says("discard it (argument pending)");
+    // `pr_view` does not show the pending review.
+    assert!(!pending.text().contains("Next:"), "{}", pending.text());
     for more in [
         json!({"pending": "discard", "body": "b"}),
         json!({"pending": "discard", "expected_head": "a".repeat(40)}),

@@ -165,8 +165,10 @@ fn comment_is_made_replaced_and_deleted() {
     let made = comment(json!({"body": "One", "edit": "", "delete": ""})).ok();
     let id = made.data()["id"].clone();
     let _ = comment(json!({"body": "Two", "edit": id})).ok();
+    let _ = comment(json!({"body": ""}))
+        .fails("invalid_input")
+        .says("body is missing");
     for wrong in [
-        json!({}),
         json!({"edit": id}),
         json!({"body": "x", "delete": id}),
         json!({"edit": id, "delete": id}),
@@ -317,7 +319,7 @@ fn wrong_argument_error_names_the_correction() {
         (
             "issue_edit",
             json!({"issue": 1, "title": " ", "parent": ""}),
-            "there is nothing to change",
+            "'-' clears body or parent",
         ),
         (
             "issue_edit",

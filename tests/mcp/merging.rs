@@ -345,6 +345,27 @@ fn required_approval_includes_code_owners() {
 }
 
 #[test]
+fn merge_that_rules_forbid_asks_no_confirmation() {
+    let hub = Hub::with_files(1);
+    let wanted = Protection {
+        approvals: 1,
+        enforce_admins: true,
+        ..Protection::default()
+    };
+    hub.double.seed().protect(REPO, "main", wanted);
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1});
+    // The first request makes GitHub compute the merge state.
+    wire.call("pr_view", args.clone()).ok();
+    wire.call("pr_merge", args)
+        .fails("precondition_failed")
+        .says("rules of the base branch are not met: ")
+        .says("or pass auto=true")
+        .says("Next: pr_checks {");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+}
+
+#[test]
 fn merge_can_require_passed_checks() {
     // C-000-11: a merge can require passed checks.
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});

@@ -350,7 +350,9 @@ fn released_claim_restores_the_previous_state() {
     wire.call("workflow_set_state", without)
         .fails("conflict")
         .says("pass the id of the claim if you hold it")
-        .says("(argument claim)");
+        .says("(argument claim)")
+        // `issue_view` does not show the id.
+        .says("Next: workflow_view {");
     let stale = json!({"action": "heartbeat", "issue": 2, "claim": "0000"});
     wire.call("workflow_claim", stale)
         .fails("conflict")

@@ -90,6 +90,9 @@ fn pull_request_lifecycle_on_local() {
         assert_eq!(edited.data()["id"], id);
         let args = json!({"number": 1, "body": "x", "delete": id});
         wire.call("pr_comment", args).fails("invalid_input");
+        wire.call("pr_comment", json!({"number": 1}))
+            .fails("invalid_input")
+            .says("body is missing");
         wire.call("pr_comment", json!({"number": 1, "delete": id}))
             .ok()
             .says("comment deleted");
@@ -167,9 +170,10 @@ fn unmergeable_pull_asks_no_confirmation() {
     let actual = moved.data()["error"]["actual"].as_str().unwrap().to_owned();
     assert_eq!(actual, world.git.oid("feature").unwrap());
     assert!(moved.text().contains(&format!("with the head {actual}")));
-    wire.call("pr_edit", json!({"number": 1}))
+    wire.call("pr_edit", json!({"number": 1, "body": ""}))
         .fails("invalid_input")
-        .says("nothing to change");
+        .says("nothing to change")
+        .says("'-' clears body");
     assert!(wire.asked.is_empty());
 }
 
@@ -306,6 +310,23 @@ fn aliases_of_argument_names_work_inside_lists() {
     wire.call("pr_review", review)
         .fails("invalid_input")
         .says("'feature.txt' has no left side in #1");
+    for (more, says) in [
+        (
+            json!({"path": "feature.txt", "line": 1}),
+            "pass comments, a list of objects with path, line and body; this tool takes",
+        ),
+        (
+            json!({"method": "submit_pending"}),
+            "pending=submit for submit_pending",
+        ),
+    ] {
+        let mut review = more;
+        review["number"] = json!(1);
+        review["verdict"] = json!("comment");
+        wire.call("pr_review", review)
+            .fails("invalid_input")
+            .says(says);
+    }
     let view = json!({"number": 1, "include": "threads"});
     let thread = wire.call("pr_view", view).ok().data()["threads"][0].clone();
     assert_eq!(
@@ -334,13 +355,12 @@ fn aliases_of_argument_names_work_inside_lists() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // `labels` is not an argument. The error names the two arguments that change labels.
-    wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
-        .fails("invalid_input")
-        .says("pass add_labels or remove_labels for labels");
-    wire.call("pr_edit", json!({"number": 2, "assignees": ["ada"]}))
-        .ok();
-    assert_eq!(world.json("2", "assignees")["assignees"][0]["login"], "ada");
+    // The error for a plain list names the two arguments that change the list.
+    for list in ["labels", "assignees"] {
+        wire.call("pr_edit", json!({"number": 2, (list): ["ada"]}))
+            .fails("invalid_input")
+            .says(&format!("pass add_{list} or remove_{list} for {list}"));
+    }
     let list = wire.call("pr_list", json!({"isDraft": true})).ok();
     assert_eq!(list.data()["pull_requests"], json!([]));
     // The tool refuses an owner without a repository instead of ignoring the owner.

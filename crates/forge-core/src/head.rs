@@ -40,10 +40,13 @@ pub fn is_expected_head(
     let head = head.unwrap_or_default();
     if !is_full_id(expected) {
         let (shown, _) = text::truncate_chars(expected, 80);
-        let message = format!(
-            "'{}' is not a full commit id, which has 40 or 64 hex digits",
-            text::one_line(&shown)
-        );
+        let message = match expected {
+            "" => "the expected head is missing".to_owned(),
+            _ => format!(
+                "'{}' is not a full commit id, which has 40 or 64 hex digits",
+                text::one_line(&shown)
+            ),
+        };
         return Err(
             Error::invalid("expected_head", message).with_hint(match head {
                 "" => "pass the full id of the head that was reviewed".to_owned(),

@@ -12,9 +12,9 @@ const MAX_COMPARED_LENGTH: usize = 128;
 
 /// Returns at most three candidates that `word` probably means, most similar first.
 ///
-/// Two names are similar if they are equal regardless of case, if at most one letter in three is
-/// wrong, missing, extra or swapped, or if the candidate contains `word` (of three letters or
-/// more).
+/// Two names are similar if they are equal regardless of case, if at most one letter in three (but
+/// always one) is wrong, missing, extra or swapped, or if the candidate contains `word` (of three
+/// letters or more).
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);
@@ -27,7 +27,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
             if length >= MIN_PART_LENGTH && name.contains(&word) {
                 return Some((name_length - length, candidate));
             }
-            let allowed = length.max(name_length).div_ceil(3).min(length);
+            let allowed = (length.max(name_length) / 3).max(1).min(length);
             // The edit distance is at least the difference in length.
             if length.abs_diff(name_length) > allowed {
                 return None;
@@ -126,6 +126,8 @@ mod tests {
         for other in ["x", "", "question", "documentation for the whole program"] {
             assert!(near(other, labels).is_empty(), "{other}");
         }
+        // Two of four letters differ.
+        assert!(near("nope", ["Done"]).is_empty());
     }
 
     #[test]

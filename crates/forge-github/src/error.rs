@@ -742,7 +742,7 @@ fn conflicts(message: String) -> Error {
 
 /// Recovery for a merge refused by unmet rules.
 pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
-                                met (auto-merge waits for that), or despite them as an admin";
+                                met (auto-merge waits for that); an admin can merge despite them";
 
 fn unmet_rule_error(message: String) -> Error {
     Error::precondition(Precondition::Rule, message)

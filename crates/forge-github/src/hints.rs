@@ -18,7 +18,7 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
 /// Recovery if the viewer has a pending review. The user chooses, because submitting the pending
 /// review publishes comments that this call did not name.
 pub(crate) static END_PENDING: Hint = Hint::fixed(
-    "look at your pending review, then submit it together with this one or discard it",
+    "end your pending review: submit it together with this one, or discard it",
     Action::again(&[(Param::Pending, Arg::Choose)]),
 );
 

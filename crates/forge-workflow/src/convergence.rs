@@ -207,6 +207,7 @@ mod tests {
         for (target, retry, action) in [
             ("Redy for Plan", "retry with 'Ready for Plan'", &meant),
             ("Canceled", "retry with one of: Backlog", &choose),
+            ("nope", "retry with one of: Backlog", &choose),
             ("x\u{1b}[31m", "retry with one of: Backlog", &choose),
         ] {
             let e = convergence(&ralph, &[], target).unwrap_err();

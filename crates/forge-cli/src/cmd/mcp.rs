@@ -55,7 +55,7 @@ pub struct AllowArgs {
     /// every allowed one]
     #[arg(long, value_name = "pattern", requires = "write")]
     pub allow_write: Vec<String>,
-    /// Refuse merges, deletions and rewritten branches where the client cannot ask the user
+    /// Refuse to merge, or to delete or rewrite a branch, where the client cannot ask the user
     #[arg(long)]
     pub confirm_required: bool,
     /// Offer no tool that merges pull requests

@@ -437,7 +437,7 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
         Some("BEHIND") if !req.admin => rule(
             "the head branch is behind the base branch, and the rules require its newest commits \
              in the head",
-            "update the branch, or merge despite the rule as an admin",
+            "update the branch; an admin can merge despite the rule",
             Op::PrUpdateBranch,
         ),
         _ => Ok(()),

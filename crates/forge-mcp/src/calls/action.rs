@@ -293,12 +293,15 @@ impl HintContext {
     fn step(&self, action: &Action, most: usize) -> Option<RenderedAction> {
         let again = action.call() == Call::Again;
         let offered = |tool: &str| self.tools.schema(tool).is_some();
-        let mut rows = (TOOLS.iter())
+        let mut rows: Vec<&ToolRow> = (TOOLS.iter())
             .filter(|(call, tool, _)| *call == action.call() && offered(tool))
-            .peekable();
-        // If several tools make the call, the first tool that takes all its arguments is used.
-        let first = rows.peek().copied();
-        let row = rows.find(|(_, tool, _)| self.takes(tool, action)).or(first);
+            .collect();
+        // If several tools make the call, the first tool that takes all its arguments is used. Tools
+        // of the same set as the failed tool come first.
+        let set = self.tool.split('_').next();
+        rows.sort_by_key(|(_, tool, _)| tool.split('_').next() != set);
+        let taking = (rows.iter()).find(|(_, tool, _)| self.takes(tool, action));
+        let row = taking.or(rows.first());
         let (tool, fixed) = match row {
             Some((_, tool, fixed)) => (*tool, *fixed),
             None if again => (self.tool.as_str(), &[][..]),

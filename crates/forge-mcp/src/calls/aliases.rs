@@ -86,7 +86,6 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
     ("message", &["commit_message"]),
     ("reason", &["state_reason"]),
     ("add_reviewers", &["reviewers", "request_reviewers"]),
-    ("add_assignees", &["assignees"]),
     ("edits", &["files", "changes"]),
     ("labels", &["label"]),
     (
@@ -146,7 +145,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["method"],
         "verdict",
-        "omit `method`: a review is submitted at once, unless pending=keep",
+        "omit `method`: a review is submitted at once; pending=submit for submit_pending, discard for delete_pending, keep for create without event",
     ),
     (&["method"], "repo", "omit `method`"),
     (&["state"], "append", "to close or reopen, use pr_set_state"),
@@ -198,6 +197,23 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
         "an edit replaces the whole file: pass content",
     ),
     (&["maintainer_can_modify"], "base", "it cannot be set here"),
+    (
+        &[
+            "path",
+            "line",
+            "start_line",
+            "side",
+            "start_side",
+            "subject_type",
+        ],
+        "verdict",
+        "for a comment on a line, pass comments, a list of objects with path, line and body",
+    ),
+    (
+        &["commit_message"],
+        "depends_on",
+        "the title is also the commit message",
+    ),
     (
         &["subject_type"],
         "line",

@@ -1,6 +1,6 @@
 //! Parses tool arguments leniently: accepts the variants that models send.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -269,6 +269,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut args = JsonObject::new();
+    // The received name of each argument in `args`, for errors.
+    let mut received: BTreeMap<String, String> = BTreeMap::new();
     // Only a comment on a line has these arguments.
     let line = LineArguments {
         is_given: sent.contains_key("line"),
@@ -279,8 +281,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
             .to_owned(),
     };
     let replaces_description = known("title") && !is_required(schema, "title");
-    for (name, value) in sent {
-        let snake = snake_case(&name);
+    for (sent_name, value) in sent {
+        let snake = snake_case(&sent_name);
         let is_foreign = |all| !known(&snake) && alternative_to(&snake, all).is_some();
         let changes_nothing =
             properties.is_some_and(is_foreign) && is_default(&snake, &value, &line, known);
@@ -295,10 +297,11 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
                 .find(|(to, from)| {
                     let overwrites = replaces_description && *to == "body";
                     let is_refused = (overwrites && NOT_A_DESCRIPTION.contains(&snake.as_str()))
+                        || (known("edits") && *to == "body" && snake == "commit_message")
                         || (known("limit") && MAYBE_DATES.contains(&snake.as_str()));
                     known(to) && from.contains(&snake.as_str()) && !is_refused
                 })
-                .map_or(name, |(to, _)| (*to).to_owned())
+                .map_or_else(|| sent_name.clone(), |(to, _)| (*to).to_owned())
         };
         let of = properties.and_then(|p| p.get(&name));
         let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
@@ -313,12 +316,14 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
             check_word_length(&name, &value, of)?;
         }
         if let Some(before) = args.get(&name).filter(|before| **before != value) {
+            let first = received.get(&name).unwrap_or(&name);
             let (before, value) = (show_value(before), show_value(&value));
-            return Err(
-                refused(format!("{name} is given twice, as {before} and as {value}"))
-                    .with_hint(format!("pass {name} once")),
-            );
+            return Err(refused(format!(
+                "{name} is given twice, as {first} {before} and as {sent_name} {value}"
+            ))
+            .with_hint(format!("pass {name} once")));
         }
+        received.insert(name.clone(), sent_name);
         args.insert(name, value);
     }
     Ok(args)
@@ -862,6 +867,20 @@ mod tests {
     }
 
     #[test]
+    fn commit_message_of_edits_does_not_become_description() {
+        let schema = json!({"required": ["title"], "properties": {
+            "title": {"type": "string"}, "body": {"type": "string"}, "edits": {"type": "array"},
+            "depends_on": {"type": "string"}
+        }});
+        let schema = schema.as_object().unwrap();
+        let sent = json!({"title": "Add a", "commitMessage": "feat: add a"});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), sent);
+        let advice = alternative_to("commitMessage", schema["properties"].as_object().unwrap());
+        assert!(advice.unwrap().contains("title"));
+    }
+
+    #[test]
     fn from_and_to_are_aliases_except_in_lists() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
@@ -1167,7 +1186,7 @@ mod tests {
             ),
             (
                 json!({"repo": "o/r", "number": 1, "pr": 2}),
-                "number is given twice, as \"1\" and as \"2\"",
+                "number is given twice, as number \"1\" and as pr \"2\"",
                 "pass number once",
             ),
         ] {

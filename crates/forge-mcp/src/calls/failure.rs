@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_core::{Action, Call, Effect, Error, ErrorKind, Noun, Op, Param, Retry};
+use forge_core::{Action, Arg, Call, Effect, Error, ErrorKind, Noun, Op, Param, Retry};
 use rmcp::{
     model::{CallToolResult, ContentBlock},
     schemars::{self, JsonSchema},
@@ -78,6 +78,8 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
         }
         // The hint of the error already names an alternative.
         ErrorKind::Unsupported { .. } => return None,
+        // The hint asks for another argument of the same call, which a read would not show.
+        ErrorKind::Precondition(_) if asks_to_choose(e) => return None,
         ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => look(),
         _ if is_ambiguous && is_issue.contains(&true) => look(),
         _ if is_ambiguous && about.number.is_some() => {
@@ -85,6 +87,15 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
         }
         _ if is_ambiguous => pulls(),
         _ => return None,
+    })
+}
+
+/// Returns true if the hint repeats the call with an argument that the caller has to choose.
+fn asks_to_choose(e: &Error) -> bool {
+    let action = e.hint().and_then(|hint| hint.action());
+    action.is_some_and(|action| {
+        let mut args = action.args().iter();
+        action.call() == Call::Again && args.any(|(_, arg)| *arg == Arg::Choose)
     })
 }
 

@@ -30,9 +30,10 @@ impl Tool for IssueComment {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_comment",
         title: "Comment on an issue",
-        description: "Comments with body; with edit replaces a comment of yours, with delete removes \
-                      one. Recovery: issue_view include=comments has the ids; look there before \
-                      repeating a call whose answer was lost.",
+        description: "Comments with body; with edit replaces a comment, with delete removes one; \
+                      those of others only if the user says so. Recovery: issue_view \
+                      include=comments has the ids; look there before repeating a call whose answer \
+                      was lost.",
         effect: ToolEffect::Replace,
     };
     type Args = IssueCommentInput;
@@ -70,11 +71,17 @@ impl Tool for IssueComment {
                 let gone = repo.delete_issue_comment(issue, &id).await?;
                 Ok(of_comment(call, issue, "comment deleted", (&id, ""), &gone))
             }
-            _ => Err(Error::invalid("body", "these arguments do not go together")
-                .with_hint(
-                    "pass body; body and edit, perhaps with expected_version; or delete alone",
-                )
-                .into()),
+            (body, _, delete) => {
+                let why = match (body, delete) {
+                    (None, None) => "body is missing",
+                    _ => "these arguments do not go together",
+                };
+                Err(Error::invalid("body", why)
+                    .with_hint(
+                        "pass body; body and edit, perhaps with expected_version; or delete alone",
+                    )
+                    .into())
+            }
         }
     }
 }

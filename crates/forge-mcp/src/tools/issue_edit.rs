@@ -162,7 +162,8 @@ impl Tool for IssueEdit {
         if changes_nothing(&edit) && !ignores_state {
             return Err(Error::invalid("title", "there is nothing to change")
                 .with_hint(
-                    "pass title, body, state, values, or labels, assignees, parent or blocked_by",
+                    "pass title, body, state, values, or labels, assignees, parent or blocked_by; an \
+                     empty value counts as absent, and '-' clears body or parent",
                 )
                 .into());
         }

@@ -29,9 +29,9 @@ impl Tool for PrComment {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_comment",
         title: "Comment on a pull request",
-        description: "Comments, or answers a comment or thread; with edit replaces a comment of \
-                      yours, with delete removes one. For comments on lines or a verdict: \
-                      pr_review. To resolve a thread: pr_thread_resolve.",
+        description: "Comments, or answers a comment or thread; with edit replaces a comment, with \
+                      delete removes one; those of others only if the user says so. For comments \
+                      on lines or a verdict: pr_review. To resolve a thread: pr_thread_resolve.",
         effect: ToolEffect::Replace,
     };
     type Args = PrCommentInput;
@@ -67,8 +67,12 @@ impl Tool for PrComment {
                 out.id = Some(id.key);
                 return Ok(write_output::answer(out));
             }
-            _ => {
-                return Err(Error::invalid("body", "these arguments do not go together")
+            (body, named) => {
+                let why = match (body, named.2) {
+                    (None, None) => "body is missing",
+                    _ => "these arguments do not go together",
+                };
+                return Err(Error::invalid("body", why)
                     .with_hint("pass body, perhaps with reply_to or edit; or delete alone")
                     .into());
             }

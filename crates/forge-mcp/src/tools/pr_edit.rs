@@ -167,7 +167,7 @@ impl Tool for PrEdit {
         match outcome {
             Some(outcome) => Ok(reviewers::answer(call, did, &edit.reviewers.add, &outcome)),
             None => Err(Error::invalid("title", "there is nothing to change")
-                .with_hint("pass title, body, append, base, draft, or labels, reviewers or assignees to add or remove")
+                .with_hint("pass title, body, append, base, draft, or labels, reviewers or assignees to add or remove; an empty value counts as absent, and '-' clears body")
                 .into()),
         }
     }

@@ -2,7 +2,8 @@ use std::fmt::Debug;
 
 use forge::{
     context::{
-        ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+        ClearedBy, Readiness, Requirement, RequirementSource, RequirementStatus, Rule,
+        VERDICT_FIELDS, readiness,
     },
     workflow::linked_issues,
 };
@@ -618,7 +619,41 @@ fn check(
             .with_hint(Hint::fixed(hint, Action::op(look))));
         }
     }
-    Ok(())
+    if args.auto {
+        return Ok(());
+    }
+    check_rules(target, pull, verdict)
+}
+
+/// Refuses a merge that the forge would refuse after the user agreed: a rule of the base branch is
+/// not met.
+fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> Result<(), Error> {
+    let found = pull.mergeability.as_ref();
+    let (hint, op) = match found.map_or("", |m| m.status.as_str()) {
+        "BLOCKED" => (
+            "meet them first, or pass auto=true: the forge then merges as soon as they are met",
+            Op::Checks,
+        ),
+        "BEHIND" => ("update the branch first", Op::PrUpdateBranch),
+        _ => return Ok(()),
+    };
+    let is_of_forge = |r: &&Requirement| {
+        r.status == RequirementStatus::Unmet && r.source != RequirementSource::Own
+    };
+    let why = verdict.open().filter(is_of_forge);
+    let why: Vec<&str> = why.map(|r| r.evidence.as_str()).collect();
+    let mut all = verdict.requirements.iter();
+    // A merge queue accepts pull requests that GitHub reports as BLOCKED.
+    if why.is_empty() || all.any(|r| r.source == RequirementSource::MergeQueue) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot merge {}: rules of the base branch are not met: {}",
+        target.id,
+        why.join("; ")
+    );
+    Err(Error::precondition(Precondition::Rule, message)
+        .with_hint(Hint::fixed(hint, Action::op(op))))
 }
 
 /// Refuses a merge with which the forge closes an issue of a repository that this server may not

@@ -496,7 +496,7 @@ pub const KEYS: &[ConfigKey] = &[
         ty: ValueType::Bool,
         scope: KeyScope::User("a repository must not choose who is asked"),
         default: Some("false"),
-        doc: "Let `forge mcp` refuse merges, deletions and rewritten branches if the client cannot ask the user.",
+        doc: "Let `forge mcp` refuse to merge, or to delete or rewrite a branch, if the client cannot ask the user.",
         ..DEFAULTS
     },
     ConfigKey {
