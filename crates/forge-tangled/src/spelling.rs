@@ -206,7 +206,7 @@ mod tests {
         let refused = Error::invalid("input", "no").with_hint("try again");
         let hint = with_guesses(refused, &told);
         let hint = hint.hint().unwrap().text();
-        assert!(hint.starts_with("try again; ") && hint.contains("'repo', which is a guess"));
+        assert!(hint.starts_with("try again; ") && hint.contains("is a guess"));
         let down = Error::new(ErrorKind::Network, "down");
         assert_eq!(with_guesses(down, &told).hint(), None);
     }

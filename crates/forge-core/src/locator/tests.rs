@@ -614,7 +614,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("https://[::ffff:127.0.0.1]/o/r", "embedded IPv4"),
     ("https://[::1/o/r", "']' is missing"),
     ("https://[zz]/o/r", "not an IPv6 address"),
-    ("https://[::1]x/o/r", "something follows"),
+    ("https://[::1]x/o/r", "text after"),
     ("ftp://github.com/o/r", "the scheme 'ftp'"),
     ("javascript://github.com/o/r", "the scheme 'javascript'"),
     ("https:/github.com/o/r", "invalid repo format"),
@@ -701,7 +701,7 @@ const REFUSED: &[(&str, &str)] = &[
         "the record key is invalid",
     ),
     ("at://did:plc:abc/sh.tangled.repo/a/b", "not a valid at-uri"),
-    ("at://did:plc:abc/repo/x", "no NSID"),
+    ("at://did:plc:abc/repo/x", "not an NSID"),
     (
         "at://did:plc:abc/sh.tangled.repo/x#y",
         "the record key is invalid",

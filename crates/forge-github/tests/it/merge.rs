@@ -268,7 +268,7 @@ async fn merge_with_queue_is_enqueued() {
     assert!(
         made.warnings[0]
             .message
-            .contains("merge queue of main decides")
+            .contains("merge queue of main chooses")
     );
     assert!(
         script

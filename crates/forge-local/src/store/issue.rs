@@ -373,6 +373,6 @@ mod tests {
         assert!(IssueSnapshot::decode(b"{", 7).is_err());
         s.events = u64::MAX;
         let refused = IssueSnapshot::decode(&s.encode().unwrap(), 7).unwrap_err();
-        assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("counts")));
+        assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("impossible count")));
     }
 }

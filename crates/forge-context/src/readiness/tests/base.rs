@@ -285,8 +285,8 @@ fn up_to_date_rule_needs_clean_or_behind() {
     assert_eq!(status(&under("BEHIND", []), rule), (Unmet, Forge));
     assert!(!is_listed(&under("BLOCKED", []), rule));
     for (word, said) in [
-        ("BLOCKED", "says BLOCKED, which"),
-        ("", "says nothing, which"),
+        ("BLOCKED", "reports BLOCKED, a state"),
+        ("", "reports nothing, a state"),
     ] {
         let ready = judge(&under(word, [BaseRuleKind::UpToDate]));
         let evidence = &found(&ready, rule).evidence;
