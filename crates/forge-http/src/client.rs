@@ -510,8 +510,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Configures a client that follows no redirects, uses no proxies, and resolves names with the
-/// lookup of the transport.
+/// Configures a client that follows no redirects, repeats no requests, uses no proxies, and
+/// resolves names with the lookup of the transport.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -521,6 +521,7 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .use_preconfigured_tls(tls)
         .user_agent(&settings.user_agent)
         .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
         .referer(false)
         .no_proxy()
         .dns_resolver(Arc::new(resolver))
