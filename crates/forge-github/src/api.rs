@@ -333,7 +333,8 @@ impl Api {
             Ok(envelope) if envelope.data.is_none() && envelope.errors.is_empty() => {
                 "it has neither data nor errors".to_owned()
             }
-            Ok(Envelope { data, errors }) => {
+            Ok(Envelope { data, mut errors }) => {
+                error::limit_texts(&mut errors);
                 return Ok(GqlAnswer {
                     data,
                     errors,
@@ -346,9 +347,11 @@ impl Api {
         };
         // An error can null a field that the schema calls non-null, so that the answer does not
         // parse. The error then gives the reason.
-        if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
+        if let Ok(Envelope::<serde::de::IgnoredAny> { mut errors, .. }) =
+            serde_json::from_slice(bytes)
             && !errors.is_empty()
         {
+            error::limit_texts(&mut errors);
             return Ok(GqlAnswer {
                 data: None,
                 errors,

@@ -68,6 +68,27 @@ impl GqlError {
     }
 }
 
+/// Maximum size of the messages and paths of all errors of an answer, in bytes.
+const MAX_ERRORS_SIZE: usize = 512 * 1024;
+
+/// Clears the messages and paths of errors beyond a size limit. Each text is searched for
+/// credentials, which takes seconds for an answer of megabytes.
+pub(crate) fn limit_texts(errors: &mut [GqlError]) {
+    // Of a longer text only the beginning is searched.
+    let searched = |len: usize| len.min(8 * 1024);
+    let mut left = MAX_ERRORS_SIZE;
+    for error in errors {
+        let path: usize = error.names().iter().map(|name| name.len()).sum();
+        match left.checked_sub(searched(path) + searched(error.message.len())) {
+            Some(rest) => left = rest,
+            None => {
+                error.message.clear();
+                error.path = None;
+            }
+        }
+    }
+}
+
 /// The context of an error: host, transport, token and kind of request.
 #[derive(Clone, Copy)]
 pub(crate) struct ErrorContext<'a> {

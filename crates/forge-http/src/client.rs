@@ -21,7 +21,7 @@ use crate::{
     connections::Connections,
     failure::{self, Failure},
     host_limiter::HostLimiter,
-    mask_secrets, proxy, rate_limit,
+    mask_secrets, mask_start, proxy, rate_limit,
     rate_limit::Rates,
     redact, redirect,
     resolve::{PrivateAddress, Resolver},
@@ -92,6 +92,9 @@ struct Secrets {
 /// Maximum number of registered credentials. A long-running process gets a new token every few
 /// seconds, and each is valid for a minute.
 const MAX_SECRETS: usize = 1_000;
+
+/// Size to which [`Http::redact`] cuts a long text, in bytes.
+const MAX_MESSAGE: usize = 4 * 1024;
 
 impl Secrets {
     fn add(&mut self, secret: &Secret) {
@@ -202,15 +205,25 @@ impl Http {
     }
 
     /// Returns `text` without registered credentials, as [`mask_secrets`] finds them, and without
-    /// anything else that looks like a credential.
+    /// anything else that looks like a credential. Of a text of more than 8 KiB, returns the
+    /// beginning, as [`mask_start`] does.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        let secrets = self
+        mask_start(text, MAX_MESSAGE, |start| self.redact_all(start))
+    }
+
+    /// Like [`Self::redact`], for a text of any length.
+    fn redact_all(&self, text: &str) -> String {
+        let secrets: Vec<Secret> = self
             .0
             .secrets
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let known: Vec<&str> = secrets.last_use.keys().map(Secret::expose).collect();
+            .unwrap_or_else(PoisonError::into_inner)
+            .last_use
+            .keys()
+            .cloned()
+            .collect();
+        let known: Vec<&str> = secrets.iter().map(Secret::expose).collect();
         redact(&mask_secrets(text, &known)).into_owned()
     }
 
@@ -498,7 +511,7 @@ impl Http {
     }
 
     fn trace_body(&self, what: &str, bytes: &[u8]) {
-        tracing::trace!(body = %self.redact(&String::from_utf8_lossy(bytes)), "{what}");
+        tracing::trace!(body = %self.redact_all(&String::from_utf8_lossy(bytes)), "{what}");
     }
 }
 
@@ -510,8 +523,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Configures a client that follows no redirects, uses no proxies, and resolves names with the
-/// lookup of the transport.
+/// Configures a client that follows no redirects, repeats no requests, uses no proxies, and
+/// resolves names with the lookup of the transport.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -521,6 +534,7 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .use_preconfigured_tls(tls)
         .user_agent(&settings.user_agent)
         .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
         .referer(false)
         .no_proxy()
         .dns_resolver(Arc::new(resolver))

@@ -33,7 +33,7 @@ pub use host_limiter::WritePace;
 pub use http_service::HttpService;
 pub use proxy::Proxies;
 pub use rate_limit::{RateLimit, limited_for, rate_limit_wait};
-pub use redact::{mask_secrets, redact};
+pub use redact::{mask_secrets, mask_start, redact};
 pub use redirect::{MAX_REDIRECTS, redirected};
 pub use resolve::{Lookup, SystemLookup};
 pub use retry_policy::RetryPolicy;

@@ -52,6 +52,25 @@ const NAMES: &[&str] = &[
     "token",
 ];
 
+/// Maximum size of a credential that a cut may split, in bytes.
+const MAX_CREDENTIAL: usize = 4 * 1024;
+
+/// Masks the first `max` bytes of `text` with `mask`, and drops the rest. A text that is at most
+/// 4 KiB longer stays whole.
+///
+/// For texts of servers, because masking a text of megabytes takes seconds. `mask` gets some more
+/// bytes than are kept, because a credential is recognised only if it is complete.
+#[must_use]
+pub fn mask_start(text: &str, max: usize, mask: impl FnOnce(&str) -> String) -> String {
+    let end = text.floor_char_boundary(max + MAX_CREDENTIAL);
+    let mut masked = mask(text.get(..end).unwrap_or_default());
+    if end < text.len() {
+        let kept = masked.len().saturating_sub(MAX_CREDENTIAL);
+        masked.truncate(masked.floor_char_boundary(kept));
+    }
+    masked
+}
+
 /// Replaces each credential in `text` by `***`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
@@ -464,6 +483,24 @@ mod tests {
             assert_eq!(mask_secrets(&text, &[secret]), "sent:***.", "{text}");
             let borrowed = matches!(mask_secrets(&text, &["other"]), Cow::Borrowed(_));
             assert!(borrowed, "{text}");
+        }
+    }
+
+    #[test]
+    fn credential_at_the_cut_leaves_no_part() {
+        let secret = "no?shape>CANARY~0";
+        let max = 100;
+        let filler = "x ".repeat(100_000);
+        for cut in [max, max + MAX_CREDENTIAL] {
+            for part in [1, 8, secret.len() - 1] {
+                let text = format!("{}{secret}{filler}", &filler[..cut - part]);
+                let masked = mask_start(&text, max, |start| {
+                    assert!(start.len() <= max + MAX_CREDENTIAL);
+                    mask_secrets(start, &[secret]).into_owned()
+                });
+                let is_other = |c: char| !matches!(c, 'x' | ' ' | '*');
+                assert!(!masked.contains(is_other), "{masked}");
+            }
         }
     }
 

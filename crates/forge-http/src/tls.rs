@@ -134,9 +134,9 @@ pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
         .map_err(internal)?
         .with_root_certificates(roots.store()?)
         .with_no_client_auth();
-    // reqwest does not change the protocol list of a given configuration. Without this list there
-    // is no HTTP/2.
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    // No HTTP/2: its connection stays open when a request is dropped at its deadline, and a server
+    // could keep it busy.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
@@ -153,11 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn tls_default_is_bundled_roots_and_http_2() {
+    fn tls_default_is_bundled_roots() {
         assert_eq!(Roots::from_env(&env(&[]), false), Roots::default());
         assert_eq!(Roots::from_env(&env(&[]), true).base, RootSource::System);
+    }
+
+    #[test]
+    fn tls_offers_only_http_1_1() {
         let config = config(&Roots::default()).unwrap();
-        assert_eq!(config.alpn_protocols[0], b"h2");
+        assert_eq!(config.alpn_protocols, [b"http/1.1".to_vec()]);
     }
 
     #[test]

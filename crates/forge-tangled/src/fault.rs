@@ -1,7 +1,9 @@
 //! Maps failures of XRPC to the workspace's error type.
 
 use forge_core::{
-    Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, diff::MAX_PARTS, text::one_line,
+    Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry,
+    diff::MAX_PARTS,
+    text::{one_line, truncate_chars},
 };
 use http::StatusCode;
 
@@ -15,6 +17,8 @@ const AUDIENCE: &str = "audience";
 const UNREAD: &str = "unread";
 const TOO_LONG: &str = "too long";
 const SPENT: &str = "spent";
+/// Maximum length of a server's text in an error, in characters.
+const MAX_TEXT_CHARS: usize = 500;
 /// Beginning of the message of atproto's reference implementation for a missing record. If the
 /// at-uri follows, the record is missing. Otherwise the account may be on another server.
 const NO_RECORD: &str = "Could not locate record";
@@ -76,6 +80,11 @@ pub(crate) fn is_wrong_audience(error: &Error) -> bool {
     error.context().iter().any(|(key, _)| *key == AUDIENCE)
 }
 
+/// Cuts a server's text, and puts it into one line.
+fn shorten(text: &str) -> String {
+    one_line(&truncate_chars(text, MAX_TEXT_CHARS).0).into_owned()
+}
+
 /// Returns the error for an answer with a failure status.
 ///
 /// A PDS answers 400 for nearly everything, so the name decides before the status does: 400
@@ -88,8 +97,8 @@ pub(crate) fn of_status(
     write: bool,
 ) -> Error {
     let host = origin.host();
-    let said = one_line(&failure.message).to_string();
-    let name = one_line(&failure.error).to_string();
+    let said = shorten(&failure.message);
+    let name = shorten(&failure.error);
     let words = match (name.as_str(), said.as_str()) {
         ("", "") => format!("status {}", status.as_u16()),
         (name, "") => name.to_owned(),
@@ -211,7 +220,7 @@ pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Er
         format!(
             "the answer of {} to {nsid} cannot be understood: {}",
             origin.host(),
-            one_line(why)
+            shorten(why)
         ),
     );
     if write {
@@ -233,6 +242,21 @@ mod tests {
             e.message(),
             "knot.example sent changes of more than 65536 files and hunks"
         );
+    }
+
+    #[test]
+    fn long_text_of_server_is_cut() {
+        let origin = Origin::configured("https://pds.example").unwrap();
+        let failure = Failure {
+            error: "e".repeat(900_000),
+            message: "m".repeat(900_000),
+        };
+        let refused = of_status(&origin, "a.b.c", StatusCode::BAD_REQUEST, &failure, false);
+        let garbled = garbled(&origin, "a.b.c", &failure.message, false);
+        for e in [refused, garbled] {
+            let said = format!("{e} {:?}", e.context());
+            assert!(said.contains("mmm") && said.len() < 2_000, "{}", said.len());
+        }
     }
 
     #[test]

@@ -437,3 +437,19 @@ fn refused_stack_part_is_recognized() {
         "Cannot change the base branch because the pull request is part of a stack."
     ));
 }
+
+#[test]
+fn error_texts_beyond_the_limit_are_cleared() {
+    let mut errors: Vec<GqlError> = (0..200)
+        .map(|n| GqlError {
+            message: format!("{n} {}", "x".repeat(10_000)),
+            path: Some(vec!["repository".into()]),
+            ..GqlError::default()
+        })
+        .collect();
+    limit_texts(&mut errors);
+    assert!(errors[0].message.starts_with("0 x") && errors[0].root() == "repository");
+    let kept = errors.iter().filter(|e| !e.message.is_empty()).count();
+    assert_eq!(kept, MAX_ERRORS_SIZE / (8 * 1024 + "repository".len()));
+    assert!(errors[199].path.is_none());
+}

@@ -120,6 +120,15 @@ fn encoded_credential_is_redacted() {
     }
 }
 
+#[test]
+fn long_text_is_cut_before_redaction() {
+    let http = Http::new(Settings::default()).unwrap();
+    http.remember(&Secret::new(CANARY));
+    let said = http.redact(&format!("{CANARY} {}", "x ".repeat(50_000)));
+    assert!(said.starts_with("*** x x"), "{said}");
+    assert!(said.len() <= 4096, "{}", said.len());
+}
+
 /// A long-running process gets a new token every few seconds.
 #[test]
 fn unused_secrets_are_forgotten() {

@@ -19,7 +19,9 @@ use forge_core::{
     Error, ErrorKind, Noun, Result, Timestamp, call,
     model::{Actor, Comment},
 };
-use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for, mask_secrets};
+use forge_http::{
+    Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for, mask_secrets, mask_start,
+};
 use futures::try_join;
 use http::{HeaderValue, Request, StatusCode, header};
 use serde::{
@@ -42,6 +44,12 @@ const MAX_TICKETS_IN_FLIGHT: usize = 20;
 const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Maximum memory of a parsed answer, in bytes. Many small values take more memory than their text.
 const MAX_WEIGHT: usize = 4 * MAX_BODY;
+/// Maximum size of a description or comment, in bytes. `forge pr context` shows fewer of all texts
+/// together.
+const MAX_TEXT: usize = 64 * 1024;
+/// Maximum size of any other text, in bytes.
+const MAX_NAME: usize = 1024;
+const MAX_LABELS: usize = 100;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket, unless `timeout_s` is smaller.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
@@ -119,6 +127,8 @@ impl Tickets for Jira {
         ticket.labels = fields.labels;
         ticket.body = text_of(fields.description);
         ticket.comments = page.newest(&self.account.base_url, key);
+        let (_, credential) = self.credential();
+        mask(&mut ticket, &[self.account.token.expose(), &credential]);
         Ok(ticket)
     }
 }
@@ -147,23 +157,21 @@ impl Jira {
         Ok(self.http.get_or_init(|| http))
     }
 
+    /// Returns the scheme and the credential of the `Authorization` header.
+    fn credential(&self) -> (&'static str, String) {
+        let token = self.account.token.expose();
+        match &self.account.email {
+            Some(email) => ("Basic", BASE64_STANDARD.encode(format!("{email}:{token}"))),
+            None => ("Bearer", token.to_owned()),
+        }
+    }
+
     /// Reads a resource of the REST API. Follows no redirects, so that only the configured origin
     /// gets the token.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let JiraAccount {
-            base_url,
-            email,
-            token,
-            ..
-        } = &self.account;
-        let token = token.expose();
-        let (version, scheme, credential) = match email {
-            Some(email) => {
-                let pair = BASE64_STANDARD.encode(format!("{email}:{token}"));
-                (3, "Basic", pair)
-            }
-            None => (2, "Bearer", token.to_owned()),
-        };
+        let base_url = &self.account.base_url;
+        let (scheme, credential) = self.credential();
+        let version = if self.account.email.is_some() { 3 } else { 2 };
         let authorization = format!("{scheme} {credential}");
         // The original error is dropped, because its text may contain the token.
         let unfit = |_| {
@@ -187,12 +195,8 @@ impl Jira {
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
             self.charge_memory(&bytes)?;
-            let read = serde_json::from_slice(&bytes).and_then(|mut answer| {
-                mask(&mut answer, &[token, &credential]);
-                serde_json::from_value(answer)
-            });
             // serde's message is dropped, because it quotes the answer.
-            return read.map_err(|_| {
+            return serde_json::from_slice(&bytes).map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
                     format!("the answer of JIRA at {} is not a ticket", self.host()),
@@ -384,13 +388,24 @@ impl TicketComment {
     }
 }
 
-/// Masks credentials in every text of an answer, because a server may echo them.
-fn mask(answer: &mut Value, secrets: &[&str]) {
-    match answer {
-        Value::String(text) => *text = mask_secrets(text, secrets).into_owned(),
-        Value::Array(all) => all.iter_mut().for_each(|value| mask(value, secrets)),
-        Value::Object(all) => all.values_mut().for_each(|value| mask(value, secrets)),
-        _ => {}
+/// Cuts every text of a ticket, and masks credentials in it, because a server may echo them.
+fn mask(ticket: &mut TicketDetails, secrets: &[&str]) {
+    let mask = |text: &mut String, max| {
+        *text = mask_start(text, max, |start| mask_secrets(start, secrets).into_owned());
+    };
+    ticket.labels.truncate(MAX_LABELS);
+    let names = [&mut ticket.title, &mut ticket.status];
+    for name in names.into_iter().chain(&mut ticket.labels) {
+        mask(name, MAX_NAME);
+    }
+    mask(&mut ticket.body, MAX_TEXT);
+    for comment in &mut ticket.comments {
+        mask(&mut comment.body, MAX_TEXT);
+        let author = &mut comment.author;
+        let names = [&mut comment.id, &mut comment.url, &mut author.login];
+        for name in names.into_iter().chain(&mut author.name) {
+            mask(name, MAX_NAME);
+        }
     }
 }
 
@@ -435,11 +450,42 @@ mod tests {
         let split = "the tok\u{200b}en";
         // The base64 forms of "token" and of "other:token".
         let encoded = "dG9rZW4 or b3RoZXI6dG9rZW4=, %74oken";
-        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": split }], "c": 7, "d": encoded });
-        mask(&mut answer, &["token", "cGFpcg==", "a"]);
-        let masked =
-            json!({ "a": ["Basic ***", { "b": "the ***" }], "c": 7, "d": "*** or *** ***" });
-        assert_eq!(answer, masked);
+        let mut ticket = TicketDetails::new("Basic cGFpcg==", split);
+        ticket.labels = vec![encoded.to_owned()];
+        ticket.body = split.to_owned();
+        let mut author = Actor::new("token");
+        author.name = Some(split.to_owned());
+        let mut comment = Comment::new("token", author, encoded, Timestamp::from_unix(0));
+        comment.url = "https://jira.example/token".to_owned();
+        ticket.comments = vec![comment];
+        mask(&mut ticket, &["token", "cGFpcg==", "a"]);
+        let comment = &ticket.comments[0];
+        for (text, masked) in [
+            (&ticket.title, "Basic ***"),
+            (&ticket.status, "the ***"),
+            (&ticket.labels[0], "*** or *** ***"),
+            (&ticket.body, "the ***"),
+            (&comment.id, "***"),
+            (&comment.url, "https://jira.example/***"),
+            (&comment.author.login, "***"),
+            (comment.author.name.as_ref().unwrap(), "the ***"),
+            (&comment.body, "*** or *** ***"),
+        ] {
+            assert_eq!(text, masked);
+        }
+    }
+
+    #[test]
+    fn long_ticket_is_cut_before_masking() {
+        let mut ticket = TicketDetails::new("x ".repeat(50_000), "Open");
+        ticket.labels = vec!["x ".repeat(50_000)];
+        ticket.labels.resize(1_000, String::new());
+        mask(&mut ticket, &["token"]);
+        assert_eq!(
+            (ticket.title.len(), ticket.labels[0].len()),
+            (MAX_NAME, MAX_NAME)
+        );
+        assert_eq!(ticket.labels.len(), MAX_LABELS);
     }
 
     #[test]
