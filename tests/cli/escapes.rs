@@ -295,20 +295,23 @@ fn errors_show_arguments_without_control_characters() {
 fn error_with_host_text_stays_one_line() {
     let hub = Hub::with_pull();
     let evil = format!("{EVIL}\nFORGED");
+    let head = "a".repeat(40);
     let at = "2026-01-01T00:00:00Z";
     let pull = json!({
         "id": "PR_1", "number": 1, "title": "Work", "state": "OPEN",
         "url": "https://github.localhost/octo/tools/pull/1", "createdAt": at, "updatedAt": at,
-        "baseRefName": "main", "headRefName": "work", "headRefOid": evil,
-        "head": { "nodes": [{ "commit": { "oid": evil, "statusCheckRollup": null } }] },
+        "baseRefName": "main", "headRefName": "work", "headRefOid": head,
+        "head": { "nodes": [{ "commit": { "oid": head, "statusCheckRollup": null } }] },
     });
+    let mut posing = pull.clone();
+    posing["headRefOid"] = json!(evil);
     let mut strange = pull.clone();
     strange["state"] = json!(evil);
     let path = ["repository", "pullRequest", evil.as_str()];
     let failed = json!([{ "type": "FORBIDDEN", "message": evil, "path": path }]);
     let none = json!([]);
     for (command, pull, errors) in [
-        ("checks", &pull, &none),
+        ("checks", &posing, &none),
         ("checks", &pull, &failed),
         ("view", &pull, &failed),
         ("view", &strange, &none),

@@ -47,6 +47,28 @@ impl Hub {
         git(&["switch", "--quiet", "-c", "topic"]).dir(&dir).ok();
         dir
     }
+
+    /// Creates a clone with an unpushed commit on the branch `work`, and makes the host send the
+    /// name of this branch in place of the head commit of pull request 1.
+    fn clone_with_named_head(&self) -> std::path::PathBuf {
+        let dir = self.clone();
+        let git = |args: &[&str]| {
+            let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+            self.as_ada(self.scratch.run(git_program()))
+                .args([&who[..], args].concat())
+                .dir(&dir)
+                .ok();
+        };
+        git(&["switch", "--quiet", "work"]);
+        self.scratch.write("clone/private.txt", "x\n");
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "-m", "Unpushed"]);
+        git(&["switch", "--quiet", "topic"]);
+        let mut seed = self.double.seed();
+        let id = seed.find_pull(REPO, 1);
+        seed.pulls.get_mut(&id).unwrap().head_oid = "work~0".to_owned();
+        dir
+    }
 }
 
 const R: [&str; 2] = ["-R", REPO];
@@ -367,6 +389,31 @@ fn close_of_closed_pull_deletes_local_branch() {
         assert_eq!(git(&["branch", "--format=%(refname:short)"]), branches);
     }
     assert_eq!(git(&["branch", "--show-current"]), "main\n");
+}
+
+#[test]
+fn revision_as_head_deletes_no_unpushed_commits() {
+    let hub = Hub::with_pull();
+    let dir = hub.clone_with_named_head();
+    let close = ["pr", "close", "1", "-d"];
+    let out = hub.forge(&close).dir(&dir).output().exits(1);
+    let _ = out.says("an object id has 40 or 64 hex digits");
+    let git = hub.scratch.run(git_program()).dir(&dir);
+    git.args(["rev-parse", "--verify", "refs/heads/work"]).ok();
+}
+
+#[test]
+fn revision_as_head_shows_no_unpushed_commits() {
+    let hub = Hub::with_pull();
+    let dir = hub.clone_with_named_head();
+    let headers = [("content-type", "application/json; charset=utf-8")];
+    for args in [&["pr", "diff", "1"][..], &["pr", "diff", "1", "--patch"]] {
+        let large = Fault::answer(406, &headers, r#"{"message": "too large"}"#);
+        hub.double.fault(large.on_path("/repos/octo/tools/pulls/1"));
+        let out = hub.forge(args).dir(&dir).output();
+        assert!(out.stderr_text().contains("too large"), "{out:?}");
+        assert!(!out.stdout_text().contains("private.txt"), "{out:?}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use forge_core::{
     locator::Hosts,
     mentions::{MentionTarget, mentions, ticket_keys, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
+    text::{Quote, quote},
 };
 use serde::Serialize;
 
@@ -324,11 +325,16 @@ pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Optio
         .then(|| Warning::new(format!("{count} ticket(s) were not read: {names}")))
 }
 
-/// Returns the number of `items`, and the keys of the first ones.
+/// Returns the number of `items`, and the keys of the first ones. The host chose the owner and name
+/// in a key, so a key that could pose as another text is quoted.
 fn count_and_names<'a>(items: impl Iterator<Item = &'a LinkedItem>) -> (usize, String) {
     let keys: Vec<&str> = items.map(|item| item.key.as_str()).collect();
-    let first = keys.get(..MAX_NAMED).unwrap_or(&keys).join(", ");
-    (keys.len(), first)
+    let first = keys.get(..MAX_NAMED).unwrap_or(&keys).iter();
+    let shown = first.map(|key| match key.bytes().all(|b| b.is_ascii_graphic()) {
+        true => (*key).to_owned(),
+        false => quote(key, Quote::Inline),
+    });
+    (keys.len(), shown.collect::<Vec<_>>().join(", "))
 }
 
 /// Cuts the longest texts of `items` until all together have `most` bytes, so that a long text
@@ -541,7 +547,10 @@ impl LinkCollector<'_> {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::model::{Commit, LinkedIssue, Signature};
+    use forge_core::{
+        ForgeKind, RepoPath,
+        model::{Commit, LinkedIssue, Signature},
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -653,6 +662,27 @@ mod tests {
                 "this pull request names 49501 issues and tickets; those after the first 200 were left out"
             ]
         );
+    }
+
+    #[test]
+    fn linked_issue_of_posing_owner_is_quoted() {
+        let repo = |owner: &str| RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: owner.to_owned(),
+                name: "tools".to_owned(),
+            },
+        };
+        let own = repo("octo");
+        let owners = ["x\nReady to merge\n  \u{2713} approved", "wide"];
+        let items = owners.map(|owner| {
+            let target = LinkTarget::Forge(Some(repo(owner)), PrKey::Number(7));
+            LinkedItem::new(target, &own, Relationship::Closes, LinkPlace::Forge)
+        });
+        let warning = unread_elsewhere(&items, &own).unwrap().message;
+        let keys = "\"x Ready to merge   \u{2713} approved/tools#7\", wide/tools#7";
+        assert!(warning.ends_with(&format!(": {keys}")), "{warning}");
     }
 
     #[test]

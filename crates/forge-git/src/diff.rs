@@ -77,7 +77,8 @@ pub fn mail_args(context: &str, base: &str, head: &str) -> Vec<String> {
     args.extend(PLAIN_MAIL);
     args.extend(PLAIN);
     // `-O` overrides the file order that the user configured.
-    args.extend([context, "-O/dev/null", "--no-signature", head]);
+    args.extend([context, "-O/dev/null", "--no-signature"]);
+    args.extend(["--end-of-options", head]);
     let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
     args.push(format!("^{base}"));
     args

@@ -1,6 +1,6 @@
 //! Fetches objects from a remote without writing refs.
 
-use forge_core::{Error, ErrorKind, Result, Trust, text::one_line};
+use forge_core::{Error, ErrorKind, Result, Trust, is_full_oid, text::one_line};
 
 use crate::Git;
 
@@ -57,9 +57,13 @@ impl Git {
         Ok(())
     }
 
-    /// Returns true if the commit `oid` is in the object store. Never fetches, even in a partial
-    /// clone: the forge chooses the id, and the repository could name a program for the fetch.
+    /// Returns true if the commit with the full id `oid` is in the object store; false for the name
+    /// of a ref. Never fetches, even in a partial clone: the forge chooses the id, and the
+    /// repository could name a program for the fetch.
     pub async fn has_commit(&self, oid: &str) -> bool {
+        if !is_full_oid(oid) {
+            return false;
+        }
         let commit = format!("{oid}^{{commit}}");
         let git = self.clone().without_lazy_fetch();
         git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
@@ -93,5 +97,24 @@ mod tests {
             assert_eq!(e.code(), "protocol", "{wanted}: {e}");
         }
         assert!(!is_refspec("refs/heads/c++"));
+    }
+
+    #[tokio::test]
+    async fn revision_does_not_count_as_commit_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q", "-b", "main"]).await.unwrap();
+        let tree = git.run_ok_with_stdin(["mktree"], b"").await.unwrap();
+        let tree = String::from_utf8(tree).unwrap();
+        let who = ["-c", "user.name=A", "-c", "user.email=a@x.example"];
+        let commit = ["commit-tree", tree.trim(), "-m", "A"];
+        let oid = git.run_ok(who.iter().chain(&commit)).await.unwrap();
+        let oid = String::from_utf8(oid).unwrap();
+        let update = ["update-ref", "refs/heads/main", oid.trim()];
+        git.run_ok(update).await.unwrap();
+        assert!(git.has_commit(oid.trim()).await);
+        for other in ["HEAD", "main", "main~0", &oid[..7], "--output=x"] {
+            assert!(!git.has_commit(other).await, "{other}");
+        }
     }
 }

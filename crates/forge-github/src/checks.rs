@@ -222,9 +222,9 @@ pub(crate) fn section(
 ) -> ChecksReport {
     let lacks_commit = head.as_ref().is_none_or(Nodes::has_gaps);
     let commit = head.map(Nodes::into_vec).unwrap_or_default().pop();
-    let is_unnamed = commit.as_ref().is_some_and(|c| c.commit.oid.is_empty());
+    let is_unnamed = commit.as_ref().is_some_and(|c| c.commit.oid.0.is_none());
     let commit = commit.unwrap_or_default().commit;
-    let oid = Some(commit.oid).filter(|o| !o.is_empty());
+    let oid = commit.oid.0;
     // Ignores checks of another commit: the head has moved, or the answer is wrong.
     let is_other = oid
         .as_deref()
@@ -313,8 +313,10 @@ mod tests {
 
     use super::*;
 
+    const HEAD: &str = "0123456789abcdef0123456789abcdef01234567";
+
     fn report(nodes: Value) -> ChecksReport {
-        let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": nodes}}}}]});
+        let head = json!({"nodes": [{"commit": {"oid": HEAD, "statusCheckRollup": {"contexts": {"nodes": nodes}}}}]});
         section(
             Some(serde_json::from_value(head).unwrap()),
             None,
@@ -330,7 +332,7 @@ mod tests {
     #[test]
     fn checks_of_another_commit_are_ignored() {
         let success = run("build", "COMPLETED", Some("SUCCESS"));
-        let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": [success]}}}}]});
+        let head = json!({"nodes": [{"commit": {"oid": HEAD, "statusCheckRollup": {"contexts": {"nodes": [success]}}}}]});
         let of = |oid| {
             section(
                 Some(serde_json::from_value(head.clone()).unwrap()),
@@ -339,7 +341,7 @@ mod tests {
                 false,
             )
         };
-        assert_eq!(of("abc").overall, CheckRollup::Success);
+        assert_eq!(of(HEAD).overall, CheckRollup::Success);
         let other = of("def");
         assert_eq!((other.checks.len(), other.commit.as_str()), (0, "def"));
         assert_eq!(other.overall, CheckRollup::Pending);
@@ -375,9 +377,9 @@ mod tests {
             (Value::Null, false, false),
             (Value::Null, true, true),
         ] {
-            let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": rollup}}]});
+            let head = json!({"nodes": [{"commit": {"oid": HEAD, "statusCheckRollup": rollup}}]});
             let head = serde_json::from_value(head).unwrap();
-            let report = section(Some(head), Some("abc"), false, unstable);
+            let report = section(Some(head), Some(HEAD), false, unstable);
             assert_eq!(report.truncated, truncated, "{rollup} {unstable}");
         }
     }

@@ -149,7 +149,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
     review.author_association = r.author_association;
     review.author_can_push = r.author_can_push_to_repository;
     review.body = Some(r.body).filter(|b| !b.is_empty());
-    review.commit = r.commit.map(|c| c.oid);
+    review.commit = r.commit.and_then(|c| c.oid.0);
     review.reactions = reactions(r.reaction_groups);
     review.comments = r.comments.into_vec().into_iter().map(comment).collect();
     review.threads = threads;
@@ -199,7 +199,12 @@ pub(crate) fn commit(c: wire::PullCommit) -> Commit {
     let authors = c.authors.into_vec().into_iter();
     let authors = authors.map(|p| signature(Some(p), authored)).collect();
     let committer = signature(c.committer, committed);
-    let mut commit = Commit::new(c.oid, c.message_headline, authors, committer);
+    let mut commit = Commit::new(
+        c.oid.0.unwrap_or_default(),
+        c.message_headline,
+        authors,
+        committer,
+    );
     commit.message_body = c.message_body;
     commit
 }
@@ -337,8 +342,8 @@ pub(crate) fn mergeability(pull: &wire::Pull) -> Mergeability {
     };
     let status = pull.merge_state_status.as_deref().unwrap_or("UNKNOWN");
     let mut mergeability = Mergeability::new(state, status);
-    mergeability.head_oid = pull.head_ref_oid.clone().unwrap_or_default();
-    mergeability.base_oid = pull.base_ref_oid.clone().unwrap_or_default();
+    mergeability.head_oid = pull.head_ref_oid.0.clone().unwrap_or_default();
+    mergeability.base_oid = pull.base_ref_oid.0.clone().unwrap_or_default();
     mergeability
 }
 
@@ -415,7 +420,7 @@ pub(crate) fn pull(
         }
         _ => None,
     };
-    let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
+    let head_oid = p.head_ref_oid.0;
     let author = actor(p.author);
     let latest: Vec<Review> = p
         .latest_reviews
@@ -445,7 +450,7 @@ pub(crate) fn pull(
     pull.state = state;
     pull.draft = p.is_draft;
     pull.base_branch = p.base_ref_name;
-    pull.base_oid = p.base_ref_oid.filter(|o| !o.is_empty());
+    pull.base_oid = p.base_ref_oid.0;
     pull.head_branch = p.head_ref_name;
     pull.head_oid = head_oid;
     // GitHub keeps this ref after the branch is deleted, and also creates it for forks.
@@ -457,7 +462,7 @@ pub(crate) fn pull(
     pull.closed_at = p.closed_at;
     pull.merged_at = p.merged_at;
     pull.merged_by = p.merged_by.map(|a| actor(Some(a)));
-    pull.merge_commit = p.merge_commit.map(|c| c.oid);
+    pull.merge_commit = p.merge_commit.and_then(|c| c.oid.0);
     pull.url = p.url;
     pull.labels = p.labels.into_vec().into_iter().map(label).collect();
     pull.assignees = p
@@ -510,7 +515,7 @@ pub(crate) fn pull(
     pull.auto_merge = p.auto_merge_request.map(auto_merge);
     pull.maintainer_can_modify = p.maintainer_can_modify;
     pull.database_id = p.full_database_id.and_then(|id| id.parse().ok());
-    pull.potential_merge_commit = p.potential_merge_commit.map(|c| c.oid);
+    pull.potential_merge_commit = p.potential_merge_commit.and_then(|c| c.oid.0);
     pull.base_rules = base_rules;
     pull.head_is_default = head_is_default;
     pull.reactions = wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups));

@@ -292,7 +292,8 @@ fn pending_of(pull: &wire::Pull) -> Option<&wire::Review> {
 /// Returns the error for a verdict if the pending review was begun at an older head: GitHub would
 /// record the verdict for the commit of the pending review.
 fn outdated_pending_error(pr: &PrId, pending: &wire::Review, head: &str) -> Option<Error> {
-    let began = pending.commit.as_ref().map_or("", |c| c.oid.as_str());
+    let began = pending.commit.as_ref();
+    let began = began.and_then(|c| c.oid.0.as_deref()).unwrap_or_default();
     if began == head {
         return None;
     }

@@ -93,7 +93,7 @@ impl Reviews for GitHub {
             )
             .with_hint(comment_instead()));
         }
-        let head = before.head_ref_oid.clone();
+        let head = before.head_ref_oid.0.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
         let head = head.unwrap_or_default();
         if review.pending != PendingReview::Refuse {

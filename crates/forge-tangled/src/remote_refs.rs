@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
-use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
+use forge_core::{Error, ErrorKind, Noun, Result, is_full_oid, model, text::one_line};
 use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
@@ -59,7 +59,7 @@ impl Refs {
                     refs.default = Some(branch.to_owned());
                 }
             } else if let Some(branch) = name.strip_prefix("refs/heads/")
-                && is_oid(value)
+                && is_full_oid(value)
             {
                 refs.branches.insert(branch.to_owned(), value.to_owned());
             }
@@ -89,11 +89,6 @@ impl Refs {
             .map(|(name, oid)| model::Branch::new(name, oid))
             .collect()
     }
-}
-
-/// Returns true if a text is the full name of a git object.
-pub(crate) fn is_oid(text: &str) -> bool {
-    matches!(text.len(), 40..=128) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 impl Tangled {

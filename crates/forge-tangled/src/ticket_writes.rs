@@ -7,7 +7,7 @@
 
 use forge_core::{
     Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result,
-    Warning,
+    Warning, is_full_oid,
     model::{CreatePull, EditPull, PrFields, PrState, PullRequest},
     text::one_line,
 };
@@ -26,7 +26,6 @@ use crate::{
         view::Located,
     },
     records::{NewRecord, Record},
-    remote_refs::is_oid,
     repository::Repository,
     spelling::{self, Spelling},
     ticket_labels::{check_list, relabel, set_labels},
@@ -479,7 +478,9 @@ impl Tangled {
         let said = &names.answers.knot;
         let common = found.get(&*said.common).and_then(|commit| {
             let oid = commit.get(&*said.common_oid).unwrap_or(commit);
-            oid.as_str().filter(|oid| is_oid(oid)).map(str::to_owned)
+            oid.as_str()
+                .filter(|oid| is_full_oid(oid))
+                .map(str::to_owned)
         });
         common.ok_or_else(|| {
             Error::new(

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Error, ErrorKind, Noun, Result, Warning,
+    AtUri, Error, ErrorKind, Noun, Result, Warning, is_full_oid,
     model::{Label, PrState},
     text::{one_line, truncate_chars},
 };
@@ -19,7 +19,6 @@ use crate::{
     patch::{Patch, has_too_many_parts},
     pulls::record::{Content, Pull, Round},
     records::{self, Listing, Record},
-    remote_refs::is_oid,
     repository::Repository,
     skipped, ticket_labels,
     xrpc::Xrpc,
@@ -231,7 +230,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
     });
     let oid = |patch: &Record, name: &str| {
         let oid = patch.text_at(&[name, &fields.oid])?;
-        is_oid(oid).then(|| oid.to_owned())
+        is_full_oid(oid).then(|| oid.to_owned())
     };
     let rounds = own
         .iter()

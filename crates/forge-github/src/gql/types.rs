@@ -3,7 +3,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use forge_core::Timestamp;
+use forge_core::{Timestamp, is_full_oid};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, SeqAccess, Visitor},
@@ -123,6 +123,21 @@ impl PageInfo {
     }
 }
 
+/// The full id of an object, in hex; an empty one counts as missing. Other text is an error, because
+/// git would read it as a revision or an option.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FullOid(pub Option<String>);
+
+impl<'de> Deserialize<'de> for FullOid {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let id = Some(String::deserialize(d)?).filter(|id| !id.is_empty());
+        match id.as_deref().is_none_or(is_full_oid) {
+            true => Ok(Self(id)),
+            false => Err(D::Error::custom("an object id has 40 or 64 hex digits")),
+        }
+    }
+}
+
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     d: D,
 ) -> Result<T, D::Error> {
@@ -149,7 +164,7 @@ wire! {
         database_id: Option<u64>,
     }
     /// A commit that is known only by its id.
-    Oid { oid: String, }
+    Oid { oid: FullOid, }
     /// An account or another object with a login; the other fields are optional.
     Login { id: String, login: String, name: Option<String>, }
     /// A repository by name; the id is optional.
@@ -201,7 +216,7 @@ wire! {
     }
     Person { name: Option<String>, email: Option<String>, date: Option<Timestamp>, user: Option<Login>, }
     Commit {
-        oid: String, message_headline: String, message_body: String,
+        oid: FullOid, message_headline: String, message_body: String,
         authored_date: Option<Timestamp>, committed_date: Option<Timestamp>, authors: Nodes<Person>,
         committer: Option<Person>, status_check_rollup: Option<Rollup>,
     }
@@ -283,8 +298,8 @@ wire! {
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
         created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
-        merged_at: Option<Timestamp>, repository: Option<Id>, found_in: Option<RepoName>, base_ref_name: String, base_ref_oid: Option<String>,
-        head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
+        merged_at: Option<Timestamp>, repository: Option<Id>, found_in: Option<RepoName>, base_ref_name: String, base_ref_oid: FullOid,
+        head_ref_name: String, head_ref_oid: FullOid, is_cross_repository: bool,
         head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
         author: Option<Account>,
         body: String, merged_by: Option<Account>, merge_commit: Option<Oid>, milestone: Option<Milestone>,

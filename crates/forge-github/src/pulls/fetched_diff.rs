@@ -91,7 +91,9 @@ impl GitHub {
             .ends_in_clone(pr, &ends, None, clone, may_fetch)
             .await?;
         let (base, head) = (&*ends.base, &*ends.head);
-        let merge_base = git.run_ok(["merge-base", base, head]).await?;
+        let merge_base = git
+            .run_ok(["merge-base", "--end-of-options", base, head])
+            .await?;
         let merge_base = String::from_utf8_lossy(&merge_base).trim().to_owned();
         if merge_base.is_empty() {
             return Err(Error::not_found(

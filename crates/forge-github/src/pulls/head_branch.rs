@@ -99,7 +99,8 @@ fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Opti
     if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
     }
-    let tip = wire.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
+    let tip = wire.head_ref.as_ref()?.target.as_ref();
+    let tip = tip.and_then(|tip| tip.oid.0.as_ref());
     if tip.is_some() && tip == pull.head_oid.as_ref() {
         return None;
     }

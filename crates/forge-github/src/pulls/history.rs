@@ -61,7 +61,7 @@ impl GitHub {
 }
 
 fn event(e: wire::Event) -> Option<StatusEvent> {
-    let oid = |commit: Option<wire::Oid>| commit.map(|c| c.oid);
+    let oid = |commit: Option<wire::Oid>| commit.and_then(|c| c.oid.0);
     let (kind, detail) = match e.kind.as_str() {
         "ClosedEvent" => (StatusEventKind::Closed, None),
         "ReopenedEvent" => (StatusEventKind::Reopened, None),

@@ -81,7 +81,7 @@ impl GitHub {
             return self.queued_before(pr, pull, unread);
         }
         is_as_expected(pr, req, &pull)?;
-        let head = pull.head_ref_oid.clone().unwrap_or_default();
+        let head = pull.head_ref_oid.0.clone().unwrap_or_default();
         let method = choose(pr, req, &repo)?;
         let way = select_mode(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
@@ -275,7 +275,7 @@ impl GitHub {
                         .lookup(pr, selections::ROW)
                         .await
                         .ok()
-                        .and_then(|(p, _)| p.head_ref_oid);
+                        .and_then(|(p, _)| p.head_ref_oid.0);
                     head_moved(pr, head, &actual.unwrap_or_default())
                 }
                 _ => error,
@@ -303,7 +303,7 @@ impl GitHub {
 /// Fails if the head or base branch differs from the expected one. A change of the base after this
 /// check is not detected, because GitHub's mutation checks only the head.
 fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
-    let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
+    let (head, base) = (pull.head_ref_oid.0.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
     check_expected_base(pr, req.expected_base.as_deref(), base)
 }

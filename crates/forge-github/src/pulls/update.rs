@@ -37,10 +37,10 @@ impl GitHub {
         check_expected_head(
             pr,
             req.expected_head.as_deref(),
-            pull.head_ref_oid.as_deref(),
+            pull.head_ref_oid.0.as_deref(),
         )?;
         check_expected_base(pr, req.expected_base.as_deref(), &pull.base_ref_name)?;
-        let head = pull.head_ref_oid.clone().unwrap_or_default();
+        let head = pull.head_ref_oid.0.clone().unwrap_or_default();
         if pull.mergeable.as_deref() == Some("CONFLICTING") {
             let base = forge_core::text::one_line(&pull.base_ref_name).into_owned();
             return Err(Error::precondition(
@@ -72,7 +72,7 @@ impl GitHub {
             }
             Err(e) if matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 let now = self.lookup(pr, selections::ROW).await.ok();
-                let actual = now.and_then(|(p, _)| p.head_ref_oid);
+                let actual = now.and_then(|(p, _)| p.head_ref_oid.0);
                 return Err(head_moved(pr, &head, &actual.unwrap_or_default()));
             }
             written => written,

@@ -505,7 +505,7 @@ async fn unreadable_checks_in_list_affect_one_row() {
 async fn partial_section_pages_show_readable_entries() {
     let commits = changed(
         7,
-        json!({ "commits": nodes(vec![json!({ "commit": { "oid": "a" } })]) }),
+        json!({ "commits": nodes(vec![json!({ "commit": { "oid": "a".repeat(40) } })]) }),
     );
     let path = [
         "repository",

@@ -389,7 +389,7 @@ async fn history_has_one_opening_and_one_close() {
             "HeadRefForcePushedEvent",
             "E5",
             "2026-01-02T08:00:00Z",
-            json!({ "afterCommit": { "oid": "f" } }),
+            json!({ "afterCommit": { "oid": "f".repeat(40) } }),
         ),
         event("ClosedEvent", "E6", "2026-01-02T09:00:00Z", json!({})),
         event("ReopenedEvent", "E7", "2026-01-02T10:00:00Z", json!({})),
@@ -397,7 +397,7 @@ async fn history_has_one_opening_and_one_close() {
             "MergedEvent",
             "E8",
             "2026-01-02T11:00:00Z",
-            json!({ "commit": { "oid": "m" } }),
+            json!({ "commit": { "oid": "d".repeat(40) } }),
         ),
         event("ClosedEvent", "E9", "2026-01-02T11:00:00Z", json!({})),
     ];

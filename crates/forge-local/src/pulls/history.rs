@@ -1,7 +1,7 @@
 //! The status history, computed from the events.
 
 use forge_core::{
-    Page, PageReq, Result, Timestamp,
+    Page, PageReq, Result, Timestamp, is_full_oid,
     model::{Actor, StatusEvent, StatusEventKind as Kind},
 };
 use forge_git::{CatFile, RawCommit, parse_signature};
@@ -101,7 +101,11 @@ async fn head_moved_event(
     after: Option<Timestamp>,
     before: Option<Timestamp>,
 ) -> StatusEvent {
-    let object = cat.get(head).await.ok().flatten();
+    // Anyone may have written the event, and git would read other text as a revision.
+    let object = match is_full_oid(head) {
+        true => cat.get(head).await.ok().flatten(),
+        false => None,
+    };
     let signed = object
         .as_ref()
         .and_then(|o| RawCommit::parse(&o.data))

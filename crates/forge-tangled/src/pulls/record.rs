@@ -1,6 +1,6 @@
 //! A stored pull request, in every form of its record since 2025.
 
-use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning, is_full_oid};
 use serde_json::Value;
 
 use crate::{ShFields, cid, records::Record, repository::Repository};
@@ -37,6 +37,7 @@ pub(crate) struct Pull {
     pub head: String,
     /// The repository of the head branch, if the record names it: a DID or an at-uri.
     pub source: Option<String>,
+    /// The head commit that the record names, in full hex.
     pub source_sha: Option<String>,
     /// The at-uri of the pull request on which this one builds.
     pub depends_on: Option<String>,
@@ -84,7 +85,7 @@ impl Pull {
             base,
             head: of_source(&fields.source_branch).unwrap_or_default(),
             source: of_source(&fields.source_did).or_else(|| of_source(&fields.source_repo)),
-            source_sha: of_source(&fields.source_sha),
+            source_sha: of_source(&fields.source_sha).filter(|sha| is_full_oid(sha)),
             depends_on: text(&[&fields.depends_on]),
             created_at,
             rounds: rounds(value, fields),
@@ -267,14 +268,27 @@ mod tests {
             (uri, "2026-05-02")
         );
 
+        let oid = "a".repeat(40);
         let between = parse(json!({
             "title": "T", "patchBlob": blob("b"), "createdAt": "2026-01-01T00:00:00Z",
             "target": {"repo": uri, "repoDid": "did:plc:r", "branch": "main"},
-            "source": {"branch": "f", "sha": "abc", "repo": "at://did:plc:b/sh.tangled.repo/y"},
+            "source": {"branch": "f", "sha": oid, "repo": "at://did:plc:b/sh.tangled.repo/y"},
         }))
         .unwrap();
         assert_eq!(between.target, "did:plc:r");
-        assert_eq!(between.source_sha.as_deref(), Some("abc"));
+        assert_eq!(between.source_sha.as_deref(), Some(oid.as_str()));
+    }
+
+    #[test]
+    fn source_sha_without_object_id_form_is_ignored() {
+        for sha in ["topic~0", "--output=x", "aaaaaaa", ""] {
+            let found = parse(json!({
+                "title": "T", "createdAt": "2026-01-01T00:00:00Z",
+                "target": {"repo": "did:plc:r", "branch": "main"},
+                "source": {"branch": "f", "sha": sha},
+            }));
+            assert_eq!(found.unwrap().source_sha, None, "{sha}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use forge::SelectedPull;
 use forge_core::{
-    Repo, Result, Warning,
+    Repo, Result, Warning, is_full_oid,
     model::{PrFields, PullRequest},
 };
 use forge_git::{Git, branch_problem, current_branch, quoted};
@@ -145,7 +145,7 @@ pub async fn delete_local_branch(
     let Some(tip) = commit(git, &format!("refs/heads/{branch}")).await? else {
         return Ok(());
     };
-    let head = pull.head_oid.as_deref().unwrap_or_default();
+    let head = pull.head_oid.as_deref().unwrap_or("unknown");
     if !contains(git, head, &tip).await? {
         let warning = Warning::new(format!(
             "the local branch '{branch}' was not deleted: its commit {tip} is not in the pull \
@@ -228,7 +228,8 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     if head == tip {
         return Ok(true);
     }
-    if head.is_empty() {
+    // The forge chose one of the two, and git would read a branch name as its tip.
+    if ![head, tip].into_iter().all(is_full_oid) {
         return Ok(false);
     }
     let asked = git.run(["merge-base", "--is-ancestor", "--end-of-options", tip, head]);
