@@ -81,8 +81,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
         return Spelling::known(word);
     }
     let told = format!(
-        "the field '{word}', which names the repository of the round, is a guess: its name on \
-         Tangled 1.0 is not known"
+        "the repository of the round was written as the field '{word}', which is a guess: the name \
+         of that field on Tangled 1.0 is not known"
     );
     Spelling::with(word, guess(told, "knot_field_submit_repo"))
 }
@@ -206,7 +206,7 @@ mod tests {
         let refused = Error::invalid("input", "no").with_hint("try again");
         let hint = with_guesses(refused, &told);
         let hint = hint.hint().unwrap().text();
-        assert!(hint.starts_with("try again; ") && hint.contains("is a guess"));
+        assert!(hint.starts_with("try again; ") && hint.contains("'repo', which is a guess"));
         let down = Error::new(ErrorKind::Network, "down");
         assert_eq!(with_guesses(down, &told).hint(), None);
     }

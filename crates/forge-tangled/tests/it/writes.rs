@@ -242,7 +242,7 @@ async fn account_label_value_is_written_as_did() {
     for (typed, said) in [
         ("nobody.test", "nobody has the handle nobody.test"),
         ("bob", "'bob' is neither a handle nor a DID"),
-        ("did:plc:", "'did:plc:' is no DID"),
+        ("did:plc:", "'did:plc:' is not a DID"),
     ] {
         let e = repo.edit_pull(&made.id, &labelled(typed, &[])).await;
         let e = e.unwrap_err();
