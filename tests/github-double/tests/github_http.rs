@@ -774,6 +774,8 @@ fn refused_seed_step_names_the_reason() {
     assert!(lacking.contains("`name` is missing"), "{lacking}");
     let gone = refusal(json!({"do": "label", "repo": "no/where", "name": "bug"}));
     assert!(gone.contains("does not exist"), "{gone}");
+    let review = refusal(json!({"do": "review", "repo": REPO, "verdict": "APPROVED"}));
+    assert!(review.contains("is one of: approve, comment"), "{review}");
 }
 
 #[test]
