@@ -19,7 +19,7 @@ fn r_002_1_context_is_one_call_in_both_protocol_eras() {
             .ok()
             .says("ready to merge: false")
             .says("blocker: \"No approvals yet\"\n")
-            .says("unmet approved [own] -> reviewer | \"0 approval(s)\"\n")
+            .says("unmet approved [own rule, not required by the forge] -> reviewer | \"0 approval(s)\"\n")
             .says("+two\n");
         let data = found.data();
         assert_eq!(data["pull_request"]["number"], "1");

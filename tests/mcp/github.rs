@@ -889,3 +889,16 @@ fn wrong_number_or_id_names_the_right_call() {
     let blank = wire.call("pr_view", blank).fails("invalid_input");
     let _ = blank.says("number is empty");
 }
+
+#[test]
+fn issue_list_search_finds_matching_issues() {
+    let hub = Hub::with_pull();
+    hub.double.seed().open_issue(REPO, "ada", "It breaks", "");
+    let mut wire = hub.server(&["--toolsets", "issues"]);
+    for (query, found) in [("breaks", 1), ("absent", 0)] {
+        let list = json!({"repo": REPO, "query": query});
+        let list = wire.call("issue_list", list).ok();
+        let issues = list.data()["issues"].as_array().unwrap();
+        assert_eq!(issues.len(), found, "{}", list.text());
+    }
+}

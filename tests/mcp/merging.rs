@@ -78,7 +78,9 @@ fn branch_of_closed_pull_is_deleted_later() {
         if let Some(repo) = repo {
             close["repo"] = json!(repo);
         }
-        wire.call("pr_set_state", close.clone()).ok();
+        let closed = wire.call("pr_set_state", close.clone()).ok();
+        let text = closed.text();
+        assert!(!text.contains("closed | closed"), "{text}");
         close["delete_branch"] = json!(true);
         let gone = wire.call("pr_set_state", close.clone()).ok();
         assert!(!gone.text().contains("nothing was"), "{}", gone.text());
@@ -91,6 +93,15 @@ fn branch_of_closed_pull_is_deleted_later() {
     assert_eq!(local.git.oid("feature"), None);
     let left = hub.double.seed().tips(REPO);
     assert!(!left.keys().any(|name| name.ends_with("work")), "{left:?}");
+}
+
+#[test]
+fn merge_result_names_the_deleted_branch() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1, "delete_branch": true}))
+        .ok()
+        .says(": merged, and its branch is deleted | merged");
 }
 
 #[test]

@@ -125,6 +125,16 @@ fn failure_names_the_next_call() {
     wire.call("pr_list", json!({"head": "grace:feature"}))
         .fails("invalid_input")
         .says("pass head=feature");
+    for (args, says) in [
+        (json!({"state": "draft"}), "pass draft=draft, not state"),
+        (json!({"files": ["a"]}), "pass touches, a list of paths"),
+        (json!({"reviewer": "ada"}), "pass search, such as review-"),
+    ] {
+        wire.call("pr_list", args).fails("invalid_input").says(says);
+    }
+    wire.call("pr_view", json!({"number": 1, "method": "get_diff"}))
+        .fails("invalid_input")
+        .says("for get_diff, call pr_diff");
     let unknown = wire.request("tools/call", json!({"name": "pr_vew", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     assert!(
@@ -145,17 +155,27 @@ fn failure_names_the_next_call() {
         ),
         (
             "search_issues",
-            "issue_list does that, and this server was started without it",
+            "issue_list does that, and this server was started without it: to have it, the user \
+             starts the server with --toolsets issues",
         ),
         (
             "issue_read",
             "issue_view does that, and this server was started without it",
         ),
+        ("issue_edit", "with --write --toolsets issues"),
+        ("pr_close", "pr_set_state does that"),
+        ("pr_reopening", "there are "),
+        ("list_workflow_runs", "did you mean pr_checks?"),
     ] {
         let unknown = wire.request("tools/call", json!({"name": tool, "arguments": {}}));
         let message = unknown["error"]["message"].as_str().unwrap();
         assert!(message.contains(says), "{message}");
     }
+    let files = json!({"name": "pull_request_read", "arguments": {"method": "get_files"}});
+    let unknown = wire.request("tools/call", files);
+    let message = unknown["error"]["message"].as_str().unwrap();
+    let call = "for get_files, call pr_view with include=files";
+    assert!(message.contains(call), "{message}");
     let hidden = wire.request(
         "tools/call",
         json!({"name": "pr_merge", "arguments": {"number": 1}}),

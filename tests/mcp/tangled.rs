@@ -676,7 +676,9 @@ fn stale_head_prevents_close_and_deletion() {
     assert!(wire.asked.is_empty());
     let statuses = || t.world.pds().records(&t.alice.did, STATUS).len();
     assert_eq!(statuses(), 1, "the opening one");
-    wire.call("pr_set_state", call(true, head)).ok();
+    wire.call("pr_set_state", call(true, head))
+        .ok()
+        .says("closed, and its branch is deleted");
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
     // A comment succeeds in every state.

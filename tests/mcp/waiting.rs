@@ -29,7 +29,8 @@ fn unfinished_wait_names_the_next_call() {
         let waiting = wire.call("pr_context", args.clone()).ok();
         let waiting = waiting
             .says("still waiting for checks: call again with the same arguments and cursor=\"")
-            .says("no check has reported yet");
+            .says("no check has reported yet")
+            .says("; if the repository has no checks, none will report");
         let data = waiting.data();
         assert_eq!(data["waited"]["outcome"], "pending");
         assert_eq!(data["verdict"]["ready_to_merge"], false);

@@ -248,7 +248,9 @@ const fn side(side: Side) -> &'static str {
 pub(crate) fn thread(new: &NewThread) -> Value {
     let mut input =
         json!({ "path": new.path, "line": new.line, "side": side(new.side), "body": new.body });
-    if let (Value::Object(map), Some(start)) = (&mut input, new.start_line) {
+    // GitHub refuses a range that begins at its last line.
+    let start = new.start_line.filter(|start| Some(*start) != new.line);
+    if let (Value::Object(map), Some(start)) = (&mut input, start) {
         map.insert("startLine".into(), json!(start));
         map.insert("startSide".into(), json!(side(new.side)));
     }

@@ -234,6 +234,9 @@ fn unknown_field(step: &Value) -> Option<String> {
 
 /// Returns why a step cannot be executed. `absent` is the field that was read last.
 fn why_not(step: &Value, absent: &str) -> String {
+    if let Some((field, values)) = wrong_choice(step) {
+        return format!("`{field}` is one of: {values}");
+    }
     let name = step.get("do").and_then(Value::as_str).unwrap_or_default();
     match STEPS.iter().find(|(known, _)| *known == name) {
         Some((_, fields)) => {
@@ -246,12 +249,58 @@ fn why_not(step: &Value, absent: &str) -> String {
     }
 }
 
-/// Executes a step. Returns `None` if the step is unknown or lacks a field; `absent` then holds the
-/// name of the missing field.
+/// Fields that take one of several values, in any case: the step, the field and the values.
+const CHOICES: &[(&str, &str, &[&str])] = &[
+    (
+        "check",
+        "conclusion",
+        &[
+            "ACTION_REQUIRED",
+            "CANCELLED",
+            "FAILURE",
+            "NEUTRAL",
+            "SKIPPED",
+            "STALE",
+            "STARTUP_FAILURE",
+            "SUCCESS",
+            "TIMED_OUT",
+            "IN_PROGRESS",
+            "PENDING",
+            "QUEUED",
+            "REQUESTED",
+            "WAITING",
+        ],
+    ),
+    (
+        "status",
+        "state",
+        &["ERROR", "EXPECTED", "FAILURE", "PENDING", "SUCCESS"],
+    ),
+    (
+        "review",
+        "verdict",
+        &["approve", "comment", "request-changes"],
+    ),
+];
+
+/// Returns the field of a step whose value is not one of [`CHOICES`], and the possible values.
+fn wrong_choice(step: &Value) -> Option<(&'static str, String)> {
+    let name = step.get("do").and_then(Value::as_str)?;
+    let (_, field, values) = CHOICES.iter().find(|(of, ..)| *of == name)?;
+    let given = step.get(field).and_then(Value::as_str)?;
+    let is_known = values.iter().any(|v| v.eq_ignore_ascii_case(given));
+    (!is_known).then(|| (*field, values.join(", ")))
+}
+
+/// Executes a step. Returns `None` if the step is unknown, lacks a field or has a wrong value;
+/// `absent` holds the name of a missing field.
 fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Option<Value> {
     // Steps that are not in `STEPS` are refused, so that the list stays complete.
     let name = step.get("do").and_then(Value::as_str)?;
     STEPS.iter().find(|(known, _)| *known == name)?;
+    if wrong_choice(step).is_some() {
+        return None;
+    }
     let get = |name: &'static str| {
         absent.set(name);
         step.get(name)
@@ -408,7 +457,7 @@ fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Opti
             .comment(repo()?, number("number")?, text("author")?, text("body")?)
             .into(),
         "review" => {
-            let verdict = match text("verdict")? {
+            let verdict = match text("verdict")?.to_ascii_lowercase().as_str() {
                 "approve" => ReviewState::Approved,
                 "request-changes" => ReviewState::ChangesRequested,
                 _ => ReviewState::Commented,

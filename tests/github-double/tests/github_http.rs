@@ -776,6 +776,8 @@ fn refused_seed_step_names_the_reason() {
     assert!(odd.contains("`colour` is no field"), "{odd}");
     let gone = refusal(json!({"do": "label", "repo": "no/where", "name": "bug"}));
     assert!(gone.contains("does not exist"), "{gone}");
+    let review = refusal(json!({"do": "review", "repo": REPO, "verdict": "APPROVED"}));
+    assert!(review.contains("is one of: approve, comment"), "{review}");
 }
 
 #[test]

@@ -174,7 +174,9 @@ impl ParseLocatorError {
             }
             Self::InvalidNumber { .. } => "write the number that the forge shows, such as '#7'",
             Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
-            Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
+            Self::InvalidBranch { .. } => {
+                "write a valid branch name, or the number or URL of a pull request"
+            }
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
                 // No action for a shortened input (it ends with `…`), which would name another
                 // object.

@@ -41,7 +41,9 @@ async fn review_with_threads_takes_two_requests() {
     let mut range = on(5);
     range.start_line = Some(3);
     range.side = Side::Left;
-    review.threads = vec![on(10), range];
+    let mut single = on(10);
+    single.start_line = Some(10);
+    review.threads = vec![single, range];
     review.expected_head = Some("a".repeat(40));
     let outcome = script
         .repo

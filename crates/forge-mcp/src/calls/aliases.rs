@@ -226,18 +226,146 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
         "pass line, a line number of the file",
     ),
     (
+        &["number", "pull_number", "pr_number", "pull", "pr"],
+        "ref",
+        "pass ref, the head commit that pr_view shows",
+    ),
+    (
+        &["ref", "branch", "sha"],
+        "failed_only",
+        "pass number, a pull request or its head branch",
+    ),
+    (
+        &["path", "paths", "file", "files"],
+        "touches",
+        "pass touches, a list of paths or globs",
+    ),
+    (
+        &["reviewer", "reviewers", "milestone"],
+        "touches",
+        "pass search, such as review-requested:@me, reviewed-by:ada or milestone:v1",
+    ),
+    (
         &["start_line", "end_line"],
         "ref",
         "a file is read from its first line: pass cursor to read the next part",
     ),
 ];
 
-/// Sections that another tool has: the value, a choice that must be in the same list, and the
-/// advice.
-pub(super) const SECTIONS_ELSEWHERE: &[(&str, &str, &str)] = &[
+/// Values that another argument or tool takes: the value, a choice that must be in the same list,
+/// and the advice.
+pub(super) const VALUES_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("diff", "commits", "pr_diff has the diff"),
     ("logs", "commits", "pr_checks with logs=true has the logs"),
+    (
+        "sub_issues",
+        "history",
+        "issue_view shows sub-issues without include",
+    ),
+    ("draft", "merged", "pass draft=draft, not state"),
+    ("draft", "closed", "pr_edit with draft=draft makes a draft"),
+    (
+        "ready",
+        "closed",
+        "pr_edit with draft=ready ends the draft state",
+    ),
+    ("merged", "closed", "pr_merge merges a pull request"),
 ];
+
+/// Values of `method` in tools of github-mcp-server: the tool, the values, the equivalent tool of
+/// this server, and the rest of the advice.
+const METHODS: &[(&str, &[&str], &str, &str)] = &[
+    ("pull_request_read", &["get"], "pr_view", ""),
+    ("pull_request_read", &["get_diff"], "pr_diff", ""),
+    (
+        "pull_request_read",
+        &["get_files"],
+        "pr_view",
+        " with include=files",
+    ),
+    (
+        "pull_request_read",
+        &["get_commits"],
+        "pr_view",
+        " with include=commits",
+    ),
+    (
+        "pull_request_read",
+        &["get_comments"],
+        "pr_view",
+        " with include=comments",
+    ),
+    (
+        "pull_request_read",
+        &["get_reviews"],
+        "pr_view",
+        " with include=reviews",
+    ),
+    (
+        "pull_request_read",
+        &["get_review_comments"],
+        "pr_view",
+        " with include=threads",
+    ),
+    (
+        "pull_request_read",
+        &["get_status", "get_check_runs"],
+        "pr_checks",
+        "",
+    ),
+    (
+        "pull_request_review_write",
+        &["create"],
+        "pr_review",
+        "; without a verdict to submit: verdict=comment, pending=keep",
+    ),
+    (
+        "pull_request_review_write",
+        &["submit_pending"],
+        "pr_review",
+        " with pending=submit",
+    ),
+    (
+        "pull_request_review_write",
+        &["delete_pending"],
+        "pr_review",
+        " with verdict=comment, pending=discard",
+    ),
+    (
+        "pull_request_review_write",
+        &["resolve_thread"],
+        "pr_thread_resolve",
+        "",
+    ),
+    (
+        "pull_request_review_write",
+        &["unresolve_thread"],
+        "pr_thread_resolve",
+        " with action=reopen",
+    ),
+    (
+        "issue_read",
+        &["get", "get_labels", "get_parent", "get_sub_issues"],
+        "issue_view",
+        ", without include",
+    ),
+    (
+        "issue_read",
+        &["get_comments"],
+        "issue_view",
+        " with include=comments",
+    ),
+    ("issue_write", &["create"], "issue_create", ""),
+    ("issue_write", &["update"], "issue_edit", ""),
+];
+
+/// Returns the tool that replaces a `method` of a tool of github-mcp-server, and advice.
+pub(crate) fn replaced_method(tool: &str, method: &str) -> Option<(&'static str, String)> {
+    let mut rows = METHODS.iter();
+    let (_, _, ours, how) =
+        rows.find(|(other, methods, ..)| *other == tool && methods.contains(&method))?;
+    Some((*ours, format!("for {method}, call {ours}{how}")))
+}
 
 /// Tools of github-mcp-server, also of its older versions, each with the equivalent tools of this
 /// server.
@@ -280,10 +408,92 @@ pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("search_issues", &["issue_list"]),
     ("create_issue", &["issue_create"]),
     ("update_issue", &["issue_edit"]),
+    ("update_issue_title", &["issue_edit"]),
+    ("update_issue_body", &["issue_edit"]),
+    ("update_issue_state", &["issue_edit"]),
+    ("update_issue_labels", &["issue_edit"]),
+    ("update_issue_assignees", &["issue_edit"]),
+    ("sub_issue_write", &["issue_edit"]),
+    ("add_sub_issue", &["issue_edit"]),
+    ("remove_sub_issue", &["issue_edit"]),
+    ("issue_dependency_write", &["issue_edit"]),
+    ("list_sub_issues", &["issue_view"]),
+    ("label_write", &["pr_edit", "issue_edit"]),
+    ("update_pull_request_title", &["pr_edit"]),
+    ("update_pull_request_body", &["pr_edit"]),
+    ("update_pull_request_draft_state", &["pr_edit"]),
+    ("update_pull_request_state", &["pr_set_state"]),
+    ("request_pull_request_reviewers", &["pr_edit"]),
+    ("request_copilot_review", &["pr_edit"]),
+    ("create_pending_pull_request_review", &["pr_review"]),
+    ("submit_pending_pull_request_review", &["pr_review"]),
+    ("delete_pending_pull_request_review", &["pr_review"]),
+    ("create_and_submit_pull_request_review", &["pr_review"]),
+    ("add_pull_request_review_comment", &["pr_review"]),
+    (
+        "add_pull_request_review_comment_to_pending_review",
+        &["pr_review"],
+    ),
+    ("unresolve_review_thread", &["pr_thread_resolve"]),
+    ("actions_get", &["pr_checks"]),
+    ("actions_list", &["pr_checks"]),
+    ("list_workflow_runs", &["pr_checks"]),
+    ("list_workflow_jobs", &["pr_checks"]),
+    ("get_workflow_run", &["pr_checks"]),
+    ("rerun_failed_jobs", &["pr_checks_rerun"]),
+    ("rerun_workflow_run", &["pr_checks_rerun"]),
+    // Commands of `gh`.
+    ("pr_close", &["pr_set_state"]),
+    ("pr_reopen", &["pr_set_state"]),
+    ("pr_ready", &["pr_edit"]),
+    ("pr_files", &["pr_view"]),
+    ("pr_threads", &["pr_view"]),
+    ("pr_status", &["pr_view"]),
+    ("issue_close", &["issue_edit"]),
+    ("issue_reopen", &["issue_edit"]),
+    ("issue_delete", &["issue_edit"]),
 ];
 
 /// Arguments for the tool that replaces a tool of github-mcp-server, where the name is not enough.
 pub(crate) const TOOL_NOTES: &[(&str, &str)] = &[
     ("create_branch", "with edits it also creates the branch"),
     ("list_commits", "include=commits has its commits"),
+    ("pr_files", "include=files has its files"),
+    ("pr_threads", "include=threads has its threads"),
+    ("pr_ready", "with draft=ready"),
+    (
+        "update_pull_request_draft_state",
+        "with draft=draft or ready",
+    ),
+    ("request_pull_request_reviewers", "with add_reviewers"),
+    ("request_copilot_review", "with add_reviewers=@copilot"),
+    (
+        "create_pending_pull_request_review",
+        "with verdict=comment, pending=keep",
+    ),
+    ("submit_pending_pull_request_review", "with pending=submit"),
+    (
+        "delete_pending_pull_request_review",
+        "with verdict=comment, pending=discard",
+    ),
+    (
+        "add_pull_request_review_comment",
+        "with comments, a list of objects with path, line and body",
+    ),
+    (
+        "add_pull_request_review_comment_to_pending_review",
+        "with comments and pending=keep",
+    ),
+    ("unresolve_review_thread", "with action=reopen"),
+    ("issue_close", "with state=closed"),
+    ("issue_reopen", "with state=open"),
+    ("issue_delete", "no tool deletes; state=closed closes"),
+    ("sub_issue_write", "with parent, on the sub-issue"),
+    ("add_sub_issue", "with parent, on the sub-issue"),
+    ("remove_sub_issue", "with parent=\"-\", on the sub-issue"),
+    ("issue_dependency_write", "with blocked_by"),
+    (
+        "label_write",
+        "with add_labels or remove_labels; no tool defines labels",
+    ),
 ];

@@ -10,7 +10,8 @@ use serde_path_to_error::Segment;
 use forge_core::{Error, Result, suggest};
 
 use super::aliases::{
-    ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, SECTIONS_ELSEWHERE, VALUE_ALIASES,
+    ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES, VALUES_ELSEWHERE,
+    replaced_method,
 };
 use crate::content::{Cleaner, MAX_VALUE_CHARS};
 
@@ -136,10 +137,12 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
         .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
         .collect();
     let unknown: Vec<&String> = sent.keys().filter(|name| !known(name)).collect();
-    let mut advised: Vec<&str> = unknown
-        .iter()
-        .filter_map(|name| alternative_to(name, properties?))
-        .collect();
+    let advice = |name: &String| {
+        let properties = properties?;
+        let call = method_call(name, sent.get(name)?, properties);
+        call.or_else(|| alternative_to(name, properties).map(str::to_owned))
+    };
+    let mut advised: Vec<String> = unknown.iter().copied().filter_map(advice).collect();
     advised.dedup();
     let near = match unknown.first().filter(|_| advised.is_empty()) {
         Some(name) => suggest::did_you_mean(name, names.iter().copied())
@@ -183,8 +186,8 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
         _ => Vec::new(),
     };
     let text = value.as_str();
-    let elsewhere = SECTIONS_ELSEWHERE.iter().find(|(section, beside, _)| {
-        text.is_some_and(|text| alike(section, text)) && choices.contains(beside)
+    let elsewhere = VALUES_ELSEWHERE.iter().find(|(other, beside, _)| {
+        text.is_some_and(|text| alike(other, text)) && choices.contains(beside)
     });
     let near = match elsewhere {
         Some((.., advice)) => Some((*advice).to_owned()),
@@ -223,6 +226,20 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
         names.contains(&snake.as_str()) && beside.all(|name| properties.contains_key(name))
     });
     row.map(|(_, _, what)| *what)
+}
+
+/// Returns the call for a `method` of the tool of github-mcp-server that reads pull requests or
+/// issues.
+fn method_call(name: &str, value: &Value, properties: &JsonObject) -> Option<String> {
+    // Tools that write have their own advice.
+    if snake_case(name) != "method" || properties.contains_key("body") {
+        return None;
+    }
+    let other = match properties.contains_key("issue") {
+        true => "issue_read",
+        false => "pull_request_read",
+    };
+    replaced_method(other, value.as_str()?).map(|(_, call)| call)
 }
 
 /// Returns the names of the missing required arguments.
@@ -986,7 +1003,7 @@ mod tests {
             ),
             (
                 json!({"repo": "o/r", "number": 1, "method": "get_reviews"}),
-                "omit `method`: include=reviews for get_reviews, ",
+                "for get_reviews, call pr_view with include=reviews; this tool takes ",
             ),
             (
                 json!({"repo": "o/r", "number": 1, "comments": comment}),

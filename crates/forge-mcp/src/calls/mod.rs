@@ -16,7 +16,7 @@ pub use options::{ServerOptions, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
     action::{Advice, HintContext, ToolCall, Tools},
-    aliases::{TOOL_ALIASES, TOOL_NOTES},
+    aliases::{TOOL_ALIASES, TOOL_NOTES, replaced_method},
     args::{CLEARED, replacement},
     call::{CallContext, IssueTarget, PullTarget},
     confirm::ConfirmationRequest,

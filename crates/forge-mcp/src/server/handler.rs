@@ -16,7 +16,7 @@ use rmcp::{
 
 use super::Server;
 use crate::{
-    calls::{HintContext, TOOL_ALIASES, TOOL_NOTES},
+    calls::{HintContext, TOOL_ALIASES, TOOL_NOTES, TOOL_SETS, replaced_method},
     content::{self, Cleaner, MAX_VALUE_CHARS},
     prompts, resources,
 };
@@ -101,7 +101,7 @@ impl ServerHandler for Server {
         ctx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(route) = self.0.routes.get(params.name.as_ref()) else {
-            return Err(self.unknown_tool(&params.name));
+            return Err(self.unknown_tool(&params));
         };
         (route.handler)(self.0.state.clone(), params, ctx).await
     }
@@ -266,6 +266,10 @@ impl ServerHandler for Server {
     }
 }
 
+fn last_word(name: &str) -> &str {
+    name.rsplit_once('_').map_or(name, |(_, word)| word)
+}
+
 /// Runs `work` until it ends or the client cancels the request.
 async fn run_unless_cancelled<T>(
     ctx: &RequestContext<RoleServer>,
@@ -298,30 +302,56 @@ impl Server {
         resources::error(e, &about)
     }
 
-    fn unknown_tool(&self, name: &str) -> ErrorData {
+    /// Returns how to get a tool that this server does not offer: the flags to start it with, if
+    /// flags are enough.
+    fn recovery_of_hidden(&self, tool: &str) -> String {
+        let options = self.options();
+        let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
+        let set = set.filter(|_| !options.offers(tool)).map(|(set, _)| *set);
+        let is_excluded = options.without_tools.iter().any(|name| name == tool);
+        let mut flags = String::new();
+        if !options.write && self.0.known.get(tool) == Some(&true) {
+            flags.push_str(" --write");
+        }
+        if let Some(set) = set {
+            flags.push_str(&format!(" --toolsets {set}"));
+        }
+        if flags.is_empty() || is_excluded || (set.is_none() && !options.offers(tool)) {
+            return "; tell the user if it is needed".to_owned();
+        }
+        format!(": to have it, the user starts the server with{flags}")
+    }
+
+    fn unknown_tool(&self, params: &CallToolRequestParams) -> ErrorData {
+        let name: &str = &params.name;
         let names: Vec<&str> = self.0.routes.keys().map(String::as_str).collect();
-        let hidden = self.0.known.iter().any(|known| known == name);
         let alias = TOOL_ALIASES.iter().find(|(other, _)| *other == name);
         let same = alias.map_or(&[][..], |(_, tools)| *tools);
         let offered = same.iter().copied().filter(|tool| names.contains(tool));
         let offered: Vec<&str> = offered.collect();
-        let hint = if hidden && (self.options().write || !self.options().offers(name)) {
-            format!("this server was started without {name}; tell the user if it is needed")
-        } else if hidden {
-            format!(
-                "{name} changes something, and this server only reads: it has to be started with --write"
-            )
+        let method = params.arguments.as_ref().and_then(|all| all.get("method"));
+        let method = method.and_then(|method| replaced_method(name, method.as_str()?));
+        let method = method.filter(|(tool, _)| names.contains(tool));
+        let hint = if self.0.known.contains_key(name) {
+            let recovery = self.recovery_of_hidden(name);
+            format!("this server was started without {name}{recovery}")
+        } else if let Some((_, call)) = method {
+            call
         } else if !offered.is_empty() {
             let note = TOOL_NOTES.iter().find(|(other, _)| *other == name);
             let note = note.map_or_else(String::new, |(_, note)| format!(" {note}"));
             format!("did you mean {}?{note}", offered.join(" or "))
-        } else if !same.is_empty() {
+        } else if let Some(first) = same.first() {
             format!(
-                "{} does that, and this server was started without it; tell the user if it is needed",
-                same.join(" or ")
+                "{} does that, and this server was started without it{}",
+                same.join(" or "),
+                self.recovery_of_hidden(first)
             )
         } else {
-            match suggest::near(name, names.iter().copied()).first() {
+            // The words that many names share make different names look similar.
+            let is_similar =
+                |tool: &&str| !suggest::near(last_word(name), [last_word(tool)]).is_empty();
+            match suggest::near(name, names.iter().copied().filter(is_similar)).first() {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("there are {}", names.join(", ")),
             }

@@ -60,8 +60,8 @@ fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
 struct ServerInner {
     state: ServerState,
     routes: BTreeMap<String, Route>,
-    /// Names of all tools of this crate, with those that are not offered.
-    known: Vec<String>,
+    /// All tools of this crate, with those that are not offered, and whether each writes.
+    known: BTreeMap<String, bool>,
     extension: Option<Box<dyn Extension>>,
 }
 
@@ -109,8 +109,8 @@ impl Server {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let all = tools::all();
         check_known_tool(&options, &all)?;
-        let names = all.iter().map(|route| route.definition.name.to_string());
-        let known: Vec<String> = names.collect();
+        let names = all.iter().map(|r| (r.definition.name.to_string(), r.write));
+        let known: BTreeMap<String, bool> = names.collect();
         let routes: BTreeMap<String, Route> = all
             .into_iter()
             .filter(|route| options.write || !route.write)

@@ -1,5 +1,5 @@
 use forge_core::{
-    Action, Error, ErrorKind, Hint, Param, Support, Warning,
+    Action, Capability, Error, ErrorKind, Hint, Param, Support, Warning,
     model::{Permission, RepoInfo},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -70,6 +70,25 @@ struct UnsupportedOut {
     why: String,
     instead: String,
 }
+
+/// Capabilities that no tool of this server uses.
+const WITHOUT_TOOL: [Capability; 15] = [
+    Capability::PrListApp,
+    Capability::PrMilestone,
+    Capability::PrProjects,
+    Capability::PrLock,
+    Capability::PrRevert,
+    Capability::MergeAdmin,
+    Capability::PrPatch,
+    Capability::Attachments,
+    Capability::IssueDuplicateOf,
+    Capability::IssueDelete,
+    Capability::IssueMilestone,
+    Capability::IssueTypes,
+    Capability::IssueProjects,
+    Capability::LabelEdit,
+    Capability::RepoFork,
+];
 
 impl Tool for ForgeStatus {
     const SPEC: ToolSpec = ToolSpec {
@@ -153,7 +172,7 @@ async fn repository(
         ..call.about()
     };
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    for capability in forge_core::Capability::ALL {
+    for capability in Capability::ALL {
         let narrowed = info
             .overrides
             .iter()
@@ -166,6 +185,7 @@ async fn repository(
                 instead: Advice::of(instead, &elsewhere, &call.cleaner, MAX_MESSAGE_CHARS)
                     .to_string(),
             }),
+            _ if WITHOUT_TOOL.contains(capability) => {}
             _ => can.push(capability.name().to_owned()),
         }
     }

@@ -26,6 +26,8 @@ pub(super) struct IssueListInput {
     /// All of these
     #[serde(default)]
     labels: Vec<String>,
+    /// Words, GitHub qualifiers
+    search: Option<String>,
     limit: Option<u64>,
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -82,6 +84,7 @@ impl Tool for IssueList {
         query.author = non_blank(args.author);
         query.assignee = non_blank(args.assignee);
         query.labels = names(args.labels);
+        query.search = non_blank(args.search);
         query.fields = IssueFields::NONE;
         query.fields.board = board(call, &repo)?;
         let cursor = non_blank(args.cursor);

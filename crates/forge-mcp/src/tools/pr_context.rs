@@ -680,7 +680,11 @@ impl SectionItem for RequirementOut {
             true => String::new(),
             false => format!(" -> {}", who.join(" or ")),
         };
-        let mut line = format!("{} {} [{}]{who}", self.status, self.rule, self.source);
+        let source = match self.source.as_str() {
+            "own" => "own rule, not required by the forge",
+            source => source,
+        };
+        let mut line = format!("{} {} [{source}]{who}", self.status, self.rule);
         if let Some(name) = &self.source_name {
             line.push_str(&format!(" | ruleset {name}"));
         }

@@ -209,6 +209,7 @@ impl Tool for PrMerge {
             }
             m if m.already_merged => "was merged before",
             m if m.queued => "will be merged when its requirements are met",
+            m if m.branch_deleted => "merged, and its branch is deleted",
             _ => "merged",
         };
         let mut out = write_output::of(call, &target.id, did, &outcome);

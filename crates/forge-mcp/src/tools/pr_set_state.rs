@@ -1,5 +1,5 @@
 use forge_core::{
-    Action, Error, Hint, Op, Param, Precondition, check_expected_head,
+    Action, Error, Hint, Op, Param, Precondition, Step, check_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -121,7 +121,12 @@ impl Tool for PrSetState {
         // If commits are pushed after this check, the branch is kept.
         req.expected_head = agreed_head;
         let outcome = target.repo.close(&target.id, &req).await?;
-        Ok(write_output::of_pull(call, "closed", &outcome))
+        let is_deletion = |step: &Step| step.done && step.name == "delete head branch";
+        let did = match !outcome.already && outcome.steps.iter().any(is_deletion) {
+            true => "closed, and its branch is deleted",
+            false => "closed",
+        };
+        Ok(write_output::of_pull(call, did, &outcome))
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
             " (already in this state; additionally done: {done})"
         ));
     }
-    if !written.state.is_empty() {
+    if !written.state.is_empty() && written.state != written.did {
         text.push_str(&format!(" | {}", written.state));
     }
     if let Some(id) = &written.id {

@@ -154,7 +154,12 @@ pub(super) async fn wait_for(
     call.acquire_slot().await?;
     let dropped = changes.len().saturating_sub(MAX_CHANGES);
     let of = |change: &WatchChange| ChangeOut::of(change, &call.cleaner);
-    let seen = watch.seen().map(ToString::to_string);
+    let seen = watch.seen().map(|seen| match &seen.checks {
+        Some(checks) if checks.is_empty() => {
+            format!("{seen}; if the repository has no checks, none will report")
+        }
+        _ => seen.to_string(),
+    });
     let out = WaitedOut {
         until: until.name().to_owned(),
         outcome: outcome.name().to_owned(),
