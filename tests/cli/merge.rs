@@ -292,7 +292,10 @@ fn failed_branch_deletion_does_not_suggest_failed_switch() {
         .commit("main", "Same file", &[("feature.txt", Some("other\n"))]);
     let out = world.forge(&["pr", "close", "1", "-d"]).output().success();
     let said = out.stderr_text();
-    assert!(said.contains("the local branch 'feature' was not deleted"), "{said}");
+    assert!(
+        said.contains("the local branch 'feature' was not deleted"),
+        "{said}"
+    );
     let recovery = said.lines().find(|line| line.contains("Recovery")).unwrap();
     assert!(!recovery.contains("git switch main"), "{said}");
     assert!(world.git.oid("feature").is_some());

@@ -343,7 +343,7 @@ fn definition_in_own_work_tree_is_refused() {
             &["resolve", "__COMPLETE__", "-c", "work"],
         ] {
             let out = world.workflow_fails(args, 1).stderr_text();
-            assert!(out.contains("it is in a work tree of the repo"), "{out}");
+            assert!(out.contains("it is in a work tree, and"), "{out}");
             assert!(out.contains("repo:workflow.toml"), "{out}");
         }
     }

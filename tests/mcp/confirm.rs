@@ -112,7 +112,7 @@ fn impossible_change_asks_no_confirmation() {
     }
     wire.call("pr_update_branch", json!({"number": 2, "method": "rebase"}))
         .fails("cancelled");
-    let warns = format!(" in {} and 3 more, and a rebase", paths[..10].join(", "));
+    let warns = format!(" in {} and 3 more, so a rebase", paths[..10].join(", "));
     assert!(wire.asked[2].contains(&warns), "{:?}", wire.asked);
 }
 

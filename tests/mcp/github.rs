@@ -438,7 +438,9 @@ fn files_withheld_by_github_are_counted() {
     assert_eq!(first.data()["files_total"], 3_000);
     assert_eq!(first.data()["withheld"], 10, "{}", first.data());
     assert!(
-        first.text().contains("10 more files are not sent"),
+        first
+            .text()
+            .contains("the forge did not send 10 more files"),
         "{}",
         &first.text()[..600]
     );

@@ -101,6 +101,7 @@ pub struct AccountShape {
     secret: &'static str,
     name_rule: fn(&str) -> Result<(), &'static str>,
     variables: fn(&str) -> Variables,
+    git_origin: Option<fn(&str) -> String>,
     forget: fn(&Config, &str) -> Result<()>,
     pin: PinLogin,
     owner: Option<SecretOwner>,
@@ -135,6 +136,13 @@ impl AccountShape {
     #[must_use]
     pub fn is_named_by_secret(&self) -> bool {
         self.owner.is_some()
+    }
+
+    /// Returns the only origin from which git may ask for the secret of `host`, such as
+    /// `https://github.com`. `None` if git takes no such secret.
+    #[must_use]
+    pub fn git_origin(&self, host: &str) -> Option<String> {
+        self.git_origin.map(|origin| origin(host))
     }
 
     /// Checks the form of an account name. The error is a reason for a message.
@@ -232,6 +240,14 @@ static ACCOUNTS: &[AccountShape] = &[
                 &[Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
             },
         },
+        git_origin: Some(|host| {
+            // As in gh, `github.localhost` is a development server without TLS.
+            let scheme = match host {
+                "github.localhost" => "http",
+                _ => "https",
+            };
+            format!("{scheme}://{host}")
+        }),
         forget: |_, _| Ok(()),
         pin: NO_PIN,
         #[cfg(feature = "github")]
@@ -255,6 +271,7 @@ static ACCOUNTS: &[AccountShape] = &[
             account: Some(Var::TangledHandle),
             secret: &[Var::TangledPassword],
         },
+        git_origin: None,
         #[cfg(feature = "tangled")]
         forget: crate::tangled::forget_sessions,
         #[cfg(not(feature = "tangled"))]

@@ -1,4 +1,4 @@
-//! `forge auth git-credential`: a credential helper of git (gitcredentials(7)) for hosts of GitHub.
+//! `forge auth git-credential`: a credential helper of git (gitcredentials(7)).
 
 use std::{
     env,
@@ -6,7 +6,8 @@ use std::{
 };
 
 use clap::Args;
-use forge_core::{ForgeKind, RepoId, Result};
+use forge::account_shape;
+use forge_core::{RepoId, Result};
 use forge_git::{Git, quoted};
 
 use crate::{ctx::Ctx, exit::Exit, ui::io_error};
@@ -43,8 +44,9 @@ pub(super) async fn run(ctx: &Ctx, args: &GitCredentialArgs) -> Result<Exit> {
         return Ok(Exit::Ok);
     };
     let forges = ctx.forges()?;
-    let is_own = forges.hosts().kind_of(host) == Some(ForgeKind::GITHUB)
-        && format!("{protocol}://{host}") == origin(host);
+    let kind = forges.hosts().kind_of(host);
+    let origin = kind.and_then(|kind| account_shape(&kind)?.git_origin(host));
+    let is_own = origin.is_some_and(|origin| origin == format!("{protocol}://{host}"));
     if args.operation != "get" || !is_own {
         return Ok(Exit::Ok);
     }
@@ -62,25 +64,18 @@ pub(super) async fn run(ctx: &Ctx, args: &GitCredentialArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Returns true if the host of `repo` takes the login's secret from git.
+pub(super) fn is_supported(repo: &RepoId) -> bool {
+    account_shape(&repo.kind).is_some_and(|shape| shape.git_origin(&repo.host).is_some())
+}
+
 /// Returns `git` with this program as its only credential helper for the host of `repo`. `None` if
 /// the host takes no token from git, or if a setting of the repository could expose the token.
 pub(super) fn with_login(git: &Git, repo: &RepoId) -> Option<Git> {
-    if repo.kind != ForgeKind::GITHUB {
-        return None;
-    }
+    let origin = account_shape(&repo.kind)?.git_origin(&repo.host)?;
     let program = env::current_exe().ok()?;
     let helper = format!("{} auth git-credential", quoted(program.to_str()?));
-    git.with_credential_helper(&origin(&repo.host), &helper)
-}
-
-/// Returns the only origin from which git may ask for the token of a host of GitHub.
-fn origin(host: &str) -> String {
-    // As in gh, `github.localhost` is a development server without TLS.
-    let scheme = match host {
-        "github.localhost" => "http",
-        _ => "https",
-    };
-    format!("{scheme}://{host}")
+    git.with_credential_helper(&origin, &helper)
 }
 
 fn value<'a>(request: &'a str, key: &str) -> Option<&'a str> {

@@ -316,7 +316,9 @@ mod tests {
                 &format!("\"{count}\": {}", u64::MAX),
             );
             let refused = Snapshot::decode(bad.as_bytes(), 7).unwrap_err();
-            assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("impossible count")));
+            assert!(
+                matches!(refused, Unreadable::Damaged(why) if why.contains("impossible count"))
+            );
         }
         s.head_oid = Some("--output=x".into());
         assert!(Snapshot::decode(&s.encode().unwrap(), 7).is_err());

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, Precondition, Repo, RepoId, Result,
-    Retry,
+    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
     model::{HeadRef, PrFields, StateFilter},
     text,
 };
@@ -357,7 +356,7 @@ impl Push {
         let args = ["push", "--quiet", "--set-upstream", "--", &remote, &spec];
         let mut output = git.run(args).await?;
         let login = git_credential::with_login(&git, repo.id());
-        let is_withheld = login.is_none() && repo.id().kind == ForgeKind::GITHUB;
+        let is_withheld = login.is_none() && git_credential::is_supported(repo.id());
         // The user's own credential helpers come first, in a push without forge's: git stores an
         // accepted login with every helper, and the token belongs to forge alone.
         if output.status != 0
@@ -414,7 +413,7 @@ fn recovery(why: &str, is_withheld: bool, remote: &str, branch: &str) -> String 
 
 #[cfg(test)]
 mod tests {
-    use forge_core::RepoPath;
+    use forge_core::{ForgeKind, RepoPath};
 
     use super::*;
 
