@@ -24,13 +24,13 @@ pub fn in_ci() -> bool {
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
-    // The outer cargo sets these variables for this package; the inner cargo must not inherit them.
-    for key in [
-        "CARGO_MANIFEST_DIR",
-        "CARGO_PKG_NAME",
-        "CARGO_MANIFEST_PATH",
-    ] {
-        command.env_remove(key);
+    // The outer cargo sets these variables for this package. The build script of `ring` runs again if
+    // they change, and the crates above it would be compiled again.
+    for (key, _) in std::env::vars_os() {
+        let name = key.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&key);
+        }
     }
     if std::io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
