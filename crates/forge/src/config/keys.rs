@@ -106,7 +106,7 @@ impl ValueType {
                 format!("a list of {}", words.join(", "))
             }
             Self::Paths => {
-                format!("a list of at most {MAX_LISTED} names, paths or globs without blanks")
+                format!("a list of at most {MAX_LISTED} names, paths or globs, each without spaces")
             }
         }
     }
