@@ -366,8 +366,8 @@ impl Ui {
     /// The errors of [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
         if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
-            let line = "pds_only: the PDS deleted the record, but the index does not ingest this \
-                        kind of record";
+            let line = "pds_only: the record is deleted, but the index does not ingest this kind \
+                        of record";
             let told = Warning::new(line).with_hint(instead);
             outcome.ingestion = Ingestion::Immediate;
             return self.outcome(outcome.with_warning(told));
