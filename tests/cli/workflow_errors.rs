@@ -186,7 +186,7 @@ fn r_001_10_pick_refuses_unpickable_states() {
         (
             &["--state", "Backlog", "--max-estimate", "Foo"],
             "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
-            "without it for the default (S): --max-estimate ESTIMATE",
+            "or omit it for the default (S): --max-estimate ESTIMATE",
         ),
         (
             &[],

@@ -20,7 +20,7 @@
 //! | a workflow's definition in the repository that gives instructions | `definition_in_repository_cannot_instruct` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
 //! | a private text that names a readable issue | `unlisted_repository_title_is_hidden_in_links` |
-//! | a private issue that is linked with a readable one | `unlisted_linked_issues_are_only_named` |
+//! | a private issue that is linked with a readable one | `linked_issues_outside_allow_list_show_no_title` |
 //! | a record on a host that the caller chooses | `strangers.rs` |
 //!
 //! `lists.rs` tests the lists of permitted repositories. Unit tests in the server's crate test when
@@ -776,7 +776,7 @@ fn unlisted_repository_issue_is_only_named() {
 /// GitHub returns title and state of the issues that a pull request closes and of those that relate
 /// to an issue, even in repositories outside the server's list.
 #[test]
-fn unlisted_linked_issues_are_only_named() {
+fn linked_issues_outside_allow_list_show_no_title() {
     let hub = Hub::with_pull();
     let private = "octo/private";
     let issue = {

@@ -247,7 +247,8 @@ fn error_of_partial_edit_names_the_finished_part() {
 
 #[test]
 fn r_000_18_method_comes_from_argument_config_or_repository() {
-    // C-000-18: the last source is the default method of the repository.
+    // C-000-18: without an argument and a configured method, the repository's default method is
+    // used.
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);

@@ -616,7 +616,7 @@ fn unreadable_row_field_is_reported() {
     let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
     assert!(list.data()["warnings"].is_array(), "{}", list.data());
-    list.says("Warning: \"read from the backlinks at");
+    list.says("Warning: \"the records were read from the backlinks at");
 }
 
 /// A spindle reports checks without logs, and it may be unreachable.

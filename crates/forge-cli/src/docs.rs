@@ -67,8 +67,8 @@ differences are intended.
 - `pr create` does not count uncommitted changes.
 - `pr create --push` pushes the branch first, without a question, and sets its upstream; gh asks for
   the remote.
-- If a title and a description are given, `pr create` asks once more before it pushes: no single
-  answer publishes.
+- If a title and a description are given, `pr create` asks once more before it pushes, so that
+  one answer alone publishes nothing.
 - `pr create --auto` has the pull request merged as soon as its requirements are met, as
   `pr merge --auto` does afterwards.
 - `pr create` takes a patch (`--patch`), or in a clone makes one itself from a branch that was not
@@ -102,13 +102,13 @@ differences are intended.
 - `pr diff` on a pipe streams: at a terminal escape it stops and fails, where gh prints nothing at
   all. The part before the escape has been printed.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
-  past 100, where gh stops silently. Names that are not ASCII stay readable, colours are git's, and
-  `--exclude` keeps the line end before the omitted file.
+  past 100, where gh stops silently. Names that are not ASCII stay readable, the colours are those
+  of git, and `--exclude` keeps the line end before the omitted file.
 - `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows only these files,
   directories and globs; paths start at the repository's root.
 - `pr resubmit` submits another round if pull requests hold rounds (tangled), and `pr diff --round N
   [--since M]` shows one. There `pr view --comments` goes round by round, and
-  `--json comments,reviews` has a `round` more.
+  `--json comments,reviews` has the field `round` in addition.
 
 ### Reviewing, editing and merging
 
@@ -179,9 +179,9 @@ differences are intended.
 - `--jq` has no `env`, `input` and `halt`, and lacks some rare words, such as `JOIN`, `fromstream`,
   `@base32`, `$__loc__` and `?//`. `--template` has no `regexMatch`, and its numbers are integers:
   `eq .number 1`, where gh wants `1.0`.
-- Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
-  (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text as it
-  is.
+- Stored text cannot control a terminal, on a pipe either: escapes and invisible characters are
+  shown (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text
+  as it is.
 - `view` on a pipe writes a tab within a value as a space, and a space before a line `--` of a comment.
   In names of people, parentheses and commas become spaces.
 "#;

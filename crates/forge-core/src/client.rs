@@ -460,8 +460,8 @@ impl Repo {
             .await
     }
 
-    /// Compares the answers of the forge's services with what the backend expects. Sends requests
-    /// only if `live` is true.
+    /// With `live`, asks the forge's services and compares their answers with what the backend
+    /// expects. Otherwise lists the checks as not asked.
     pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
         let (forge, id) = (self.forge(), &self.id);
         self.client

@@ -39,7 +39,8 @@ impl PathFilter {
             let is_outside = path.starts_with('/') || path.split('/').any(|part| part == "..");
             if path.is_empty() || path == "." || is_outside {
                 let why = format!("'{written}' names no file of the repository");
-                let hint = "name a file, a directory or a glob as git shows it: src/main.rs";
+                let hint = "name a file, a directory or a glob relative to the repository's root, \
+                            such as src/main.rs";
                 return Err(Error::invalid("touches", why).with_hint(hint));
             }
             Ok(path.to_owned())

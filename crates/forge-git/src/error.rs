@@ -79,8 +79,7 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
     })
 }
 
-/// Returns true if git's message says that git ended itself, for example because of a tree that it
-/// cannot read.
+/// Returns true if stderr shows that git aborted, for example because it could not read a tree.
 fn is_abort(stderr: &[u8]) -> bool {
     let said = String::from_utf8_lossy(stderr);
     ["fatal: ", "BUG: ", "Assertion "]

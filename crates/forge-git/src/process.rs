@@ -1,7 +1,7 @@
 //! Restricts git processes, depending on the trust in the repository and on the purpose.
 //!
-//! `docs/reference/git-processes.md` has the rules as a table. `tests/adversary` tests the table,
-//! with a program in each place from which git starts one.
+//! `docs/reference/git-processes.md` has the rules as a table. `tests/adversary` tests the table:
+//! it plants a program in each place from which git would start a program.
 
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
@@ -57,9 +57,11 @@ const REMOTE: [&str; 4] = [
 /// programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// Regular expression for `git config --get-regexp`: keys that can name a program, the attributes
-/// file or an endless list of objects, redirect a transport, or have a credential helper misread
-/// the host of a URL.
+/// Regular expression for `git config --get-regexp`. Matches keys that can
+///
+/// - name a program, an attributes file or an endless list of objects,
+/// - redirect a transport, or
+/// - make a credential helper misread the host of a URL.
 const PROGRAM_KEYS: &str = concat!(
     r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand|attributesfile)",
     r"|credential\.(.*\.)?(helper|protectprotocol)",

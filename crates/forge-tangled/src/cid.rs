@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn known_content_ids_are_computed() {
+    fn computed_cids_match_known_values() {
         let blob = of_blob(b"");
         assert_eq!(
             blob,

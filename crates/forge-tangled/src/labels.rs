@@ -870,11 +870,34 @@ fn part<'a, 'b>(
     if !definition.is_for(scope) {
         return Err(Error::invalid(
             "labels",
-            format!("the label '{}' is not for {scope}", definition.name),
+            format!(
+                "the label '{}' is not for {}",
+                definition.name,
+                plural_noun(scope)
+            ),
         )
-        .with_hint(format!("use it for {}", definition.scope.join(", "))));
+        .with_hint(format!(
+            "use it for {}",
+            definition
+                .scope
+                .iter()
+                .map(|collection| plural_noun(collection))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )));
     }
     Ok((definition, value))
+}
+
+/// Returns the plural noun for the records of `collection`.
+fn plural_noun(collection: &str) -> &str {
+    if collection.ends_with(".issue") {
+        "issues"
+    } else if collection.ends_with(".pull") {
+        "pull requests"
+    } else {
+        collection
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ enum Part {
 /// State of a file of a diff, from the lines read so far.
 #[derive(Debug, Default)]
 struct File {
-    /// The path in the first line, if both its names have the same path.
+    /// The path in the `diff --git` line, if its old and new path are the same.
     shared: Option<String>,
     from: Option<String>,
     to: Option<String>,

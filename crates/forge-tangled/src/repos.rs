@@ -96,8 +96,8 @@ impl Repos for Tangled {
                 if writers.may_write(&viewer.identity.did) {
                     Permission::Write
                 } else {
-                    // The viewer's permission may be higher: the other accounts with push access
-                    // could not be read.
+                    // If not all accounts with push access could be read, the viewer may have
+                    // write permission: `doubt` says so.
                     warnings.extend(writers.doubt);
                     Permission::Read
                 }

@@ -156,7 +156,7 @@ impl Repository {
             .unwrap_or_else(|| format!("{}/{}", self.owner.did, self.name))
     }
 
-    /// Returns true if a record's target means this repository, by any of the names it had.
+    /// Returns true if a record's target is this repository: its DID or the at-uri of its record.
     pub fn is_target(&self, target: &str) -> bool {
         target == self.target() || target == self.record.uri
     }

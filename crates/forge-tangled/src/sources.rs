@@ -345,7 +345,7 @@ impl Tangled {
         let mut warnings = found.warnings;
         warnings.insert(
             0,
-            Warning::new(format!("read from {by}, because {why}"))
+            Warning::new(format!("the records were read from {by}, because {why}"))
                 .with_hint("try again later: what other people wrote may be missing"),
         );
         Sourced {

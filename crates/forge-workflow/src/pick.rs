@@ -241,7 +241,7 @@ fn estimate_rank(definition: &Definition, estimate: &str) -> Result<usize> {
         );
         let default = definition.estimate.max_pick.as_deref().unwrap_or("any");
         let hint = Hint::from(format!(
-            "retry with one of: {scale}; or without it for the default ({default})"
+            "set the largest estimate to one of: {scale}; or omit it for the default ({default})"
         ));
         Error::invalid("max_estimate", message)
             .with_hint(hint.with_action(Action::again(&[]).choose(Param::MaxEstimate)))
@@ -387,7 +387,7 @@ mod tests {
                 "Backlog",
                 Some("Foo"),
                 "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
-                "without it for the default (S)",
+                "or omit it for the default (S)",
                 again.choose(Param::MaxEstimate),
             ),
         ] {

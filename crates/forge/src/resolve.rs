@@ -102,7 +102,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     match locator::parse(text, hosts)?.locator {
         Locator::Repo(repo) => Ok(repo),
         _ => Err(Error::invalid("repo", "the value is not a repository")
-            .with_hint("set it to a repository alone, such as owner/repo")),
+            .with_hint("set it to a repository without a number, such as owner/repo")),
     }
 }
 

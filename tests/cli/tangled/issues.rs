@@ -132,7 +132,7 @@ fn workflow_move_missing_from_index_is_a_failure() {
     let output = on(&[&cancel[..], &["--json"]].concat()).output().exits(1);
     assert_eq!(output.json()["moved"], false);
     let said = output.stderr_text();
-    assert!(said.contains("pds_only: the record is stored"), "{said}");
+    assert!(said.contains("pds_only: the PDS has the record"), "{said}");
     assert!(
         said.contains("did not move: its record is stored"),
         "{said}"

@@ -479,7 +479,7 @@ fn record_unknown_to_old_index_is_pds_only() {
     says(
         &t.forge(&t.bob, &comment),
         0,
-        "pds_only: the record is stored",
+        "pds_only: the PDS has the record",
     );
     let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
     says(

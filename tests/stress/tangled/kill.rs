@@ -104,7 +104,7 @@ fn assert_created_once(hall: &Hall, create: impl Fn(&str) -> Run) {
 }
 
 #[test]
-fn killed_create_from_files_opens_pull_once() {
+fn killed_and_repeated_create_from_files_opens_one_pull() {
     let hall = Hall::new();
     let file = hall.scratch.write("file", "x\n");
     assert_created_once(&hall, |title| {
@@ -116,7 +116,7 @@ fn killed_create_from_files_opens_pull_once() {
 }
 
 #[test]
-fn killed_create_from_clone_opens_pull_once() {
+fn killed_and_repeated_create_from_clone_opens_one_pull() {
     let hall = Hall::new();
     let clone = hall.clone_repository();
     assert_created_once(&hall, |title| {

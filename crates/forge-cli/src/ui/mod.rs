@@ -366,7 +366,8 @@ impl Ui {
     /// The errors of [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
         if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
-            let line = "pds_only: the record is deleted; this index does not ingest such records";
+            let line = "pds_only: the record is deleted, but the index does not ingest this kind \
+                        of record";
             let told = Warning::new(line).with_hint(instead);
             outcome.ingestion = Ingestion::Immediate;
             return self.outcome(outcome.with_warning(told));
@@ -452,7 +453,8 @@ impl Ui {
             }
             Ingestion::PdsOnly { instead } => self.warning(
                 &Warning::new(
-                    "pds_only: the record is stored; this index does not ingest such records",
+                    "pds_only: the PDS has the record, but the index does not ingest this kind of \
+                     record",
                 )
                 .with_hint(instead),
             ),

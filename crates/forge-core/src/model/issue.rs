@@ -602,7 +602,7 @@ impl SetIssueState {
             return refused("a duplicate is closed", "omit duplicate_of to reopen it");
         }
         if self.reason.unwrap_or(IssueReason::Duplicate) != IssueReason::Duplicate {
-            let hint = "pass the reason duplicate, or omit duplicate_of";
+            let hint = "pass 'duplicate' as the reason, or omit duplicate_of";
             return refused("the reason for closing is not duplicate", hint);
         }
         let same_repo = issue.repo.comparison_key() == other.repo.comparison_key();

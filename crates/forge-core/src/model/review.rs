@@ -276,7 +276,7 @@ impl NewThread {
         }
     }
 
-    /// Refuses line numbers that are invalid in every diff.
+    /// Refuses line numbers that no diff can have.
     ///
     /// # Errors
     /// `invalid_input` (field `line`).

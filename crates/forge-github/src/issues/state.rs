@@ -22,7 +22,7 @@ use crate::{
 
 /// The newest comment; every comment after it is new.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
-/// The last comments, among which a new comment is searched after a lost answer.
+/// The last 20 comments. After a lost answer, they are searched for the new comment.
 pub(crate) const RECENT: &str =
     "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 

@@ -425,7 +425,7 @@ async fn review_with_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn resolve_with_lost_answer_is_read_back() {
+async fn thread_resolution_is_read_back_after_lost_answer() {
     let lost = Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "resolveReviewThread",

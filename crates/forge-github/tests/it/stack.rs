@@ -154,7 +154,7 @@ async fn closed_pull_request_on_top_is_ignored() {
 }
 
 #[tokio::test]
-async fn disabled_stacks_set_only_base() {
+async fn create_without_stack_support_sets_only_base() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
     let made = made.unwrap();
@@ -221,7 +221,7 @@ async fn refused_stack_is_warning() {
 }
 
 #[tokio::test]
-async fn stack_with_lost_answer_is_read_back() {
+async fn stack_creation_is_read_back_after_lost_answer() {
     for (after, happened) in [(vec![stack(&[5, 7])], true), (vec![], false)] {
         let lost = rest(&format!("POST {STACKS}"), ResponseTemplate::new(502));
         let steps_of = vec![looked_up(), look(5, &[]), opened(), lost, look(7, &after)];

@@ -105,7 +105,8 @@ impl EventStore {
     }
 
     /// Reads the events of the chain that ends with `tip`. Also returns their memory in bytes.
-    /// `broken` makes the error for a damaged event, or for more than [`MAX_LOG_WEIGHT`].
+    /// `broken` makes the error for a damaged event, or if the events need more memory than
+    /// [`MAX_LOG_WEIGHT`].
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,

@@ -11,7 +11,7 @@ use crate::ident::Identity;
 
 /// The message of the root commit of every chain.
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
-/// A fixed author, so that a repository has only one root commit.
+/// A fixed author, so that every chain of a repository starts at the same root commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
 /// Number of states that are read at once.

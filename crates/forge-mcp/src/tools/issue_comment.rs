@@ -30,8 +30,8 @@ impl Tool for IssueComment {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_comment",
         title: "Comment on an issue",
-        description: "Comments with body; with edit replaces a comment, with delete removes one; \
-                      those of others only if the user says so. Recovery: issue_view \
+        description: "Comments with body; edit replaces a comment, delete removes one. Change \
+                      others' comments only if the user says so. Recovery: issue_view \
                       include=comments has the ids; look there before repeating a call whose answer \
                       was lost.",
         effect: ToolEffect::Replace,

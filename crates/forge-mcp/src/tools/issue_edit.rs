@@ -66,8 +66,8 @@ impl Tool for IssueEdit {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "\"-\" clears body, parent, value, or all in remove_*; \"-#1\" removes a \
-                      blocker. Recovery: issue_view.",
+        description: "Edits; \"-\" clears body, parent, value, all in remove_*; \"-#1\" a blocker. \
+                      Recovery: issue_view.",
         effect: ToolEffect::Replace,
     };
     type Args = IssueEditInput;

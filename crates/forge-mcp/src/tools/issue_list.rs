@@ -64,7 +64,7 @@ impl Tool for IssueList {
         name: "issue_list",
         title: "List issues",
         description: "Issues, newest first, a line each with labels and field values; issue_view has \
-                      bodies. Recovery: start again without cursor when rows moved.",
+                      bodies. Recovery: if a cursor is refused, start without it.",
         effect: ToolEffect::Read,
     };
     type Args = IssueListInput;

@@ -101,7 +101,9 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
                 "'{}' is not of the form Field=value",
                 forge_core::text::one_line(&pair)
             );
-            return Err(Error::invalid("values", why).with_hint("pass each as Field=value"));
+            return Err(
+                Error::invalid("values", why).with_hint("pass each item of values as Field=value")
+            );
         }
         if let Some(value) = non_blank(Some(value.trim().to_owned())) {
             pairs.insert(name.trim().to_owned(), value);

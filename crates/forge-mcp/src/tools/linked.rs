@@ -136,7 +136,7 @@ pub(super) struct LinkedIssuesOut {
     /// Issues that were left as they are, and why
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<LeftIssueOut>,
-    /// Further issues that the forge itself closes, not read since
+    /// Further issues that the forge itself closes; not re-read
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_left_to_forge: Vec<Clean>,
     /// The host of the forge.

@@ -29,8 +29,8 @@ impl Tool for PrComment {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_comment",
         title: "Comment on a pull request",
-        description: "Comments, or answers a comment or thread; with edit replaces a comment, with \
-                      delete removes one; those of others only if the user says so. For comments \
+        description: "Comments, or answers a comment or thread; edit replaces a comment, delete \
+                      removes one. Change others' comments only if the user says so. For comments \
                       on lines or a verdict: pr_review. To resolve a thread: pr_thread_resolve.",
         effect: ToolEffect::Replace,
     };

@@ -18,7 +18,7 @@ pub(super) struct PrCreateInput {
     repo: Option<String>,
     title: String,
     head: Option<String>,
-    /// Whole files; head: new branch
+    /// Whole files; creates head
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,
@@ -79,7 +79,8 @@ fn or_edits(e: Error) -> Error {
         }
         hint => {
             let action = hint.and_then(Hint::action).cloned();
-            let text = "push the branch first, or pass the changed files as edits: they create it";
+            let text = "push the branch first, or pass the changed files as edits, which creates \
+                        the branch";
             Hint::new(text).with_any_action(action)
         }
     };

@@ -98,7 +98,7 @@ impl Tool for PrDiff {
         name: "pr_diff",
         title: "Read the diff",
         description: "The unified diff: code, then tests, docs; long generated, lock and vendored \
-                      files as counts, unless paths names them. No comments: pr_view \
+                      files as counts, unless paths names them. Comments: pr_view \
                       include=threads.",
         effect: ToolEffect::Read,
     };

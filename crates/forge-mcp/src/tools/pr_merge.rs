@@ -43,7 +43,7 @@ pub(super) struct PrMerge;
 pub(super) struct PrMergeInput {
     repo: Option<String>,
     number: String,
-    /// Default: configured, repository's, squash
+    /// Default: configured, repo's, else squash
     method: Option<MergeMethodArg>,
     expected_head: Option<String>,
     /// Message's first line
@@ -60,7 +60,7 @@ pub(super) struct PrMergeInput {
     /// Refuse unless approved
     #[serde(default)]
     require_approval: bool,
-    /// Without elicitation: token of the previous call
+    /// Previous call's token; only without elicitation
     confirm: Option<String>,
 }
 
@@ -94,8 +94,8 @@ impl Tool for PrMerge {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_merge",
         title: "Merge a pull request",
-        description: "Merges if the user accepts open requirements; closes linked issues. Refuses \
-                      conflicts or a moved head. Safe to repeat.",
+        description: "Asks the user, merges, closes linked issues. Refuses conflicts or a moved \
+                      head; warns of unmet rules. Safe to repeat.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrMergeInput;

@@ -48,7 +48,7 @@ enum PendingArg {
 #[serde(deny_unknown_fields)]
 struct Inline {
     path: String,
-    /// In the diff; none: whole file
+    /// In diff; omit for whole file
     line: Option<u64>,
     start_line: Option<u64>,
     /// left: old file

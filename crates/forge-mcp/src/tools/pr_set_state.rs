@@ -34,9 +34,9 @@ pub(super) struct PrSetStateInput {
     /// Also delete the head branch; asks the user
     #[serde(default)]
     delete_branch: bool,
-    /// Full id of the head; another is refused
+    /// Full id; refused if the head differs
     expected_head: Option<String>,
-    /// Without elicitation: token of the previous call
+    /// Previous call's token; only without elicitation
     confirm: Option<String>,
 }
 

@@ -30,9 +30,9 @@ pub(super) struct PrUpdateBranchInput {
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<UpdateMethodArg>,
-    /// Full id of the head; another is refused
+    /// Full id; refused if the head differs
     expected_head: Option<String>,
-    /// Without elicitation: token of the previous call
+    /// Previous call's token; only without elicitation
     confirm: Option<String>,
 }
 

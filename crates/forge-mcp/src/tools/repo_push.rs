@@ -20,7 +20,7 @@ pub(super) struct RepoPushInput {
     /// For a fork's branch: the fork
     repo: Option<String>,
     branch: String,
-    /// Full id of the branch's current commit; without it, the error names it
+    /// The branch's full commit id; if omitted, the call fails and names it
     #[schemars(required)]
     expected_head: Option<String>,
     /// First line: what it changes

@@ -28,7 +28,7 @@ pub(super) struct WorkflowAdvance;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowAdvanceInput {
     repo: Option<String>,
-    /// The issue whose sub-issues move
+    /// Moves its sub-issues or parent
     issue: String,
     /// State for sub-issues
     target_state: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct WorkflowAdvanceInput {
     /// Also move claimed sub-issues
     #[serde(default)]
     pass_locks: bool,
-    /// Without elicitation: token of the previous call
+    /// Previous call's token; only without elicitation
     confirm: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct WorkflowClaimInput {
     claim: Option<String>,
     /// State to pick from or release to
     state: Option<String>,
-    /// Largest to pick
+    /// Skips larger
     max_estimate: Option<String>,
     holder: Option<String>,
     #[schemars(description = format!("Seconds; default {DEFAULT_LEASE_S}"))]

@@ -16,7 +16,7 @@ pub(super) struct WorkflowPickInput {
     command: Option<String>,
     /// Pick only from this state
     state: Option<String>,
-    /// The largest estimate
+    /// Skips larger issues
     max_estimate: Option<String>,
 }
 

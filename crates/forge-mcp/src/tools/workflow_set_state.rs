@@ -16,7 +16,7 @@ pub(super) struct WorkflowSetStateInput {
     repo: Option<String>,
     /// Number or URL
     issue: String,
-    /// A state, or an intent: __COMPLETE__
+    /// State, or intent like __COMPLETE__
     state: String,
     /// Command that moves it
     #[schemars(required)]

@@ -45,7 +45,7 @@ pub(super) struct WorkflowViewOut {
     phase: Clean,
     reason: Clean,
     remaining_phases: Vec<Clean>,
-    /// proceed, wait or escalate: to a person
+    /// proceed, wait, or escalate to a person
     recommendation: String,
     /// The issues that the phase waits for
     convergence: WaitOut,
@@ -129,7 +129,7 @@ impl Tool for WorkflowView {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_view",
         title: "Where an issue is in the workflow",
-        description: "Shows an issue's group: phase and why, what it waits for, claim and last \
+        description: "State of an issue's group: phase and why, what it waits for, claim, last \
                       moves; with target_state, whether all reached it; with state and \
                       command, what state means. Recovery: issue_list has the numbers.",
         effect: ToolEffect::Read,

@@ -608,7 +608,7 @@ fn check_lease(lease_s: Option<u64>) -> Result<u64> {
             "lease_s",
             format!("a lease is {MIN_LEASE_S} to {MAX_LEASE_S} seconds, and not {lease_s}"),
         )
-        .with_hint("retry with a lease in this range, and renew it")),
+        .with_hint("retry with a lease in this range; renew it to hold the issue longer")),
     }
 }
 

@@ -98,7 +98,7 @@ impl ValueType {
             Self::Projects => format!("a list of at most {MAX_LISTED} keys of projects"),
             Self::Patterns => format!(
                 "a list of at most {MAX_LISTED} regular expressions over ASCII, of at most 200 \
-                 characters each and without blanks"
+                 characters each and without spaces"
             ),
             Self::Count => format!("a whole number from 0 to {MAX_COUNT}"),
             Self::Words(words) => {
@@ -106,7 +106,7 @@ impl ValueType {
                 format!("a list of {}", words.join(", "))
             }
             Self::Paths => {
-                format!("a list of at most {MAX_LISTED} names, paths or globs without blanks")
+                format!("a list of at most {MAX_LISTED} names, paths or globs, each without spaces")
             }
         }
     }

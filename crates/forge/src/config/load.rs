@@ -126,13 +126,14 @@ impl Config {
         let error = first.to_error();
         Err(match errors.count() {
             0 => error,
-            more => error.with_hint(
-                Hint::from(format!(
-                    "{}; check the configuration to see {more} more",
+            more => {
+                let noun = if more == 1 { "error" } else { "errors" };
+                let hint = format!(
+                    "{}; check the configuration to see {more} more {noun}",
                     first.hint
-                ))
-                .with_action(Action::new(Call::ConfigValidate)),
-            ),
+                );
+                error.with_hint(Hint::from(hint).with_action(Action::new(Call::ConfigValidate)))
+            }
         })
     }
 
@@ -554,7 +555,7 @@ mod tests {
             e.message()
         );
         let hint = e.hint().unwrap();
-        assert!(hint.text().ends_with("to see 1 more"), "{hint}");
+        assert!(hint.text().ends_with("to see 1 more error"), "{hint}");
         let validate = Action::new(Call::ConfigValidate);
         assert_eq!(hint.action(), Some(&validate));
         let config = Config::read(env(&dir, &[]), &cwd).unwrap();

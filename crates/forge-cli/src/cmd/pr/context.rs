@@ -49,8 +49,8 @@ pub struct ContextArgs {
     /// context.diff_context_lines]
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,
-    /// Instead of the diff, show the changes since a commit (in a clone, any git revision), a
-    /// review's id, or "review", your latest one; works across a rebase
+    /// Show the changes since a commit (in a clone, any git revision), the review with this id, or
+    /// your latest review ("review"), instead of the whole diff; also after a rebase
     #[arg(long, value_name = "review")]
     pub since: Option<String>,
     /// Write an HTML page to a file ("-" for standard output); without --include it has the default

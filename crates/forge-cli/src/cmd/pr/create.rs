@@ -63,7 +63,7 @@ pub struct CreateArgs {
     /// Issues that the merge closes, by number or URL; adds closing lines to the description
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub closes: Vec<String>,
-    /// Delete a file of the repository, without a clone; may be repeated
+    /// Delete this file in the pull request's commit; needs no clone; may be repeated
     #[arg(long, value_name = "path", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub delete: Vec<String>,
     /// Build on another pull request, which has to be merged first: its number, URL, at-uri or
@@ -77,7 +77,7 @@ pub struct CreateArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Write the content of a local file ("-" for standard input) to a path in the repository,
-    /// without a clone; may be repeated. --head names the new branch
+    /// without a clone; may be repeated. --head names the new branch to create
     #[arg(long, value_name = "path>=<file", conflicts_with_all = CONFLICTS_WITH_EDITS)]
     pub edit: Vec<String>,
     /// Write title and description in an editor: the first line is the title
@@ -101,7 +101,7 @@ pub struct CreateArgs {
     /// Add the pull request to a milestone, by name
     #[arg(short, long, value_name = "name")]
     pub milestone: Option<String>,
-    /// Keep the base repository's maintainers from pushing to a fork's branch
+    /// Do not let maintainers of the base repository push to the fork's branch
     #[arg(long)]
     pub no_maintainer_edit: bool,
     /// Take the changes from a file, as git format-patch writes it ("-" for standard input), not

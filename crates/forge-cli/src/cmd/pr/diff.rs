@@ -52,7 +52,7 @@ pub struct DiffArgs {
     /// Show this round instead of the newest; the first round is 0
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web"])]
     pub round: Option<usize>,
-    /// Leave out files whose changes are the same as in this earlier round
+    /// Show only files whose changes differ from this earlier round
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web", "patch"])]
     pub since: Option<usize>,
     /// Open the diff in the browser

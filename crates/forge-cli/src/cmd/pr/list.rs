@@ -65,7 +65,7 @@ pub struct ListArgs {
     /// Maximum number of rows
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Every repository of this owner, or of host/owner; may be repeated
+    /// All repositories of this owner (owner or host/owner); may be repeated
     #[arg(long, value_name = "owner")]
     pub owner: Vec<String>,
     /// Words and qualifiers in GitHub's search syntax

@@ -54,8 +54,8 @@ pub struct ReviewArgs {
     pub dismiss: Option<String>,
     /// Keep text and comments in your pending review, which nobody else sees
     ///
-    /// Later calls add to it, and so does the page of the pull request. GitHub has at most one for
-    /// each account and pull request.
+    /// Later calls and the web page can add to it. GitHub has at most one for each account and pull
+    /// request.
     #[arg(long, conflicts_with_all = ["approve", "request_changes", "with_pending"])]
     pub pending: bool,
     /// Also submit your pending review, with the comments that it has already

@@ -29,7 +29,7 @@ pub struct StatusArgs {
     /// Show whether each pull request can be merged
     #[arg(short, long)]
     pub conflict_status: bool,
-    /// Every repository of this owner, or of host/owner; may be repeated
+    /// All repositories of this owner (owner or host/owner); may be repeated
     #[arg(long, value_name = "owner")]
     pub owner: Vec<String>,
     /// Flags for JSON output.

@@ -128,7 +128,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     },
 ];
 
-/// The fields of `forge pr watch`, with the names of `forge pr context`.
+/// The JSON fields of `forge pr watch`, named as in `forge pr context`.
 pub const WATCH_FIELDS: &[Field<Readiness>] = &[Field {
     name: "verdict",
     needs: (),

@@ -276,7 +276,7 @@ fn unresolved_thread_rule_reports_its_source() {
 }
 
 #[test]
-fn up_to_date_rule_needs_clean_or_behind() {
+fn up_to_date_rule_is_unknown_unless_clean_or_behind() {
     let rule = Rule::UpToDate;
     for (word, wanted) in [("CLEAN", Met), ("BEHIND", Unmet), ("BLOCKED", Unknown)] {
         let pull = under(word, [BaseRuleKind::UpToDate]);

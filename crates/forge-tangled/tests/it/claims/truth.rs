@@ -68,7 +68,8 @@ impl Writes {
         all
     }
 
-    /// Returns the records of a collection, of all accounts, that name `uri` at `key`.
+    /// Returns every account's records in `collection` whose value at the JSON pointer `key` is
+    /// `uri`.
     pub(super) fn records(&self, collection: &str, uri: &str, key: &str) -> Vec<Stored> {
         let pds = self.stage.world.pds();
         let all = self
