@@ -74,6 +74,7 @@ fn git_credential_answers_only_for_origin_and_account() {
         "http://github.com",
         "https://github.com",
         "https://tangled.org",
+        "http://github.localhost\r",
     ] {
         assert_eq!(ask("get", origin, ""), "", "{origin}");
     }

@@ -44,10 +44,12 @@ pub(crate) const NO_ATTRIBUTES_FILE: &str = "core.attributesFile=/dev/null";
 /// Key of the attributes file, as git prints it.
 const ATTRIBUTES_FILE: &str = "core.attributesfile";
 
-/// Settings for a guarded process that contacts a remote. They disable submodules, which have other
-/// remotes, and signed pushes.
-const REMOTE: [&str; 4] = [
-    "push.gpgSign=false",
+/// Setting for a guarded process that contacts a remote: no signed push.
+const REMOTE: [&str; 1] = ["push.gpgSign=false"];
+
+/// Settings for a process that contacts a remote and is guarded, or may read tokens. They leave out
+/// submodules: these have remotes and a configuration of their own, which nobody checks.
+const NO_SUBMODULES: [&str; 3] = [
     "push.recurseSubmodules=no",
     "fetch.recurseSubmodules=no",
     "submodule.recurse=false",
@@ -105,6 +107,9 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     }
     if guarded && is_remote {
         set(&REMOTE);
+    }
+    if (guarded && is_remote) || purpose == (Purpose::Remote { tokens: true }) {
+        set(&NO_SUBMODULES);
     }
     // Users confirm exactly the objects that are merged, so replacements and grafts are disabled.
     // Git reads no grafts if the path of the grafts file cannot exist.
@@ -514,6 +519,12 @@ mod tests {
             );
         }
         let remote = git.for_remote().await.unwrap();
+        // A submodule's configuration could name a program that reads the tokens.
+        for key in ["push.recurseSubmodules", "fetch.recurseSubmodules"] {
+            git.run_ok(["config", key, "on-demand"]).await.unwrap();
+            let value = remote.run_ok(["config", "--get", key]).await.unwrap();
+            assert_eq!(value, b"no\n", "{key}");
+        }
         let removed = removed(&remote);
         for (name, is_removed) in [
             ("GH_TOKEN", false),

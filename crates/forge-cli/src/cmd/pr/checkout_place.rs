@@ -106,7 +106,9 @@ pub(super) async fn place(
             .run_ok(["submodule", "--quiet", "sync", "--recursive"])
             .await?;
         let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
-        within.for_remote().await?.run_ok(update).await?;
+        // Not for a remote: the configuration of a submodule could name a program, which would read
+        // the tokens of that environment.
+        within.run_ok(update).await?;
     }
     Ok(())
 }
