@@ -674,7 +674,9 @@ fn check_closings(
     let texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
     // A closing word at the end of the subject counts for an issue at the beginning of the body.
     let by_message = closed_by_message(call, &target.id, &texts.join(" "));
-    let of_forge = by_message.into_iter().filter(|issue| issue.repo.kind == target.id.repo.kind);
+    let of_forge = by_message
+        .into_iter()
+        .filter(|issue| issue.repo.kind == target.id.repo.kind);
     for issue in plan.closed_by_forge().cloned().chain(of_forge) {
         if let Err(denied) = call.server.may_close(&issue) {
             let (id, why) = (&target.id, denied.message());
