@@ -1091,7 +1091,7 @@ mod tests {
             ("points:x", "whole number"),
             ("touches:example", "'example' is not an NSID"),
             ("reviewer", "needs a value"),
-            ("issue-only", "not for sh.tangled.repo.pull"),
+            ("issue-only", "not for pull requests"),
         ] {
             let e = value(typed).unwrap_err();
             assert!(e.message().contains(why), "{typed}: {e}");
