@@ -50,7 +50,6 @@ pub enum AuthCommand {
     /// Print the token of a host
     Token(TokenArgs),
     /// Give git the token of a host, as its credential helper
-    #[command(hide = true)]
     GitCredential(GitCredentialArgs),
 }
 

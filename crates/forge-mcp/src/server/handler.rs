@@ -334,7 +334,10 @@ impl Server {
         let method = method.filter(|(tool, _)| names.contains(tool));
         let hint = if self.0.known.contains_key(name) {
             let recovery = self.recovery_of_hidden(name);
-            format!("this server was started without {name}{recovery}")
+            match self.0.known.get(name) == Some(&true) && !self.options().write {
+                true => format!("{name} changes something, and this server only reads{recovery}"),
+                false => format!("this server was started without {name}{recovery}"),
+            }
         } else if let Some((_, call)) = method {
             call
         } else if !offered.is_empty() {

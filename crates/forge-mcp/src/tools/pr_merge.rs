@@ -638,10 +638,16 @@ fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> 
         "BEHIND" => ("update the branch first", Op::PrUpdateBranch),
         _ => return Ok(()),
     };
-    let is_of_forge = |r: &&Requirement| {
-        r.status == RequirementStatus::Unmet && r.source != RequirementSource::Own
+    let is_of_branch = |r: &&Requirement| {
+        let source = matches!(
+            r.source,
+            RequirementSource::Ruleset
+                | RequirementSource::BranchProtection
+                | RequirementSource::CodeOwners
+        );
+        r.status == RequirementStatus::Unmet && source
     };
-    let why = verdict.open().filter(is_of_forge);
+    let why = verdict.open().filter(is_of_branch);
     let why: Vec<&str> = why.map(|r| r.evidence.as_str()).collect();
     let mut all = verdict.requirements.iter();
     // A merge queue accepts pull requests that GitHub reports as BLOCKED.
