@@ -140,7 +140,7 @@ fn context_of_a_huge_pull_stays_within_budgets() {
     // are more.
     assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
     let said = found["warnings"].to_string();
-    assert!(said.contains("100 of 400 checks are here"), "{said}");
+    assert!(said.contains("100 of 400 checks are shown"), "{said}");
     assert!(said.contains("2000 comments"), "{said}");
     assert_eq!(found["summary"]["outstandingThreads"], 20);
     let blocker = &found["summary"]["blockers"][0];
