@@ -179,8 +179,8 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // One byte before the last `room` bytes is kept: it shows whether the cut is at the start
-        // of a line.
+        // The byte before the last `room` bytes is kept, too: a line feed there means that the cut
+        // is at the start of a line.
         if kept.len() > room.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - room - 1);
             cut = true;

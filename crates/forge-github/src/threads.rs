@@ -81,7 +81,7 @@ impl GitHub {
         let mut result = Page::new(vec![]);
         let (mut scanned, mut size) = (0, MAX_PAGE_SIZE);
         loop {
-            // One thread more than the page needs is read, to learn whether there is a next page.
+            // Reads a thread more than the page needs, to learn whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,

@@ -629,7 +629,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
             // The mark of a missing newline is a change if the line before it is one.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // One content can be packed in many ways. With ids, git refuses content with another
+            // Packed bytes do not determine the content. With ids, git refuses content with another
             // id.
             DiffLine::Opaque => is_packed && !line.is_empty() && ids.is_none(),
             DiffLine::File(names) => {

@@ -14,7 +14,7 @@ pub struct JsonArgs {
     /// Format the JSON with a Go template
     #[arg(short = 't', long, value_name = "template", conflicts_with = "jq")]
     pub template: Option<String>,
-    /// Whether `--json` without a value selects every field.
+    /// True if `--json` without a value selects every field.
     #[arg(skip)]
     pub selects_all: bool,
 }

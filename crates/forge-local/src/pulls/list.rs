@@ -51,7 +51,7 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // One more row than the page shows whether there is a next page.
+            // A row beyond the page means that there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE

@@ -279,7 +279,7 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
 }
 
 /// Returns true if `key` may be the URL of a comment, the fragment of the URL, or the number in it.
-/// Such a comment has to be searched for.
+/// The caller then searches the comments, because the forge finds a comment only by its id.
 pub(crate) fn is_url_part(key: &str) -> bool {
     [CONVERSATION, ON_LINES]
         .iter()
