@@ -1,7 +1,7 @@
 //! Pages and caches lists that are read without the index.
 //!
-//! Such a list is read completely, from all accounts. The cache keeps it for a while, so that the
-//! next page sends no request.
+//! Without the index, a list is read completely, from all accounts. The cache keeps the list for a
+//! while, so that the next page sends no request.
 
 use std::{
     fmt,

@@ -167,9 +167,8 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
-            // Whether the earlier lease has expired is decided by the clock of the ledger, after
-            // the entry is written. The claim is therefore read back, as on a ledger with ordered
-            // entries.
+            // The clock of the ledger decides after the entry is written whether the earlier lease
+            // has expired. The claim is therefore read back, as on a ledger with ordered entries.
             let promise = match over {
                 Some(_) if self.ledger.promise() == ClaimGuarantee::Exclusive => {
                     ClaimGuarantee::Ordered

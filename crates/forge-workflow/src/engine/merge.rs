@@ -266,7 +266,7 @@ impl<'w> MergeEffects<'w> {
                     reason: format!("the repository could not be read: {}", e.message()),
                     ..LeftIssue::failed(name, e)
                 }),
-                // Such an issue is only in `closed_by_forge`.
+                // An issue that the workflow may not change is only in `closed_by_forge`.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
