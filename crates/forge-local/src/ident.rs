@@ -7,14 +7,14 @@ use crate::store::same_login;
 
 /// The viewer, with the current time.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity {
+pub(crate) struct CommitIdentity {
     pub actor: Actor,
     pub at: Timestamp,
     /// Settings for signing commits. One git process reads them together with the login.
     pub signing: Signing,
 }
 
-impl Identity {
+impl CommitIdentity {
     /// Returns true if `login` names the viewer.
     pub fn is(&self, login: &str) -> bool {
         same_login(&self.actor.login, login)
@@ -33,7 +33,7 @@ impl Identity {
 /// Returns the viewer: the author that git would record. The login is `forge.login`, or the part of
 /// the e-mail address before the `@`. Git also provides the time, so `GIT_COMMITTER_DATE` and
 /// `GIT_AUTHOR_DATE` are respected.
-pub(crate) async fn identity(git: &Git) -> Result<Identity> {
+pub(crate) async fn identity(git: &Git) -> Result<CommitIdentity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
     let keys = format!(r"^(forge\.login|{})$", Signing::KEYS);
     let (author, settings) = tokio::join!(author, git.settings(&keys));
@@ -64,7 +64,7 @@ pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let mut actor = Actor::new(login);
     actor.name = some(name);
     actor.email = some(email);
-    Ok(Identity {
+    Ok(CommitIdentity {
         actor,
         at,
         signing: Signing::of(settings),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Local,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     paging,
     store::{
         EventStore, FORMAT, LABELS, LABELS_FILE, LabelRef, MAX_NUMBER, RefChange, RefConflict,
@@ -253,7 +253,7 @@ impl Local {
         &self,
         book: &LabelSet,
         old: Option<String>,
-        by: &Identity,
+        by: &CommitIdentity,
         what: &str,
     ) -> Result<Option<RefConflict>> {
         let mut json = serde_json::to_vec_pretty(book).map_err(|e| {

@@ -39,7 +39,7 @@ mod store;
 mod validate;
 mod work_trees;
 
-use repository::Repository;
+use repository::LocalRepository;
 use store::EventStore;
 
 pub use caps::CAPABILITIES;
@@ -48,7 +48,7 @@ pub use store::StoreCache;
 /// The pull requests and issues of one git repository.
 #[derive(Debug)]
 pub struct Local {
-    repository: Repository,
+    repository: LocalRepository,
     store: EventStore,
     info: ForgeInfo,
 }
@@ -82,7 +82,7 @@ impl Local {
         trust: Trust,
         shared: Option<Arc<StoreCache>>,
     ) -> Result<Arc<Self>> {
-        let repository = Repository::find(path, trust).await?;
+        let repository = LocalRepository::find(path, trust).await?;
         let store = EventStore {
             git: repository.git.clone(),
             common_dir: repository.common_dir.clone(),

@@ -12,7 +12,7 @@ use crate::{
     Local,
     pulls::{ScanStep, warning_of},
     reviews::{CommentMapper, fold_issue_comments},
-    store::{Pull, PullRead, Snapshot, StoredIssue},
+    store::{PullRead, Snapshot, StoredIssue, StoredPull},
 };
 
 /// Maximum number of mentions in one text that are looked up.
@@ -26,7 +26,7 @@ struct LinkSource {
     description: String,
     remarks: Vec<String>,
     /// The pull request; `None` if the source is an issue.
-    pull: Option<Pull>,
+    pull: Option<StoredPull>,
 }
 
 impl LinkSource {
@@ -139,7 +139,7 @@ impl Local {
         })
     }
 
-    fn pull_link(&self, pull: &Pull) -> Link {
+    fn pull_link(&self, pull: &StoredPull) -> Link {
         let mut link = self.bare_link(SubjectKind::PullRequest, pull.number);
         link.title = Some(pull.snapshot.title.clone());
         link.state = Some(pull.snapshot.state.into());
@@ -222,7 +222,7 @@ impl Local {
 
     /// Adds the open pull requests above and below `pull` in a stack: one has the head branch of
     /// the other as its base.
-    async fn stacked(&self, cat: &mut CatFile, pull: &Pull, links: &mut Links) -> Result<()> {
+    async fn stacked(&self, cat: &mut CatFile, pull: &StoredPull, links: &mut Links) -> Result<()> {
         if !pull.is_open() {
             return Ok(());
         }

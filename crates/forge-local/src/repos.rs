@@ -14,7 +14,7 @@ use crate::{
     Local,
     ident::identity,
     paging,
-    repository::{Repository, state_file},
+    repository::{LocalRepository, state_file},
     store::branch_ref,
 };
 
@@ -143,7 +143,7 @@ impl Local {
 }
 
 /// Returns the text of the `description` file, unless it is git's template.
-fn description(repository: &Repository) -> Option<String> {
+fn description(repository: &LocalRepository) -> Option<String> {
     let file = repository.common_dir.join("description");
     let text = state_file(&file)?;
     let text = std::str::from_utf8(&text).ok()?.trim();

@@ -23,7 +23,7 @@ pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
 /// An opened repository in which git can run.
 #[derive(Clone, Debug)]
-pub(crate) struct Repository {
+pub(crate) struct LocalRepository {
     /// Git for the main work tree, or for the bare repository.
     pub git: Git,
     /// The directory in which `git` runs, as an absolute path without links.
@@ -38,7 +38,7 @@ pub(crate) struct Repository {
     pub id: RepoId,
 }
 
-impl Repository {
+impl LocalRepository {
     /// Finds the repository at `path`: a main or linked work tree, a directory in a work tree, a
     /// bare repository, or a `.git` directory. Git starts only the programs that `trust` allows.
     ///

@@ -20,7 +20,7 @@ use forge_git::{Git, blocking, path_of, quoted};
 
 use crate::{
     Local,
-    repository::{MAX_STATE_FILE, Repository, line, show, state_file},
+    repository::{LocalRepository, MAX_STATE_FILE, line, show, state_file},
 };
 
 /// Maximum number of commits of a branch that are compared with the index of a work tree.
@@ -874,7 +874,7 @@ pub(crate) fn branch_in_use_error(branch: &str, tree: &WorkTree) -> Error {
         .with_hint(format!("{recovery}, then try again"))
 }
 
-fn directory_of(repository: &Repository, tree: &WorkTree) -> DirectoryCheck {
+fn directory_of(repository: &LocalRepository, tree: &WorkTree) -> DirectoryCheck {
     if repository.owns(&tree.path, tree.is_main) {
         return DirectoryCheck::Verified;
     }
@@ -893,7 +893,7 @@ fn directory_of(repository: &Repository, tree: &WorkTree) -> DirectoryCheck {
 }
 
 /// Returns git's state directory of each work tree, with the path of the work tree.
-fn state_dirs(repository: &Repository) -> Vec<(PathBuf, PathBuf)> {
+fn state_dirs(repository: &LocalRepository) -> Vec<(PathBuf, PathBuf)> {
     let common = &repository.common_dir;
     let main = repository.main_tree.as_ref();
     let main = main.unwrap_or(&repository.root).clone();

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use forge_git::{CatFile, RawCommit, parse_signature};
 
-use crate::{Local, paging, store::Pull};
+use crate::{Local, paging, store::StoredPull};
 
 impl Local {
     pub(crate) async fn pull_commits(&self, number: u64, page: &PageReq) -> Result<Page<Commit>> {
@@ -21,12 +21,16 @@ impl Local {
     }
 
     /// Returns all commits of the pull request, oldest first.
-    pub(crate) async fn all_commits(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<Commit>> {
+    pub(crate) async fn all_commits(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Result<Vec<Commit>> {
         read(cat, &self.commit_ids(pull).await?).await
     }
 
     /// Returns the ids of the commits in head but not in base, oldest first.
-    pub(crate) async fn commit_ids(&self, pull: &Pull) -> Result<Vec<String>> {
+    pub(crate) async fn commit_ids(&self, pull: &StoredPull) -> Result<Vec<String>> {
         let not_base = format!("^{}", pull.base()?);
         let args = [
             "rev-list",

@@ -6,7 +6,7 @@ use forge_core::{
 };
 
 use super::diff_args;
-use crate::{Local, paging, store::Pull};
+use crate::{Local, paging, store::StoredPull};
 
 /// Maximum size of git's output about the changed files, in bytes. Nested trees that repeat each
 /// other can list millions of files.
@@ -20,7 +20,7 @@ impl Local {
     }
 
     /// Returns all changed files, sorted by path.
-    pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
+    pub(crate) async fn changed_files(&self, pull: &StoredPull) -> Result<Vec<FileChange>> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);
         let printed = self.git_for_diffs().run_within(args, MAX_PRINTED).await?;

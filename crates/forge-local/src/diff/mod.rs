@@ -10,7 +10,7 @@ use forge_core::{
 
 use forge_git::TwoHeads;
 
-use crate::{Local, store::Pull};
+use crate::{Local, store::StoredPull};
 
 pub(crate) struct DiffRange {
     /// The merge base.
@@ -50,7 +50,7 @@ impl Local {
     }
 
     /// Returns the two ends of the diff of `pull`. Fails if one of them is missing.
-    pub(crate) async fn range(&self, pull: &Pull) -> Result<DiffRange> {
+    pub(crate) async fn range(&self, pull: &StoredPull) -> Result<DiffRange> {
         let range = DiffRange {
             base: self.merge_base_of(pull).await?,
             head: pull.head()?.to_owned(),

@@ -9,7 +9,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     reviews::{CommentMapper, comment_id, fold_issue_comments, require_own},
     store::{IssueEvent, StoredIssue, WriteRetry},
 };
@@ -122,7 +122,7 @@ impl Local {
         &self,
         cat: &mut CatFile,
         issue: &StoredIssue,
-        viewer: Option<&Identity>,
+        viewer: Option<&CommitIdentity>,
     ) -> Result<Vec<Comment>> {
         let ask = async {
             match viewer {

@@ -13,7 +13,7 @@ use super::relations::MAX_BLOCKERS;
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     pulls::{change_assignees, change_labels},
     store::{IssueChanges, IssueEvent, IssueSnapshot, RefChange, WriteRetry},
 };
@@ -86,7 +86,7 @@ impl Local {
         cat: &mut CatFile,
         before: &IssueSnapshot,
         edit: &EditIssue,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<AppliedEdit> {
         let mut s = before.clone();
         let mut changes = IssueChanges::default();
@@ -275,7 +275,7 @@ fn change_values(
 fn change_state(
     s: &mut IssueSnapshot,
     edit: &EditIssue,
-    by: &Identity,
+    by: &CommitIdentity,
 ) -> Result<Option<IssueState>> {
     let wanted = edit.state.unwrap_or(s.state);
     let is_reopening = edit.reason == Some(IssueReason::Reopened);

@@ -8,15 +8,15 @@ use forge_core::{
 use forge_git::{CatFile, Merged, RawCommit, Rebase, Rebased, signature};
 
 use super::conflict;
-use crate::{Local, ident::Identity, store::Pull};
+use crate::{Local, ident::CommitIdentity, store::StoredPull};
 
 impl Local {
     /// Creates a merge commit with two parents.
     pub(super) async fn merge_commit(
         &self,
-        pull: &Pull,
+        pull: &StoredPull,
         req: &MergeReq,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
         let tree = self.clean(pull).await?;
@@ -31,9 +31,9 @@ impl Local {
     pub(super) async fn squash_commit(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         req: &MergeReq,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let tree = self.clean(pull).await?;
         let body = match req.body {
@@ -62,8 +62,8 @@ impl Local {
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
-        by: &Identity,
+        pull: &StoredPull,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let who = signature(&by.actor, by.at);
         let rebase = Rebase {
@@ -88,7 +88,7 @@ impl Local {
     }
 
     /// Returns the tree of the merge. Fails if there are conflicts.
-    async fn clean(&self, pull: &Pull) -> Result<String> {
+    async fn clean(&self, pull: &StoredPull) -> Result<String> {
         match self
             .git()
             .for_write()
@@ -105,7 +105,7 @@ impl Local {
         tree: &str,
         parents: &[&str],
         author: &Actor,
-        by: &Identity,
+        by: &CommitIdentity,
         message: &str,
     ) -> Result<String> {
         let [author, committer] = [author, &by.actor].map(|actor| signature(actor, by.at));
@@ -124,7 +124,7 @@ impl Local {
 }
 
 /// Returns the author of a commit: `usual`, or the viewer with the e-mail address of the request.
-fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
+fn author(req: &MergeReq, by: &CommitIdentity, usual: &Actor) -> Actor {
     let Some(email) = &req.author_email else {
         return usual.clone();
     };

@@ -14,10 +14,10 @@ use forge_git::{CatFile, Merged, quoted};
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     store::{
-        AppendOutcome, IndexChange, MergeIntent, NewEvent, Pull, PullEvent, RefChange, WriteRetry,
-        branch_ref,
+        AppendOutcome, IndexChange, MergeIntent, NewEvent, PullEvent, RefChange, StoredPull,
+        WriteRetry, branch_ref,
     },
 };
 
@@ -32,7 +32,7 @@ impl Local {
     }
 
     /// Computes whether the open pull request `pull` can be merged.
-    pub(crate) async fn mergeability_of(&self, pull: &Pull) -> Result<Mergeability> {
+    pub(crate) async fn mergeability_of(&self, pull: &StoredPull) -> Result<Mergeability> {
         let (base, head) = (pull.base()?, pull.head()?);
         let (merged, contained) = tokio::join!(
             self.git().merge_trees(base, head, false),
@@ -143,7 +143,7 @@ impl Local {
     }
 
     /// Refuses a merge that cannot succeed before any object is created.
-    async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
+    async fn check_mergeable(&self, pull: &StoredPull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
         crate::pulls::require_open(pull, "only an open pull request can be merged")?;
         if pull.snapshot.draft {
@@ -178,10 +178,10 @@ impl Local {
     async fn prepare(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         method: MergeMethod,
         req: &MergeReq,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<MergeIntent> {
         let make = async {
             match method {
@@ -208,7 +208,7 @@ impl Local {
     async fn merged_before(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
+        pull: StoredPull,
         req: &MergeReq,
     ) -> Result<Outcome<Merge>> {
         let commit = pull.snapshot.merge_commit.clone();
@@ -247,7 +247,7 @@ impl Local {
     pub(crate) async fn delete_left_head(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
     ) -> Result<Option<Result<(), Warning>>> {
         let name = branch_ref(&pull.snapshot.head_branch);
         let Some(tip) = cat.info(&name).await?.map(|i| i.oid) else {
@@ -256,7 +256,7 @@ impl Local {
         if pull.snapshot.head_oid.as_ref() != Some(&tip) {
             return Ok(Some(Err(head_moved_warning(pull, &tip))));
         }
-        let there = Pull {
+        let there = StoredPull {
             head_exists: true,
             head_oid: Some(tip),
             ..pull.clone()
@@ -317,7 +317,7 @@ impl Local {
 }
 
 /// Refuses the merge if the head or base branch is not the expected one.
-fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
+fn is_as_expected(pull: &StoredPull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
     check_expected_head(&id, req.expected_head.as_deref(), pull.head_oid.as_deref())?;
@@ -325,7 +325,7 @@ fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
 }
 
 /// Returns the tips of base and head. Fails if a branch is missing.
-fn require_both_tips(pull: &Pull) -> Result<(&str, &str)> {
+fn require_both_tips(pull: &StoredPull) -> Result<(&str, &str)> {
     let gone = |field, branch: &str, oid: &str| {
         let shown = text::one_line(branch).into_owned();
         Error::invalid(
@@ -348,7 +348,7 @@ fn require_both_tips(pull: &Pull) -> Result<(&str, &str)> {
 }
 
 /// Returns the warning for a head branch that is kept because it moved to `tip`.
-pub(crate) fn head_moved_warning(pull: &Pull, tip: &str) -> Warning {
+pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
     Warning::new(format!(
@@ -389,7 +389,7 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
+pub(super) fn conflict(pull: &StoredPull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()
         .take(MAX_NAMED_FILES)

@@ -9,8 +9,8 @@ use forge_git::{Merged, RawCommit, signature};
 use super::{conflict, require_both_tips};
 use crate::{
     Local,
-    ident::{Identity, identity},
-    store::{Pull, RefChange, WriteRetry, branch_ref},
+    ident::{CommitIdentity, identity},
+    store::{RefChange, StoredPull, WriteRetry, branch_ref},
 };
 
 impl Local {
@@ -78,7 +78,7 @@ impl Local {
     }
 
     /// Creates the merge commit on top of the head, like `git merge` on the head branch.
-    async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
+    async fn base_into_head(&self, pull: &StoredPull, by: &CommitIdentity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
         let tree = match self
             .git()

@@ -4,7 +4,7 @@ use forge_core::{Error, Precondition, Result, text};
 use forge_git::{ApplyResult, Mail, RawCommit, signature};
 
 use super::edits::CommitTarget;
-use crate::{Local, ident::Identity};
+use crate::{Local, ident::CommitIdentity};
 
 /// Maximum number of files that a message names. The error has all of them.
 const MAX_NAMED_FILES: usize = 5;
@@ -18,7 +18,7 @@ impl Local {
         onto: CommitTarget<'_>,
         patch: &[u8],
         title: &str,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let git = self.user_git().for_write();
         let who = signature(&by.actor, by.at);

@@ -2,11 +2,11 @@
 
 use forge_core::{Error, Noun, Result};
 
-use crate::{Local, store::Pull};
+use crate::{Local, store::StoredPull};
 
 impl Local {
     /// Returns the merge base at which the diff of `pull` starts.
-    pub(crate) async fn merge_base_of(&self, pull: &Pull) -> Result<String> {
+    pub(crate) async fn merge_base_of(&self, pull: &StoredPull) -> Result<String> {
         if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {
             return Ok(recorded);
         }

@@ -11,11 +11,11 @@ use super::edits::CommitTarget;
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     labels::LabelSet,
     store::{
-        AppendOutcome, LabelRef, Pull, PullEvent, RefChange, Snapshot, WriteRetry, branch_ref,
-        same_login,
+        AppendOutcome, LabelRef, PullEvent, RefChange, Snapshot, StoredPull, WriteRetry,
+        branch_ref, same_login,
     },
     validate,
 };
@@ -118,7 +118,7 @@ impl Local {
             }
             self.check_no_duplicate(&mut cat, &snapshot, None).await?;
             snapshot.number = self.next_number(&mut cat).await?;
-            let pull = Pull {
+            let pull = StoredPull {
                 number: snapshot.number,
                 tip: String::new(),
                 snapshot: snapshot.clone(),
@@ -260,7 +260,7 @@ pub(crate) fn resolve_labels(book: &LabelSet, names: &[String]) -> Result<Vec<La
 pub(crate) fn resolve_logins(
     field: &'static str,
     logins: &[String],
-    by: &Identity,
+    by: &CommitIdentity,
 ) -> Result<Vec<String>> {
     let mut all: Vec<String> = Vec::new();
     for login in logins {
@@ -276,7 +276,7 @@ pub(crate) fn resolve_logins(
 /// Removes duplicate reviewers; refuses the author.
 pub(crate) fn resolve_reviewers(
     list: &[Reviewer],
-    by: &Identity,
+    by: &CommitIdentity,
     author: &str,
 ) -> Result<Vec<Reviewer>> {
     let logins: Vec<String> = list.iter().map(|r| r.handle().to_owned()).collect();

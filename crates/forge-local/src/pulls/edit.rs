@@ -14,10 +14,10 @@ use super::{
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     labels::LabelSet,
     store::{
-        AppendOutcome, Edited, LabelRef, NewEvent, Pull, PullEvent, Snapshot, WriteRetry,
+        AppendOutcome, Edited, LabelRef, NewEvent, PullEvent, Snapshot, StoredPull, WriteRetry,
         same_login,
     },
     validate,
@@ -67,9 +67,9 @@ impl Local {
     async fn apply(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         edit: &EditPull,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<(Snapshot, Edited)> {
         let mut s = pull.snapshot.clone();
         let mut edited = Edited::default();
@@ -146,7 +146,7 @@ fn is_same_reviewer(a: &Reviewer, b: &Reviewer) -> bool {
 pub(crate) fn change_assignees(
     assignees: &mut Vec<String>,
     change: &SetChange<String>,
-    by: &Identity,
+    by: &CommitIdentity,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for login in resolve_logins("assignees", &change.add, by)? {

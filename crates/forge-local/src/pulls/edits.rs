@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use forge_core::{Error, Result, model::FileEdit, text};
 use forge_git::{CatFile, RawCommit, TreeEntry, branch_problem, signature};
 
-use crate::{Local, ident::Identity, store::branch_ref};
+use crate::{Local, ident::CommitIdentity, store::branch_ref};
 
 /// The branch to commit to, and its tip.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl Local {
         onto: CommitTarget<'_>,
         edits: &[FileEdit],
         title: &str,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let git = self.git();
         let paths = |written: bool| -> Vec<&str> {

@@ -8,7 +8,7 @@ use forge_git::{CatFile, RawCommit, parse_signature};
 
 use crate::{
     Local, paging,
-    store::{LoggedEvent, MergeIntent, Pull, PullEvent},
+    store::{LoggedEvent, MergeIntent, PullEvent, StoredPull},
 };
 
 impl Local {
@@ -50,7 +50,7 @@ impl Local {
 }
 
 /// Returns the head of an open pull request, if it moved after the last event.
-fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
+fn live_move<'a>(pull: &'a StoredPull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)
 }

@@ -13,7 +13,7 @@ use forge_git::CatFile;
 use super::{label_names, warning_of};
 use crate::{
     Local,
-    store::{Pull, PullRead},
+    store::{PullRead, StoredPull},
 };
 
 /// Maximum number of issues that are looked up for one description.
@@ -34,7 +34,7 @@ impl Local {
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
     ) -> Result<(Vec<LinkedIssue>, Vec<Warning>)> {
         let mut numbers = closing(&pull.snapshot.description, self.id(), &Hosts::builtin());
         let (mut linked, mut warnings) = (Vec::new(), Vec::new());

@@ -13,7 +13,7 @@ use crate::{
     ident::identity,
     labels::LabelSet,
     paging::{self, SCHEME},
-    store::{LabelRef, LoadedIndex, Pull, PullRead, Snapshot},
+    store::{LabelRef, LoadedIndex, PullRead, Snapshot, StoredPull},
 };
 
 /// Number of candidates that are read at once if a filter may drop most of them.
@@ -157,7 +157,7 @@ impl Local {
         cat: &mut CatFile,
         state: StateFilter,
         wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
-        mut each: impl FnMut(Pull) -> ScanStep + Send,
+        mut each: impl FnMut(StoredPull) -> ScanStep + Send,
     ) -> Result<()> {
         let loaded = self.store.index(cat).await?;
         let mut numbers = candidates(&loaded, state, u64::MAX);
@@ -183,7 +183,7 @@ impl Local {
         &self,
         cat: &mut CatFile,
         wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
-    ) -> Result<Option<Pull>> {
+    ) -> Result<Option<StoredPull>> {
         let mut found = None;
         let open = |s: &Snapshot| s.state == PrState::Open && wanted(s);
         self.scan(cat, StateFilter::Open, open, |pull| {

@@ -10,8 +10,8 @@ use forge_git::{CatFile, Merged, RawCommit, quoted, signature};
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
-    store::{Pull, branch_ref},
+    ident::{CommitIdentity, identity},
+    store::{StoredPull, branch_ref},
 };
 
 /// The change that a merge made to the base branch.
@@ -81,10 +81,10 @@ impl Local {
     async fn tree_without(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         merged: &MergedRange<'_>,
         base: &str,
-        by: &Identity,
+        by: &CommitIdentity,
     ) -> Result<String> {
         let number = pull.number;
         let branch = text::one_line(&pull.snapshot.base_branch);
@@ -165,7 +165,7 @@ impl Local {
 }
 
 /// Returns the tips around the merge. Refuses a pull request that is not merged.
-fn merged_range(pull: &Pull) -> Result<MergedRange<'_>> {
+fn merged_range(pull: &StoredPull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {
         (PrState::Merged, Some(result), Some(onto)) => return Ok(MergedRange { onto, result }),

@@ -11,7 +11,7 @@ use forge_git::CatFile;
 use super::{ScanStep, require_open, warning_of};
 use crate::{
     Local,
-    store::{Pull, PullRead, Snapshot},
+    store::{PullRead, Snapshot, StoredPull},
 };
 
 /// Result of changing the base of dependent pull requests.
@@ -25,7 +25,11 @@ pub(crate) struct Retargeted {
 
 impl Local {
     /// Returns the pull request that `req` depends on, if any.
-    pub(super) async fn below(&self, cat: &mut CatFile, req: &CreatePull) -> Result<Option<Pull>> {
+    pub(super) async fn below(
+        &self,
+        cat: &mut CatFile,
+        req: &CreatePull,
+    ) -> Result<Option<StoredPull>> {
         let Some(id) = &req.depends_on else {
             return Ok(None);
         };
@@ -53,13 +57,24 @@ impl Local {
     }
 
     /// Returns the open pull request that the open `pull` is based on.
-    pub(crate) async fn open_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
-        Ok(self.found_below(cat, pull).await?.filter(Pull::is_open))
+    pub(crate) async fn open_below(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Result<Option<StoredPull>> {
+        Ok(self
+            .found_below(cat, pull)
+            .await?
+            .filter(StoredPull::is_open))
     }
 
     /// Returns the pull request that the open `pull` depends on, unless `pull` has another base
     /// branch by now.
-    async fn found_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
+    async fn found_below(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Result<Option<StoredPull>> {
         let Some(number) = pull.snapshot.depends_on.filter(|_| pull.is_open()) else {
             return Ok(None);
         };
@@ -76,7 +91,7 @@ impl Local {
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         method: MergeMethod,
     ) -> Result<()> {
         let Some(below) = self.found_below(cat, pull).await? else {
@@ -108,7 +123,11 @@ impl Local {
 
     /// Changes the base of the pull requests that depend on the merged `pull` to the base branch of
     /// `pull`. The caller must not hold the write lock, because each change acquires it.
-    pub(crate) async fn retarget_dependents(&self, cat: &mut CatFile, pull: &Pull) -> Retargeted {
+    pub(crate) async fn retarget_dependents(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Retargeted {
         let mut followed = Retargeted::default();
         let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
         let on_top = |s: &Snapshot| {

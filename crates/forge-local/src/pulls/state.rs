@@ -13,8 +13,8 @@ use crate::{
     ident::identity,
     merge::head_moved_warning,
     store::{
-        AppendOutcome, IndexChange, NewEvent, Pull, PullEvent, RefChange, Snapshot, WriteRetry,
-        branch_ref,
+        AppendOutcome, IndexChange, NewEvent, PullEvent, RefChange, Snapshot, StoredPull,
+        WriteRetry, branch_ref,
     },
 };
 
@@ -230,7 +230,7 @@ impl Local {
     pub(crate) async fn unchanged(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
+        pull: StoredPull,
         what: &str,
     ) -> Result<Outcome<PullRequest>> {
         let message = format!("#{} is {what}", pull.number);
@@ -243,7 +243,7 @@ impl Local {
     async fn unchanged_with_comment(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
+        pull: StoredPull,
         what: &str,
         comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
@@ -280,7 +280,7 @@ impl Local {
     pub(crate) async fn deletion(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
     ) -> Result<Result<RefChange, Warning>> {
         let branch = &pull.snapshot.head_branch;
         let shown = text::one_line(branch).into_owned();
@@ -362,7 +362,7 @@ fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
     }
 }
 
-pub(crate) fn require_open(pull: &Pull, why: &str) -> Result<()> {
+pub(crate) fn require_open(pull: &StoredPull, why: &str) -> Result<()> {
     let number = pull.number;
     match pull.snapshot.state {
         PrState::Open => Ok(()),

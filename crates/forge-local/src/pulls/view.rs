@@ -9,7 +9,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     labels::LabelSet,
-    store::{LabelRef, LatestReview, Pull},
+    store::{LabelRef, LatestReview, StoredPull},
 };
 
 /// The colour of a label whose definition cannot be read.
@@ -26,7 +26,7 @@ impl Local {
     pub(crate) async fn present(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
+        pull: StoredPull,
         fields: PrFields,
     ) -> Result<PullRequest> {
         let book = match pull.snapshot.labels.is_empty() {
@@ -40,7 +40,7 @@ impl Local {
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
+        pull: StoredPull,
         fields: PrFields,
         book: &Result<Option<LabelSet>>,
     ) -> Result<PullRequest> {
@@ -49,7 +49,7 @@ impl Local {
         Ok(view)
     }
 
-    fn header(&self, pull: &Pull, book: &Result<Option<LabelSet>>) -> PullRequest {
+    fn header(&self, pull: &StoredPull, book: &Result<Option<LabelSet>>) -> PullRequest {
         let s = &pull.snapshot;
         let id = self.pr(pull.number);
         let (labels, warning) = shown_labels(&s.labels, book);
@@ -90,7 +90,7 @@ impl Local {
     async fn add_sections(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         fields: PrFields,
         view: &mut PullRequest,
     ) -> Result<()> {

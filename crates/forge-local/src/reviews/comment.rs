@@ -10,7 +10,7 @@ use super::{CommentMapper, comment_id};
 use crate::{
     Local,
     caps::LIMITS,
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     store::{AppendOutcome, NewEvent, PullEvent, WriteRetry},
 };
 
@@ -153,7 +153,7 @@ pub(crate) fn require_own<'a>(
     number: u64,
     comment: Option<&'a Comment>,
     key: &str,
-    by: &Identity,
+    by: &CommitIdentity,
     done: &str,
 ) -> Result<&'a Comment> {
     let comment = comment.ok_or_else(|| no_comment(kind, number, key))?;

@@ -10,8 +10,8 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    ident::{Identity, identity},
-    store::{Log, LoggedEvent, OpenedThread, Pull, PullEvent, same_login},
+    ident::{CommitIdentity, identity},
+    store::{Log, LoggedEvent, OpenedThread, PullEvent, StoredPull, same_login},
 };
 
 /// All comments, reviews and threads of a pull request.
@@ -36,8 +36,8 @@ impl Local {
     pub(crate) async fn conversation(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
-        viewer: Option<&Identity>,
+        pull: &StoredPull,
+        viewer: Option<&CommitIdentity>,
     ) -> Result<Conversation> {
         let ask = async {
             match viewer {
@@ -55,7 +55,11 @@ impl Local {
     }
 
     /// Returns all texts on `pull` except the description, in no particular order.
-    pub(crate) async fn remark_texts(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
+    pub(crate) async fn remark_texts(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Result<Vec<String>> {
         let all = fold(&self.store.log(cat, pull).await?, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
         let comments = all.comments.into_iter().chain(in_threads).map(|c| c.body);
@@ -67,7 +71,7 @@ impl Local {
     async fn mark_outdated(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         conversation: &mut Conversation,
     ) -> Result<()> {
         if conversation.threads.is_empty() {

@@ -17,10 +17,10 @@ use crate::{
     Local,
     caps::LIMITS,
     diff::{DiffRange, diff_args},
-    ident::{Identity, identity},
+    ident::{CommitIdentity, identity},
     store::{
-        AppendOutcome, LatestReview, Log, LogEntry, LoggedEvent, NewEvent, OpenedThread, Pull,
-        PullEvent, WriteRetry,
+        AppendOutcome, LatestReview, Log, LogEntry, LoggedEvent, NewEvent, OpenedThread, PullEvent,
+        StoredPull, WriteRetry,
     },
     validate::CHOOSE_BODY,
 };
@@ -97,7 +97,12 @@ impl Local {
 
     /// Returns the review that `event` adds to `pull`. The review is not read back, because a
     /// failed read would report a stored review as failed.
-    fn review_of(&self, pull: &Pull, by: &Identity, event: PullEvent) -> Result<Review> {
+    fn review_of(
+        &self,
+        pull: &StoredPull,
+        by: &CommitIdentity,
+        event: PullEvent,
+    ) -> Result<Review> {
         let entry = LogEntry {
             seq: pull.snapshot.events + 1,
             at: by.at,
@@ -120,7 +125,7 @@ impl Local {
     async fn place(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
+        pull: &StoredPull,
         threads: &[NewThread],
     ) -> Result<Vec<OpenedThread>> {
         if threads.is_empty() {

@@ -15,7 +15,7 @@ use super::{
     EventStore, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, LogEntry, RefChange, RefConflict,
     Unreadable, check_room, log::LoggedEvent, refs, write::encoding_error,
 };
-use crate::ident::Identity;
+use crate::ident::CommitIdentity;
 
 /// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
@@ -85,7 +85,7 @@ impl IssueSnapshot {
     }
 
     /// Creates the tombstone of issue `number`, which `by` deleted.
-    pub fn tombstone(number: u64, by: &Identity) -> Self {
+    pub fn tombstone(number: u64, by: &CommitIdentity) -> Self {
         Self {
             number,
             state: IssueState::Closed,
@@ -282,7 +282,7 @@ impl EventStore {
         &self,
         before: Option<&StoredIssue>,
         mut snapshot: IssueSnapshot,
-        by: &Identity,
+        by: &CommitIdentity,
         event: IssueEvent,
         unmoved: Vec<RefChange>,
     ) -> Result<Result<StoredIssue, RefConflict>> {

@@ -7,7 +7,7 @@ use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
 use super::{
-    EventStore, LogEntry, Pull, PullEvent, event::event_json, read::broken, shared::KeptLog,
+    EventStore, LogEntry, PullEvent, StoredPull, event::event_json, read::broken, shared::KeptLog,
 };
 
 /// Maximum number of event commits that are in memory at once.
@@ -38,7 +38,7 @@ impl EventStore {
     ///
     /// # Errors
     /// `protocol` if an event is damaged, or if the events take more than [`MAX_LOG_WEIGHT`].
-    pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
+    pub async fn log(&self, cat: &mut CatFile, pull: &StoredPull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
             let (events, _) = self.events(cat, &pull.tip, bad).await?;

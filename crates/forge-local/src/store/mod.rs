@@ -22,7 +22,7 @@ pub(crate) use index::{Index, NumberRanges};
 pub(crate) use issue::{IssueSnapshot, StoredIssue};
 pub(crate) use issue_event::{IssueChanges, IssueEvent};
 pub(crate) use log::{Log, LoggedEvent};
-pub(crate) use read::{LoadedIndex, Pull, PullRead};
+pub(crate) use read::{LoadedIndex, PullRead, StoredPull};
 pub(crate) use refs::{LABELS, LABELS_FILE, MAX_NUMBER, branch as branch_ref, issue as issue_ref};
 pub use shared::StoreCache;
 pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot};

@@ -25,7 +25,7 @@ static LIST_PULLS: Hint = Hint::fixed(
 
 /// A pull request with its current state.
 #[derive(Clone, Debug)]
-pub(crate) struct Pull {
+pub(crate) struct StoredPull {
     pub number: u64,
     /// The commit of the last event. It is the version of the pull request.
     pub tip: String,
@@ -43,7 +43,7 @@ pub(crate) struct Pull {
     pub unrecorded_merge: Option<MergeIntent>,
 }
 
-impl Pull {
+impl StoredPull {
     /// Returns true if the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
@@ -85,7 +85,7 @@ impl Pull {
 /// Result of reading one of several pull requests.
 #[derive(Debug)]
 pub(crate) enum PullRead {
-    Pull(Box<Pull>),
+    Pull(Box<StoredPull>),
     Missing,
     Broken(Error),
 }
@@ -106,7 +106,7 @@ impl EventStore {
     ///
     /// # Errors
     /// `not_found`; `protocol` if the pull request is damaged.
-    pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<Pull> {
+    pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<StoredPull> {
         match self.read_many(cat, &[number]).await?.pop() {
             Some(PullRead::Pull(pull)) => Ok(*pull),
             Some(PullRead::Broken(e)) => Err(e),
@@ -336,7 +336,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
         ObjectLookup::Unreadable(e) => return PullRead::Broken(broken(number, e)),
     };
     match Snapshot::decode(&object.data, number) {
-        Ok(snapshot) => PullRead::Pull(Box::new(Pull {
+        Ok(snapshot) => PullRead::Pull(Box::new(StoredPull {
             number,
             tip,
             head_oid: snapshot.head_oid.clone(),

@@ -4,10 +4,10 @@ use forge_core::{Error, ErrorKind, Result, model::PrState};
 use forge_git::{CatFile, RawCommit, Signing, signature};
 
 use super::{
-    EventStore, Index, LogEntry, Pull, PullEvent, RefChange, RefConflict, Snapshot, WriteRetry,
-    refs,
+    EventStore, Index, LogEntry, PullEvent, RefChange, RefConflict, Snapshot, StoredPull,
+    WriteRetry, refs,
 };
-use crate::ident::Identity;
+use crate::ident::CommitIdentity;
 
 /// The message of the root commit of every chain.
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
@@ -53,7 +53,7 @@ impl NewEvent {
 #[derive(Debug)]
 pub(crate) enum AppendOutcome {
     /// The pull request after the event.
-    Done(Box<Pull>),
+    Done(Box<StoredPull>),
     /// A concurrent writer was faster.
     Lost(RefConflict),
 }
@@ -90,7 +90,7 @@ impl EventStore {
         &self,
         tree: &str,
         parents: &[String],
-        by: &Identity,
+        by: &CommitIdentity,
         message: &str,
     ) -> Result<String> {
         let who = signature(&by.actor, by.at);
@@ -109,8 +109,8 @@ impl EventStore {
     pub async fn open(
         &self,
         cat: &mut CatFile,
-        pull: Pull,
-        by: &Identity,
+        pull: StoredPull,
+        by: &CommitIdentity,
         event: PullEvent,
         before: Vec<RefChange>,
     ) -> Result<AppendOutcome> {
@@ -124,8 +124,8 @@ impl EventStore {
     pub async fn append(
         &self,
         cat: &mut CatFile,
-        pull: &Pull,
-        by: &Identity,
+        pull: &StoredPull,
+        by: &CommitIdentity,
         draft: NewEvent,
     ) -> Result<AppendOutcome> {
         self.attempt(cat, pull.clone(), Some(pull.tip.clone()), by, draft)
@@ -135,9 +135,9 @@ impl EventStore {
     async fn attempt(
         &self,
         cat: &mut CatFile,
-        mut pull: Pull,
+        mut pull: StoredPull,
         previous: Option<String>,
-        by: &Identity,
+        by: &CommitIdentity,
         draft: NewEvent,
     ) -> Result<AppendOutcome> {
         let NewEvent {
@@ -262,13 +262,13 @@ impl EventStore {
         cat: &mut CatFile,
         number: u64,
         attempts: &mut WriteRetry,
-    ) -> Result<Pull> {
+    ) -> Result<StoredPull> {
         loop {
             let pull = self.read(cat, number).await?;
             let Some(intent) = pull.unrecorded_merge.clone() else {
                 return Ok(pull);
             };
-            let by = Identity {
+            let by = CommitIdentity {
                 actor: intent.by.clone(),
                 at: intent.started_at,
                 signing: Signing::default(),
