@@ -32,9 +32,9 @@ fn forge(world: &RealWorld, account: &Account) -> Tangled {
         poll: Duration::from_millis(20),
         ..Settings::usual().unwrap()
     };
-    let http = Http::new(forge_http::Settings {
+    let http = Http::new(forge_http::HttpSettings {
         retry: RetryPolicy::without_pauses(),
-        ..forge_http::Settings::default()
+        ..forge_http::HttpSettings::default()
     });
     let login = Login {
         account: account.handle.clone(),

@@ -14,7 +14,7 @@ use forge_core::{
 };
 use forge_github::{FixedToken, GitHub};
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, Proxies, RetryPolicy};
 use forge_testkit::{
     GitDir,
     behaviour::{Facts, Fixture, Rig},
@@ -120,10 +120,10 @@ fn id() -> RepoId {
 fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let proxies = Proxies::from_env(&|name| (name == "HTTP_PROXY").then(|| url.clone()));
-    Http::new(Settings {
+    Http::new(HttpSettings {
         proxies: proxies.unwrap_or_else(|e| panic!("{e}")),
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap_or_else(|e| panic!("{e}"))
 }

@@ -244,10 +244,10 @@ pub fn fixture(
 }
 
 fn http() -> Http {
-    Http::new(forge_http::Settings {
+    Http::new(forge_http::HttpSettings {
         retry: RetryPolicy::without_pauses(),
         in_flight: 8,
-        ..forge_http::Settings::default()
+        ..forge_http::HttpSettings::default()
     })
     .unwrap_or_else(|e| panic!("{e}"))
 }

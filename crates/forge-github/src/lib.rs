@@ -7,9 +7,9 @@
 //! # use std::sync::Arc;
 //! # use forge_github::{FixedToken, GitHub};
 //! # fn main() -> forge_core::Result<()> {
-//! let http = forge_http::Http::new(forge_http::Settings {
+//! let http = forge_http::Http::new(forge_http::HttpSettings {
 //!     write_pace: Some(forge_github::WRITE_PACE),
-//!     ..forge_http::Settings::default()
+//!     ..forge_http::HttpSettings::default()
 //! })?;
 //! let forge = GitHub::new("github.com", http, Arc::new(FixedToken::new("ghp_…")));
 //! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());

@@ -16,10 +16,10 @@ use tracing::{Instrument, Span, debug_span, field};
 use url::{Host, Url};
 
 use crate::{
-    Body, RateLimit, Settings,
+    Body, HttpSettings, RateLimit,
     address::is_public_address,
     connections::Connections,
-    failure::{self, Failure},
+    failure::{self, HttpFailure},
     host_limiter::HostLimiter,
     mask_secrets, mask_start, proxy, rate_limit,
     rate_limit::Rates,
@@ -50,7 +50,7 @@ pub struct StreamBody;
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
-/// Maximum size of the body in bytes, if smaller than [`Settings::body_max`]. An extension of
+/// Maximum size of the body in bytes, if smaller than [`HttpSettings::body_max`]. An extension of
 /// [`http::Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct BodyMax(pub usize);
@@ -76,7 +76,7 @@ struct HttpInner {
     /// a private address is never reused.
     public: reqwest::Client,
     connections: Connections,
-    settings: Settings,
+    settings: HttpSettings,
     gates: HostLimiter,
     rates: Rates,
     secrets: Mutex<Secrets>,
@@ -122,7 +122,7 @@ impl Http {
     ///
     /// # Errors
     /// `config` if certificates cannot be read.
-    pub fn new(settings: Settings) -> Result<Self> {
+    pub fn new(settings: HttpSettings) -> Result<Self> {
         let tls = tls::config(&settings.roots)?;
         let proxies = settings.proxies.clone();
         let proxy = reqwest::Proxy::custom(move |url| proxies.for_url(url).cloned());
@@ -151,7 +151,7 @@ impl Http {
 
     /// Returns the settings of the transport.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &HttpSettings {
         &self.0.settings
     }
 
@@ -382,7 +382,7 @@ impl Http {
                     }
                     policy.pause(attempt)
                 }
-                Err(Failure::NotSent { error, again }) => {
+                Err(HttpFailure::NotSent { error, again }) => {
                     if writes {
                         call::write_refused();
                     }
@@ -391,7 +391,7 @@ impl Http {
                     }
                     policy.pause(attempt)
                 }
-                Err(Failure::Unknown(error)) => {
+                Err(HttpFailure::Unknown(error)) => {
                     if !again {
                         return Err(error.with_retry(Retry::Ambiguous).with_hint(
                             "the request may have succeeded: check that before you try again",
@@ -402,10 +402,10 @@ impl Http {
                     }
                     policy.pause(attempt)
                 }
-                Err(Failure::Final(error)) if class == Idempotency::Write => {
+                Err(HttpFailure::Final(error)) if class == Idempotency::Write => {
                     return Err(error.with_retry(Retry::Ambiguous));
                 }
-                Err(Failure::Final(error)) => return Err(error),
+                Err(HttpFailure::Final(error)) => return Err(error),
             };
             tracing::debug!(parent: &span, millis = pause.as_millis(), "trying again");
             policy.wait(pause).await;
@@ -419,7 +419,7 @@ impl Http {
         url: &Url,
         host: &str,
         span: &Span,
-    ) -> Result<Response<Body>, Failure> {
+    ) -> Result<Response<Body>, HttpFailure> {
         let failed =
             |e: reqwest::Error| failure::from_reqwest(&e, host, self.0.settings.idle_timeout);
         if tracing::enabled!(tracing::Level::TRACE) {
@@ -477,9 +477,9 @@ impl Http {
         mut response: reqwest::Response,
         host: &str,
         max: usize,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, HttpFailure> {
         let too_large = || {
-            Failure::Final(
+            HttpFailure::Final(
                 Error::new(
                     ErrorKind::Protocol,
                     format!("{host} sent more than {} in one answer", size(max)),
@@ -525,7 +525,11 @@ fn size(bytes: usize) -> String {
 
 /// Configures a client that follows no redirects, repeats no requests, uses no proxies, and
 /// resolves names with the lookup of the transport.
-fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
+fn builder(
+    settings: &HttpSettings,
+    tls: ClientConfig,
+    public_only: bool,
+) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
         public_only,

@@ -14,7 +14,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::failure::Failure;
+use crate::failure::HttpFailure;
 
 /// A separate thread with a runtime. It starts with the first request and ends when its owner is
 /// dropped.
@@ -45,8 +45,8 @@ impl Connections {
     pub async fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Failure> {
-        let runtime = self.runtime().map_err(|e| Failure::NotSent {
+    ) -> Result<T, HttpFailure> {
+        let runtime = self.runtime().map_err(|e| HttpFailure::NotSent {
             error: Error::new(
                 ErrorKind::Internal,
                 format!("the connection thread cannot start: {e}"),
@@ -59,7 +59,7 @@ impl Connections {
             Ok(done) => Ok(done),
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                Err(e) => Err(Failure::Unknown(
+                Err(e) => Err(HttpFailure::Unknown(
                     Error::new(ErrorKind::Internal, "the connection thread has ended")
                         .with_source(e),
                 )),

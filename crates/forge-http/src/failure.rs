@@ -8,7 +8,7 @@ use crate::{redact, resolve::PrivateAddress};
 
 /// A failed request without a complete answer.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum HttpFailure {
     /// The connection failed, so nothing was sent.
     NotSent { error: Error, again: bool },
     /// The request may have been sent, but no complete answer arrived.
@@ -67,14 +67,14 @@ impl fmt::Display for TooLong {
 impl StdError for TooLong {}
 
 /// Returns true if a request failed because its answer exceeded [`crate::BodyMax`] or
-/// [`crate::Settings::body_max`].
+/// [`crate::HttpSettings::body_max`].
 #[must_use]
 pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
 /// Maps an error of reqwest that occurs before the body of the answer is read.
-pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
+pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> HttpFailure {
     let why = cause(error);
     if let Some(tls) = find::<rustls::Error>(error) {
         let error = Error::new(
@@ -86,13 +86,13 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
                  or tls.roots to system",
         )
         .with_retry(Retry::Never);
-        return Failure::NotSent {
+        return HttpFailure::NotSent {
             error,
             again: false,
         };
     }
     if find::<PrivateAddress>(error).is_some() {
-        return Failure::NotSent {
+        return HttpFailure::NotSent {
             error: private_address(host),
             again: false,
         };
@@ -104,25 +104,25 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
         )
         .with_source(NoConnection(why))
         .with_hint("check the network and the proxy settings, then try again");
-        return Failure::NotSent { error, again: true };
+        return HttpFailure::NotSent { error, again: true };
     }
     if error.is_builder() || error.is_redirect() {
         let error = Error::new(
             ErrorKind::Internal,
             format!("a request to {host} could not be made: {why}"),
         );
-        return Failure::NotSent {
+        return HttpFailure::NotSent {
             error,
             again: false,
         };
     }
     if error.is_timeout() {
-        return Failure::Unknown(Error::new(
+        return HttpFailure::Unknown(Error::new(
             ErrorKind::Timeout { after: idle },
             format!("{host} sent nothing for {} s", idle.as_secs()),
         ));
     }
-    Failure::Unknown(Error::new(
+    HttpFailure::Unknown(Error::new(
         ErrorKind::Network,
         format!("the connection to {host} broke before the answer was complete: {why}"),
     ))

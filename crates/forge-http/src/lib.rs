@@ -37,5 +37,5 @@ pub use redact::{mask_secrets, mask_start, redact};
 pub use redirect::{MAX_REDIRECTS, redirected};
 pub use resolve::{Lookup, SystemLookup};
 pub use retry_policy::RetryPolicy;
-pub use settings::{ENV, Settings};
+pub use settings::{ENV, HttpSettings};
 pub use tls::{RootSource, Roots};

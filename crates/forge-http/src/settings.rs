@@ -4,8 +4,8 @@ use forge_core::Result;
 
 use crate::{Lookup, Proxies, RetryPolicy, Roots, SystemLookup, WritePace};
 
-/// Environment variables that [`Settings::from_env`] reads. Proxy variables are also read in lower
-/// case.
+/// Environment variables that [`HttpSettings::from_env`] reads. Proxy variables are also read in
+/// lower case.
 pub const ENV: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -19,7 +19,7 @@ pub const ENV: &[&str] = &[
 
 /// Settings of the transport.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HttpSettings {
     /// Value of the `User-Agent` header.
     pub user_agent: String,
     /// Trusted certificate authorities.
@@ -42,7 +42,7 @@ pub struct Settings {
     pub write_pace: Option<WritePace>,
 }
 
-impl Default for Settings {
+impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             user_agent: concat!("forge/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -59,7 +59,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl HttpSettings {
     /// Returns the default settings, changed by the environment variables in [`ENV`], which `get`
     /// reads. With `system_roots`, the certificate store of the system is trusted instead of the
     /// bundled list.

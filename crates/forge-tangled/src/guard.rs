@@ -161,7 +161,7 @@ mod tests {
             reach,
             ..Settings::usual().unwrap()
         };
-        let http = Http::new(forge_http::Settings::default()).unwrap();
+        let http = Http::new(forge_http::HttpSettings::default()).unwrap();
         Guard::new(http, Arc::new(settings))
     }
 

@@ -9,7 +9,7 @@
 //! # use std::sync::Arc;
 //! # use forge_tangled::{FixedLogin, Settings, Tangled};
 //! # fn main() -> forge_core::Result<()> {
-//! let http = forge_http::Http::new(forge_http::Settings::default())?;
+//! let http = forge_http::Http::new(forge_http::HttpSettings::default())?;
 //! let forge = Tangled::new(Settings::usual()?, http, Arc::new(FixedLogin(None)));
 //! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());
 //! # drop(client); Ok(())

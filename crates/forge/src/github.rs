@@ -12,7 +12,7 @@ use forge_core::{
     Result, Secret, model::Actor,
 };
 use forge_github::{Endpoint, FixedToken, GitHub, TokenSource};
-use forge_http::{Http, Settings};
+use forge_http::{Http, HttpSettings};
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
@@ -62,9 +62,9 @@ impl SharedGithub {
         if let Some(http) = self.http.get() {
             return Ok(http.clone());
         }
-        let http = Http::new(Settings {
+        let http = Http::new(HttpSettings {
             write_pace: Some(forge_github::WRITE_PACE),
-            ..Settings::from_env(&|name| env.named(name), false)?
+            ..HttpSettings::from_env(&|name| env.named(name), false)?
         })?;
         Ok(self.http.get_or_init(|| http).clone())
     }

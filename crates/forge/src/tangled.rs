@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
-use forge_http::{Http, Settings as HttpSettings, WritePace};
+use forge_http::{Http, HttpSettings, WritePace};
 use forge_tangled::{
     Dialects, DraftMarker, Login, LoginSource, Origin, Pin, Reach, Settings, Tangled,
 };

@@ -1,14 +1,14 @@
 use std::fmt::Write;
 
-use forge_http::{RetryPolicy, Settings};
+use forge_http::{HttpSettings, RetryPolicy};
 
 use super::*;
 use crate::FixedToken;
 
 fn http() -> Http {
-    Http::new(Settings {
+    Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }

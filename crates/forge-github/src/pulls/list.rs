@@ -469,7 +469,7 @@ fn is_too_much(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use forge_http::{Http, RetryPolicy, Settings};
+    use forge_http::{Http, HttpSettings, RetryPolicy};
 
     use super::*;
 
@@ -478,9 +478,9 @@ mod tests {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = gone.local_addr().unwrap();
         drop(gone);
-        let http = Http::new(Settings {
+        let http = Http::new(HttpSettings {
             retry: RetryPolicy::without_pauses(),
-            ..Settings::default()
+            ..HttpSettings::default()
         })
         .unwrap();
         let request = http::Request::get(format!("http://{address}/"));

@@ -17,7 +17,7 @@ use forge_github_double::{
     ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
     state::{Permission, Protection, ReviewState},
 };
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, Proxies, RetryPolicy};
 use forge_testkit::{LogWatch, watch_logs};
 use futures::TryStreamExt;
 
@@ -27,10 +27,10 @@ const REPO: &str = "octo/tools";
 pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
-    let settings = Settings {
+    let settings = HttpSettings {
         proxies: Proxies::from_env(&get).unwrap(),
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     };
     Http::new(settings).unwrap()
 }

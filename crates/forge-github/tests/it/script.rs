@@ -7,7 +7,7 @@ use std::{
 
 use forge_core::{Client, ForgeKind, Policy, PrId, Repo, RepoId, RepoPath};
 use forge_github::{Endpoint, FixedToken, GitHub, TokenSource};
-use forge_http::{Http, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, RetryPolicy};
 use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
@@ -139,9 +139,9 @@ impl Script {
             .respond_with(player.clone())
             .mount(&server)
             .await;
-        let settings = Settings {
+        let settings = HttpSettings {
             retry: RetryPolicy::without_pauses(),
-            ..Settings::default()
+            ..HttpSettings::default()
         };
         let http = Http::new(settings).unwrap();
         let forge = GitHub::at("github.com", Endpoint::at(&server.uri()), http, tokens);

@@ -11,7 +11,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_http::{Http, Lookup, Proxies, PublicOnly, RetryPolicy, Settings, is_private_address};
+use forge_http::{
+    Http, HttpSettings, Lookup, Proxies, PublicOnly, RetryPolicy, is_private_address,
+};
 use futures::future::BoxFuture;
 use http::Request;
 
@@ -95,7 +97,7 @@ fn http(lookup: &Arc<LookupDouble>, vars: &[(&str, &str)]) -> Http {
         let found = vars.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    Http::new(Settings {
+    Http::new(HttpSettings {
         lookup: Arc::clone(lookup) as Arc<dyn Lookup>,
         proxies: Proxies::from_env(&get).unwrap(),
         retry: RetryPolicy {
@@ -103,7 +105,7 @@ fn http(lookup: &Arc<LookupDouble>, vars: &[(&str, &str)]) -> Http {
             ..RetryPolicy::without_pauses()
         },
         connect_timeout: Duration::from_millis(300),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }

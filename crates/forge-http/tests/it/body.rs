@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 use forge_core::Retry;
-use forge_http::{BodyMax, Http, Idempotency, RetryPolicy, Settings, StreamBody, is_too_long};
+use forge_http::{BodyMax, Http, HttpSettings, Idempotency, RetryPolicy, StreamBody, is_too_long};
 use http::Request;
 use http_body_util::BodyExt;
 
 use crate::double::{Double, answer, truncated};
 
 fn small() -> Http {
-    Http::new(Settings {
+    Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
         body_max: 1000,
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }

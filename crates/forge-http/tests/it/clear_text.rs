@@ -1,7 +1,7 @@
 //! Limits on clear text, and the use of proxies.
 
 use bytes::Bytes;
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, Proxies, RetryPolicy};
 use http::Request;
 
 use crate::double::{Double, answer};
@@ -13,10 +13,10 @@ fn http(vars: &[(&str, &str)]) -> Http {
             .map(|(_, v)| (*v).to_owned())
     };
     let proxies = Proxies::from_env(&get).unwrap();
-    Http::new(Settings {
+    Http::new(HttpSettings {
         proxies,
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }

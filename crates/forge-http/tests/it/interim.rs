@@ -8,15 +8,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_http::{Http, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, RetryPolicy};
 use http::Request;
 
 use crate::double::{Double, answer};
 
 fn http() -> Http {
-    Http::new(Settings {
+    Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }

@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 use forge_core::{Result, Retry};
-use forge_http::{Body, Http, Idempotency, MaxRetries, RetryPolicy, Settings, is_no_connection};
+use forge_http::{
+    Body, Http, HttpSettings, Idempotency, MaxRetries, RetryPolicy, is_no_connection,
+};
 use http::{Request, Response};
 use tokio::net::TcpListener;
 
 use crate::double::{Act, Double, answer, truncated};
 
 pub fn http() -> Http {
-    Http::new(Settings {
+    Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap()
 }
@@ -95,10 +97,10 @@ async fn broken_connection_is_retried_only_for_reads() {
 async fn timeout_is_retried_only_for_reads() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let http = Http::new(Settings {
+    let http = Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
         idle_timeout: std::time::Duration::from_millis(50),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap();
     let accepted = tokio::spawn(async move {
@@ -157,9 +159,9 @@ async fn write_is_retried_until_server_listens() {
         cap: brief,
         ..RetryPolicy::default()
     };
-    let http = Http::new(Settings {
+    let http = Http::new(HttpSettings {
         retry,
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap();
     let (late, sent) = tokio::join!(

@@ -8,7 +8,7 @@ use std::{
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use bytes::Bytes;
 use forge_core::Secret;
-use forge_http::{Http, Idempotency, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, Idempotency, RetryPolicy};
 use http::Request;
 use tracing::{
     Event, Metadata, Subscriber,
@@ -53,9 +53,9 @@ impl Subscriber for Everything {
 async fn canary_token_appears_nowhere() {
     let log = Everything::default();
     let _guard = tracing::subscriber::set_default(log.clone());
-    let http = Http::new(Settings {
+    let http = Http::new(HttpSettings {
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     })
     .unwrap();
     let echo = format!("{{\"message\":\"token {CANARY} is bad\"}}");
@@ -106,7 +106,7 @@ async fn canary_token_appears_nowhere() {
 
 #[test]
 fn encoded_credential_is_redacted() {
-    let http = Http::new(Settings::default()).unwrap();
+    let http = Http::new(HttpSettings::default()).unwrap();
     http.remember(&Secret::new(CANARY));
     let pair = BASE64_STANDARD.encode(format!("me@example.org:{CANARY}"));
     for echo in [
@@ -122,7 +122,7 @@ fn encoded_credential_is_redacted() {
 
 #[test]
 fn long_text_is_cut_before_redaction() {
-    let http = Http::new(Settings::default()).unwrap();
+    let http = Http::new(HttpSettings::default()).unwrap();
     http.remember(&Secret::new(CANARY));
     let said = http.redact(&format!("{CANARY} {}", "x ".repeat(50_000)));
     assert!(said.starts_with("*** x x"), "{said}");
@@ -132,7 +132,7 @@ fn long_text_is_cut_before_redaction() {
 /// A long-running process gets a new token every few seconds.
 #[test]
 fn unused_secrets_are_forgotten() {
-    let http = Http::new(Settings::default()).unwrap();
+    let http = Http::new(HttpSettings::default()).unwrap();
     let in_use = Secret::new("0canary0-in-use");
     let token = |n: usize| Secret::new(format!("canary-of-a-minute-{n:05}-"));
     for n in 0..1_500 {

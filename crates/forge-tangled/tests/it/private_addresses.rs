@@ -32,11 +32,11 @@ impl Lookup for Everywhere {
 /// Returns a client for which every name resolves to `address`.
 fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
     let lookup = Arc::new(Everywhere(address.parse().unwrap(), Mutex::default()));
-    let http = Http::new(forge_http::Settings {
+    let http = Http::new(forge_http::HttpSettings {
         lookup: Arc::clone(&lookup) as Arc<dyn Lookup>,
         retry: RetryPolicy::without_pauses(),
         in_flight: 8,
-        ..forge_http::Settings::default()
+        ..forge_http::HttpSettings::default()
     });
     let forge = Tangled::new(settings, http.unwrap(), Arc::new(FixedLogin(None)));
     (forge, lookup)

@@ -54,12 +54,12 @@ impl Names {
             more: Some(HandleHosts::authority()),
             ..Roots::default()
         };
-        let http = Http::new(forge_http::Settings {
+        let http = Http::new(forge_http::HttpSettings {
             proxies: proxies.unwrap(),
             roots,
             retry: RetryPolicy::without_pauses(),
             in_flight: 8,
-            ..forge_http::Settings::default()
+            ..forge_http::HttpSettings::default()
         });
         Tangled::new(settings, http.unwrap(), Arc::new(FixedLogin(None)))
     }

@@ -492,9 +492,9 @@ async fn knot_with_wrong_clock_is_reported() {
 
 /// Returns a process with real pauses between retries: a restart takes time.
 fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
-    let http = Http::new(forge_http::Settings {
+    let http = Http::new(forge_http::HttpSettings {
         in_flight: 8,
-        ..forge_http::Settings::default()
+        ..forge_http::HttpSettings::default()
     });
     let login = Login {
         account: stage.alice.handle.clone(),

@@ -11,7 +11,7 @@ use forge_github_double::{
     ALL_SCOPES, Fault, GitHubDouble, Options,
     state::{Id, Permission},
 };
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_http::{Http, HttpSettings, Proxies, RetryPolicy};
 use forge_workflow::{
     ClaimGuarantee, ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest,
     PickRequest, Store, Workflow,
@@ -29,10 +29,10 @@ pub struct Hub {
 pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
-    let settings = Settings {
+    let settings = HttpSettings {
         proxies: Proxies::from_env(&get).unwrap(),
         retry: RetryPolicy::without_pauses(),
-        ..Settings::default()
+        ..HttpSettings::default()
     };
     let http = Http::new(settings).unwrap();
     let forge = GitHub::new("github.localhost", http, Arc::new(FixedToken::new(token)));

@@ -20,7 +20,7 @@ use forge_core::{
     model::{Actor, Comment},
 };
 use forge_http::{
-    Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for, mask_secrets, mask_start,
+    Http, HttpSettings, MaxRetries, NoRedirect, RetryPolicy, limited_for, mask_secrets, mask_start,
 };
 use futures::try_join;
 use http::{HeaderValue, Request, StatusCode, header};
@@ -142,7 +142,7 @@ impl Jira {
         if let Some(http) = self.http.get() {
             return Ok(http);
         }
-        let http = Http::new(Settings {
+        let http = Http::new(HttpSettings {
             connect_timeout: CONNECT_TIMEOUT,
             idle_timeout: self.timeout,
             body_max: MAX_BODY,
@@ -151,7 +151,7 @@ impl Jira {
                 budget: MAX_WAIT,
                 ..RetryPolicy::default()
             },
-            ..Settings::from_env(&|name| self.env.named(name), false)?
+            ..HttpSettings::from_env(&|name| self.env.named(name), false)?
         })?;
         http.remember(&self.account.token);
         Ok(self.http.get_or_init(|| http))
