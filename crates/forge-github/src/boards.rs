@@ -18,7 +18,7 @@ use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
     gql::{
-        Document,
+        GqlDocument,
         mutation::{CREATE_FIELD, UPDATE_FIELD},
         types as wire,
     },
@@ -201,7 +201,7 @@ impl GitHub {
     /// Returns the error for a board that does not exist or that the token cannot see, with the
     /// open boards of its owner. Sends a request; if it fails, the error has no list.
     pub(crate) async fn no_board(&self, id: &BoardId) -> Error {
-        let text = Document::query("OwnerBoards").text();
+        let text = GqlDocument::query("OwnerBoards").text();
         let variables = json!({ "owner": id.owner });
         let answer: Result<GqlAnswer<Map<String, Value>>> = self
             .api
@@ -245,7 +245,7 @@ impl GitHub {
 
     /// Reads a board from GitHub and caches it.
     pub(crate) async fn read_board(&self, id: &BoardId) -> Result<Arc<Board>> {
-        let text = Document::query("Board").text();
+        let text = GqlDocument::query("Board").text();
         let variables = json!({ "owner": id.owner, "number": id.number });
         let mut answer: GqlAnswer<Map<String, Value>> = self
             .api

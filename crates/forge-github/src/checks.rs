@@ -18,7 +18,7 @@ use crate::{
     api::{JSON, chunks},
     error,
     gql::{
-        Document,
+        GqlDocument,
         types::{self as wire, Nodes},
     },
     pulls::repo_route,
@@ -67,7 +67,7 @@ impl Checks for GitHub {
             return Ok(vec![None; checks.len()]);
         }
         repo_route(&pr.repo)?;
-        let text = Document::query("CheckReasons").text();
+        let text = GqlDocument::query("CheckReasons").text();
         let answer = self.api.query(&text, &json!({ "ids": ids })).await?;
         let found: RunNodes = self.api.require_complete(answer)?;
         let mut reasons: BTreeMap<String, String> = (found.nodes.into_iter().flatten())

@@ -12,7 +12,7 @@ use crate::{
     api::GqlAnswer,
     caps::LIMITS,
     gql::{
-        Document,
+        GqlDocument,
         mutation::{
             ADD_COMMENT, DELETE_COMMENT, DELETE_LINE_COMMENT, Mutation, REPLY, UPDATE_COMMENT,
             UPDATE_LINE_COMMENT,
@@ -127,7 +127,7 @@ impl GitHub {
 
     /// Replies to a line comment in its thread, and to a conversation comment with a quote.
     async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
-        let text = Document::query("ReplyPrepare").text();
+        let text = GqlDocument::query("ReplyPrepare").text();
         let anchor = anchor(key);
         let mut after = Value::Null;
         loop {
@@ -201,7 +201,7 @@ impl GitHub {
     }
 
     async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {
-        let text = Document::query("Node").text();
+        let text = GqlDocument::query("Node").text();
         let answer: GqlAnswer<NodeById<T>> = self.api.query(&text, &json!({ "id": id })).await?;
         match self.api.require_complete(answer) {
             Ok(data) => Ok(data.node),
@@ -213,7 +213,7 @@ impl GitHub {
     /// Returns a comment or thread if it belongs to `pr`. GitHub resolves an id to any object that
     /// the account can see, so the pull request is checked.
     pub(crate) async fn part_of(&self, pr: &PrId, key: &str) -> Result<Option<wire::Part>> {
-        let text = Document::query("Belongs").text();
+        let text = GqlDocument::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
         variables.insert("id".into(), json!(key));
         let mut answer: GqlAnswer<PartOf> = self.api.query(&text, &variables.into()).await?;

@@ -12,7 +12,7 @@ use crate::{
     GitHub,
     api::GqlAnswer,
     caps::LIMITS,
-    gql::{Document, mutation::DISMISS_REVIEW, types as wire},
+    gql::{GqlDocument, mutation::DISMISS_REVIEW, types as wire},
     map,
     mutate::or_read_back,
     pr_variables,
@@ -73,7 +73,7 @@ impl GitHub {
     /// Reads a review and checks that it belongs to `pr`, because GitHub resolves an id to any
     /// object that the account can see.
     async fn review_of(&self, pr: &PrId, key: &str) -> Result<wire::Review> {
-        let text = Document::query("Review").text();
+        let text = GqlDocument::query("Review").text();
         let mut variables = pr_variables(pr)?;
         variables.insert("id".into(), json!(key));
         let mut answer: GqlAnswer<ReviewOf> = self.api.query(&text, &variables.into()).await?;

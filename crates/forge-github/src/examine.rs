@@ -14,7 +14,7 @@ use crate::{
     GitHub,
     api::JSON,
     error,
-    gql::{Document, field_paths},
+    gql::{GqlDocument, field_paths},
     pulls::{SEGMENT, repo_route},
 };
 
@@ -118,7 +118,7 @@ impl GitHub {
             format!("t{at}: __type(name: {name}) {{ name {FIELDS} }}")
         });
         let selection = types.collect::<Vec<_>>().join(" ");
-        let document = Document::generated("query Introspection", &selection);
+        let document = GqlDocument::generated("query Introspection", &selection);
         let variables = json!({});
         let answer = self
             .api

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     GitHub,
     gql::{
-        Document,
+        GqlDocument,
         mutation::{CREATE_LABEL, DELETE_LABEL, UPDATE_LABEL},
         types::{self as wire, Nodes},
     },
@@ -56,7 +56,7 @@ impl Labels for GitHub {
         let key = repo.comparison_key();
         let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
-        let text = Document::query("Labels").text();
+        let text = GqlDocument::query("Labels").text();
         let mut items = Vec::new();
         loop {
             let mut variables = repo_variables(repo)?;
@@ -159,7 +159,7 @@ impl GitHub {
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
-        let text = Document::query("Label").text();
+        let text = GqlDocument::query("Label").text();
         let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
         let found = self
             .api

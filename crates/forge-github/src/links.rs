@@ -20,7 +20,7 @@ use crate::{
     api::TokenChoice,
     error,
     gql::{
-        Document,
+        GqlDocument,
         types::{LinkEnd, LinkSubject, Nodes, PullCommit},
     },
     issues, map,
@@ -53,8 +53,8 @@ impl GitHub {
     /// See [`forge_core::Issues::links`].
     pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
         let (document, variables) = match subject {
-            Subject::Pull(id) => (Document::query("PullLinks"), pr_variables(id)?),
-            Subject::Issue(id) => (Document::query("IssueLinks"), issues::variables(id)?),
+            Subject::Pull(id) => (GqlDocument::query("PullLinks"), pr_variables(id)?),
+            Subject::Issue(id) => (GqlDocument::query("IssueLinks"), issues::variables(id)?),
         };
         let mut size = MAX_PAGE_SIZE;
         let mut answer = self
@@ -153,7 +153,7 @@ impl GitHub {
         numbers: &[u64],
         warnings: &mut Vec<Warning>,
     ) -> Result<Vec<Link>> {
-        let mut document = Document::query("LinksNamed");
+        let mut document = GqlDocument::query("LinksNamed");
         document.fragment("NamedNumbers", "Repository", &selection(numbers));
         let mut answer = self
             .api

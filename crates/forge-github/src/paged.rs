@@ -7,7 +7,7 @@ use crate::{
     GitHub,
     api::TokenChoice,
     gql::{
-        Document,
+        GqlDocument,
         types::{self as wire, Nodes},
     },
     map, pr_variables,
@@ -35,7 +35,7 @@ impl GitHub {
         let key = pr.to_string();
         let cursor = page.position(what.scheme, &key)?;
         let mut after = cursor.map(str::to_owned);
-        let mut document = Document::query("PullView");
+        let mut document = GqlDocument::query("PullView");
         document.variable("first", "Int!");
         document.variable("after", "String");
         document.fragment("PullSections", "PullRequest", what.selection);

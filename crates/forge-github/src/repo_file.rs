@@ -9,7 +9,7 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{GitHub, error::no_repository, gql::Document, repo_variables};
+use crate::{GitHub, error::no_repository, gql::GqlDocument, repo_variables};
 
 #[derive(Deserialize)]
 struct RepositoryFileOf {
@@ -65,7 +65,7 @@ impl GitHub {
         let commit = at.unwrap_or("HEAD");
         variables.insert("at".into(), json!(commit));
         variables.insert("file".into(), json!(format!("{commit}:{path}")));
-        let text = Document::query("RepositoryFile").text();
+        let text = GqlDocument::query("RepositoryFile").text();
         let answer = self
             .api
             .query::<RepositoryFileOf>(&text, &variables.into())

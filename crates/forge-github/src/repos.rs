@@ -20,7 +20,7 @@ use crate::{
     api::JSON,
     error,
     gql::{
-        Document,
+        GqlDocument,
         types::{self as wire, Nodes},
     },
     map,
@@ -78,7 +78,7 @@ const BRANCHES: &str = "github-branches";
 #[async_trait]
 impl Repos for GitHub {
     async fn viewer(&self, _: &RepoId) -> Result<Actor> {
-        let text = Document::query("Viewer").text();
+        let text = GqlDocument::query("Viewer").text();
         let answer = self
             .api
             .query::<ViewerOf>(&text, &serde_json::json!({}))
@@ -115,7 +115,7 @@ impl Repos for GitHub {
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
-        let text = Document::query("Repository").text();
+        let text = GqlDocument::query("Repository").text();
         let answer = self
             .api
             .query::<RepoOf>(&text, &repo_variables(repo)?.into())
@@ -132,7 +132,7 @@ impl Repos for GitHub {
         let mut variables = repo_variables(repo)?;
         variables.insert("first".into(), json!(page.limit.clamp(1, MAX_PAGE_SIZE)));
         variables.insert("after".into(), json!(cursor));
-        let text = Document::query("Branches").text();
+        let text = GqlDocument::query("Branches").text();
         let answer = self
             .api
             .query::<BranchesOf>(&text, &variables.into())

@@ -12,7 +12,7 @@ use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
     gql::{
-        Document,
+        GqlDocument,
         mutation::{RESOLVE, UNRESOLVE},
         types as wire,
     },
@@ -77,7 +77,7 @@ impl GitHub {
         let key = (pr.to_string(), filter);
         let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
-        let text = Document::query("Threads").text();
+        let text = GqlDocument::query("Threads").text();
         let mut result = Page::new(vec![]);
         let (mut scanned, mut size) = (0, MAX_PAGE_SIZE);
         loop {
@@ -168,7 +168,7 @@ impl GitHub {
             .map(|r| r.thread.unwrap_or_default())
             .map_err(|e| if e.is_not_found() { no_thread(id) } else { e });
         let (thread, warning) = or_read_back(written, || async {
-            let text = Document::query("Node").text();
+            let text = GqlDocument::query("Node").text();
             let answer: GqlAnswer<ThreadNode> =
                 self.api.query(&text, &json!({ "id": id.key })).await?;
             Ok(self

@@ -28,13 +28,13 @@ pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
 
 /// A document under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
+pub(crate) struct GqlDocument {
     operation: String,
     variables: String,
     generated: String,
 }
 
-impl Document {
+impl GqlDocument {
     /// Starts a document with the operation in the file `name`.
     pub fn query(name: &'static str) -> Self {
         let text = QUERIES

@@ -10,7 +10,7 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Document, types};
+use super::{GqlDocument, types};
 use crate::error::GqlError;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Lookups {
     }
 
     /// Adds the lookup of the boards that contain the pull request.
-    pub fn add_pull_to(&self, document: &mut Document) {
+    pub fn add_pull_to(&self, document: &mut GqlDocument) {
         let boards = if self.boards {
             "projectItems(first: 100) { nodes { ...ProjectItemNode } }"
         } else {
@@ -210,7 +210,7 @@ impl Lookups {
 
     /// Adds the lookups and their variables to a document that spreads `Lookups` and
     /// `RepositoryLookups`.
-    pub fn add_to(&self, document: &mut Document, variables: &mut Map<String, Value>) {
+    pub fn add_to(&self, document: &mut GqlDocument, variables: &mut Map<String, Value>) {
         let (mut query, mut repo) = (String::new(), String::new());
         if let Some(number) = self.below {
             repo.push_str(
@@ -219,7 +219,7 @@ impl Lookups {
             document.variable(BELOW, "Int!");
             variables.insert(BELOW.to_owned(), json!(number));
         }
-        let mut bind = |document: &mut Document, name: String, value: &str| {
+        let mut bind = |document: &mut GqlDocument, name: String, value: &str| {
             document.variable(&name, "String!");
             variables.insert(name, json!(value));
         };
@@ -350,7 +350,7 @@ impl Lookups {
         roots
     }
 
-    fn declare_boards(&self, document: &mut Document) {
+    fn declare_boards(&self, document: &mut GqlDocument) {
         for i in 0..self.numbered.len() {
             document.variable(&format!("boardOwner{i}"), "String!");
             document.variable(&format!("board{i}"), "Int!");
@@ -359,7 +359,7 @@ impl Lookups {
 
     /// Adds the boards, without the other lookups, to a document without the fragments of
     /// [`Self::add_to`]. [`Self::bind_boards`] adds the variables.
-    pub fn select_boards(&self, document: &mut Document) {
+    pub fn select_boards(&self, document: &mut GqlDocument) {
         if !self.numbered.is_empty() {
             document.root(self.board_roots().trim_start());
             self.declare_boards(document);

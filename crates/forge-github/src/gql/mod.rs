@@ -13,7 +13,7 @@ pub(crate) mod mutation;
 pub(crate) mod selections;
 pub(crate) mod types;
 
-pub(crate) use document::{Document, with_page_size, without_teams};
+pub(crate) use document::{GqlDocument, with_page_size, without_teams};
 pub(crate) use field_paths::field_paths;
 
 #[cfg(test)]

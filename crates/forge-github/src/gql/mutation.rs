@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Document;
+use super::GqlDocument;
 
 /// A mutation, and the selection on its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Batch {
             .iter()
             .map(|(alias, m)| format!("{alias}: {}(input: ${alias}) {{ {} }}", m.name, m.selection))
             .collect();
-        let mut document = Document::generated(&format!("mutation {name}"), &fields.join(" "));
+        let mut document = GqlDocument::generated(&format!("mutation {name}"), &fields.join(" "));
         for (alias, mutation) in &self.parts {
             document.variable(alias, &mutation.input_type());
         }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::Map;
 
 use super::{
-    Document,
+    GqlDocument,
     document::{FRAGMENTS, QUERIES},
     field_paths,
     fields::{self, BaseFields, Required, Section},
@@ -63,7 +63,7 @@ fn deprecated(set: &executable::SelectionSet) {
 }
 
 fn sections(name: &'static str, selection: &str) -> String {
-    let mut document = Document::query(name);
+    let mut document = GqlDocument::query(name);
     document.fragment("PullSections", "PullRequest", selection);
     document.text()
 }
@@ -112,7 +112,7 @@ const GENERATED: [(&str, &str); 7] = [
 #[test]
 fn queries_with_empty_fragments_are_valid() {
     for &(name, text) in QUERIES {
-        let mut document = Document::query(name);
+        let mut document = GqlDocument::query(name);
         for (fragment, on) in GENERATED {
             if text.contains(&format!("...{fragment}")) {
                 document.fragment(fragment, on, "");
@@ -198,7 +198,7 @@ fn further_pages_of_sections_are_valid() {
     // An invalid combination contains an invalid pair, so pairs are enough.
     let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
     for mask in (1..1_u32 << all).filter(special) {
-        let mut document = Document::query("PullMore");
+        let mut document = GqlDocument::query("PullMore");
         let mut parts = Vec::new();
         for (i, section) in Section::ALL
             .iter()
@@ -230,7 +230,7 @@ fn operation_selections_are_valid() {
         }
     }
     for selection in selections::PAGES {
-        let mut document = Document::query("PullView");
+        let mut document = GqlDocument::query("PullView");
         document.variable("first", "Int!");
         document.variable("after", "String");
         document.fragment("PullSections", "PullRequest", selection);
@@ -241,7 +241,7 @@ fn operation_selections_are_valid() {
 #[test]
 fn issue_selections_are_valid() {
     let document = |selection: &str, pages: bool| {
-        let mut document = Document::query("IssueView");
+        let mut document = GqlDocument::query("IssueView");
         if pages {
             document.variable("after", "String");
         }
@@ -262,7 +262,7 @@ fn issue_selections_are_valid() {
         let one = issues::selection(&fields, issues::COMMENTS);
         check(&document(&one, fields.comments));
         for name in ["IssueList", "IssueSearch"] {
-            let mut list = Document::query(name);
+            let mut list = GqlDocument::query(name);
             let row = issues::selection(&fields, issues::FIRST_COMMENTS);
             list.fragment("IssueSections", "Issue", &row);
             check(&list.text());
@@ -286,7 +286,7 @@ fn issue_fields() -> impl Iterator<Item = IssueFields> {
     })
 }
 
-fn with_board(document: &mut Document) {
+fn with_board(document: &mut GqlDocument) {
     let mut lookups = Lookups::default();
     lookups.board(&board());
     lookups.select_boards(document);
@@ -357,7 +357,7 @@ fn issue_edit_documents_are_valid() {
 #[test]
 fn selection_of_mentioned_numbers_is_valid() {
     for numbers in [&[7][..], &[1, 2, 3]] {
-        let mut document = Document::query("LinksNamed");
+        let mut document = GqlDocument::query("LinksNamed");
         document.fragment("NamedNumbers", "Repository", &links::selection(numbers));
         check(&document.text());
     }
@@ -455,7 +455,7 @@ proptest! {
             lookups.fork("o", "r", "b");
         }
         for name in ["CreatePrepare", "EditPrepare", "IssuePrepare", "PushPrepare"] {
-            let mut document = Document::query(name);
+            let mut document = GqlDocument::query(name);
             let mut variables = Map::new();
             lookups.add_to(&mut document, &mut variables);
             if name == "EditPrepare" {

@@ -13,7 +13,7 @@ use crate::{
     api::GqlAnswer,
     caps::LIMITS,
     gql::{
-        Document,
+        GqlDocument,
         mutation::{DELETE_COMMENT, DELETE_ISSUE, UPDATE_COMMENT},
         types as wire,
     },
@@ -118,7 +118,7 @@ impl GitHub {
 
     /// Checks that `key` is a comment on the issue, because ids resolve to any object.
     async fn is_comment_of(&self, id: &IssueId, key: &str, expected: Option<&str>) -> Result<()> {
-        let text = Document::query("IssueComment").text();
+        let text = GqlDocument::query("IssueComment").text();
         let mut variables = variables(id)?;
         variables.insert("id".into(), json!(key));
         let mut answer: GqlAnswer<CommentOf> = self.api.query(&text, &variables.into()).await?;
@@ -144,7 +144,7 @@ impl GitHub {
 
     /// Reads a comment again after a write.
     async fn comment_now(&self, key: &str) -> Result<Option<wire::Comment>> {
-        let text = Document::query("Node").text();
+        let text = GqlDocument::query("Node").text();
         let answer: GqlAnswer<CommentNode> = self.api.query(&text, &json!({ "id": key })).await?;
         match self.api.require_complete(answer) {
             Ok(data) => Ok(data.node),

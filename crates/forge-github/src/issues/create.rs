@@ -24,7 +24,7 @@ use crate::{
     caps::LIMITS,
     error::{self, no_repository},
     gql::{
-        Document,
+        GqlDocument,
         lookups::Lookups,
         mutation::CREATE_ISSUE,
         types::{self as wire, Nodes},
@@ -255,7 +255,7 @@ impl GitHub {
         lookups: &Lookups,
         board: Option<&BoardId>,
     ) -> Result<(PreparedIssue, PreparedIssueRepo)> {
-        let mut document = Document::query("IssuePrepare");
+        let mut document = GqlDocument::query("IssuePrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
         let changes_boards = board.is_some() || lookups.reads_boards();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{missing, sections::id_of, variables};
 use crate::{
     GitHub,
-    gql::{Document, types as wire},
+    gql::{GqlDocument, types as wire},
     map,
     timeline::{TimelinePage, events_page},
 };
@@ -33,7 +33,7 @@ impl GitHub {
         id: &IssueId,
         page: PageReq,
     ) -> Result<Page<StatusEvent>> {
-        let text = &Document::query("IssueTimeline").text();
+        let text = &GqlDocument::query("IssueTimeline").text();
         events_page(SCHEME, id.to_string(), page, |first, after| async move {
             let mut variables = variables(id)?;
             variables.insert("first".into(), json!(first));

@@ -14,7 +14,7 @@ use crate::{
     api::GqlAnswer,
     error::{is_without_projects, no_repository},
     gql::{
-        Document,
+        GqlDocument,
         lookups::Lookups,
         types::{self as wire, Nodes},
     },
@@ -65,7 +65,7 @@ impl GitHub {
         let name = if searches { "IssueSearch" } else { "IssueList" };
         let mut lookups = self.board_lookup(&query.fields);
         let text_of = |fields: &IssueFields, lookups: &Lookups| {
-            let mut document = Document::query(name);
+            let mut document = GqlDocument::query(name);
             document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
             lookups.select_boards(&mut document);
             document.text()

@@ -26,7 +26,7 @@ use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
     boards::Board,
-    gql::{Document, lookups::Lookups, types as wire},
+    gql::{GqlDocument, lookups::Lookups, types as wire},
 };
 
 /// The board items of an issue, including archived ones.
@@ -105,7 +105,7 @@ pub(crate) fn document(
     host: &str,
     edits: &[IndexedEdit<'_>],
     lookups: &Lookups,
-) -> (Document, Map<String, Value>, Vec<String>) {
+) -> (GqlDocument, Map<String, Value>, Vec<String>) {
     let mut roots = String::new();
     let mut variables = Map::new();
     let mut repos: Vec<String> = Vec::new();
@@ -129,7 +129,7 @@ pub(crate) fn document(
         variables.insert(format!("number{n}"), json!(number));
     }
     roots.push_str(" ...Lookups");
-    let mut document = Document::generated("query IssueEdit", roots.trim_start());
+    let mut document = GqlDocument::generated("query IssueEdit", roots.trim_start());
     for name in variables.keys() {
         let ty = if name.starts_with("number") {
             "Int!"

@@ -22,7 +22,7 @@ use crate::{
     GitHub,
     api::GqlAnswer,
     boards::{item_on, values_on},
-    gql::{Document, types as wire},
+    gql::{GqlDocument, types as wire},
     map,
     paged::MAX_PAGE_SIZE,
 };
@@ -47,7 +47,7 @@ const COMMENTS: &str =
 
 /// Returns the document for `count` issues, with the variables `owner0`, `name0`, `number0` and so
 /// on.
-pub(crate) fn document(count: usize, fields: &IssueFields) -> Document {
+pub(crate) fn document(count: usize, fields: &IssueFields) -> GqlDocument {
     let roots: Vec<String> = (0..count)
         .map(|n| {
             format!(
@@ -56,7 +56,7 @@ pub(crate) fn document(count: usize, fields: &IssueFields) -> Document {
             )
         })
         .collect();
-    let mut document = Document::generated("query RelatedIssues", &roots.join(" "));
+    let mut document = GqlDocument::generated("query RelatedIssues", &roots.join(" "));
     for n in 0..count {
         document.variable(&format!("owner{n}"), "String!");
         document.variable(&format!("name{n}"), "String!");

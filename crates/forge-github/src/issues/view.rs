@@ -17,7 +17,7 @@ use crate::{
     api::{GqlAnswer, TokenChoice},
     error::is_without_projects,
     gql::{
-        Document,
+        GqlDocument,
         types::{self as wire, Nodes},
     },
     paged::MAX_PAGE_SIZE,
@@ -63,7 +63,7 @@ impl GitHub {
     }
 
     async fn read_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
-        let mut document = Document::query("IssueView");
+        let mut document = GqlDocument::query("IssueView");
         let mut variables = variables(id)?;
         let section = match fields.newest_comments {
             true => NEWEST_COMMENTS,
@@ -109,7 +109,7 @@ impl GitHub {
         after: &str,
         size: &mut usize,
     ) -> Result<(Nodes<wire::Comment>, Vec<Warning>)> {
-        let mut document = Document::query("IssueView");
+        let mut document = GqlDocument::query("IssueView");
         document.variable("after", "String");
         document.fragment("IssueSections", "Issue", COMMENTS);
         let mut variables = variables(id)?;
@@ -134,7 +134,7 @@ impl GitHub {
         id: &IssueId,
         selection: &str,
     ) -> Result<(wire::Issue, Vec<Warning>)> {
-        let mut document = Document::query("IssueView");
+        let mut document = GqlDocument::query("IssueView");
         document.fragment("IssueSections", "Issue", selection);
         let answer = self
             .api

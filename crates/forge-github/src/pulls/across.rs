@@ -13,7 +13,7 @@ use crate::{
     GitHub,
     api::{GqlAnswer, GqlCall, TokenChoice},
     gql::{
-        Document, fields,
+        GqlDocument, fields,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
@@ -48,7 +48,7 @@ pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
     named: impl Iterator<Item = (&'a str, bool)>,
-) -> Document {
+) -> GqlDocument {
     let mut parts = Vec::new();
     let mut variables = vec![("first".to_owned(), "Int!")];
     for alias in searches {
@@ -74,7 +74,7 @@ pub(crate) fn document<'a>(
             variables.push((alias.to_owned(), "String!"));
         }
     }
-    let mut document = Document::generated("query PullsAcross", &parts.join(" "));
+    let mut document = GqlDocument::generated("query PullsAcross", &parts.join(" "));
     document.fragment("PullSections", "PullRequest", sections);
     for (name, ty) in variables {
         document.variable(&name, ty);

@@ -10,7 +10,7 @@ use forge_git::Git;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{GitHub, gql::Document, repo_variables};
+use crate::{GitHub, gql::GqlDocument, repo_variables};
 
 /// How many blobs one request reads.
 const MAX_BLOBS_PER_REQUEST: usize = 40;
@@ -87,7 +87,7 @@ impl GitHub {
 
 /// Returns the document for `blobs` blobs, with the variables `file0`, `file1` and so on.
 pub(crate) fn document(blobs: usize) -> String {
-    let mut document = Document::query("Contents");
+    let mut document = GqlDocument::query("Contents");
     let mut selection = String::new();
     for n in 0..blobs {
         document.variable(&format!("file{n}"), "String!");

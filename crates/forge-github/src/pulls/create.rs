@@ -25,7 +25,7 @@ use crate::{
     decorate::Decoration,
     error::no_repository,
     gql::{
-        Document,
+        GqlDocument,
         lookups::{self, Lookups, ResolvedIds},
         mutation::{Batch, CREATE_PULL},
         types::{self as wire, Nodes},
@@ -172,7 +172,7 @@ impl GitHub {
             Some((owner, name)) => lookups.fork(owner, name, &req.head.branch),
             None => lookups.branch("headRef", &req.head.branch),
         }
-        let mut document = Document::query("CreatePrepare");
+        let mut document = GqlDocument::query("CreatePrepare");
         let mut variables = repo_variables(repo)?;
         variables.insert("head".into(), json!(req.head.branch));
         lookups.add_to(&mut document, &mut variables);

@@ -16,7 +16,7 @@ use crate::{
     decorate::{self, add_reviewers, unique},
     error::{self, GqlError, partial_failure},
     gql::{
-        Document,
+        GqlDocument,
         lookups::{self, Lookups, ResolvedIds},
         mutation::{
             ADD_ASSIGNEES, ADD_LABELS, ADD_TO_PROJECT, Batch, REMOVE_ASSIGNEES,
@@ -115,7 +115,7 @@ impl GitHub {
                 me: String::new(),
             });
         }
-        let mut document = Document::query("EditPrepare");
+        let mut document = GqlDocument::query("EditPrepare");
         let mut variables = pr_variables(pr)?;
         lookups.add_to(&mut document, &mut variables);
         lookups.add_pull_to(&mut document);

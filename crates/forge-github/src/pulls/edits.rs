@@ -15,7 +15,7 @@ use crate::{
     GitHub,
     api::GqlAnswer,
     gql::{
-        Document,
+        GqlDocument,
         lookups::{BranchFile, branch_exists, branch_files},
         mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
     },
@@ -251,7 +251,7 @@ impl GitHub {
         };
         let full = format!("refs/heads/{}", req.head.branch);
         variables.insert("branch".into(), json!(full));
-        let text = Document::query("Branch").text();
+        let text = GqlDocument::query("Branch").text();
         let answer = self.api.query::<Value>(&text, &variables.into()).await;
         let found = answer.ok().and_then(|a| a.data).is_some_and(|data| {
             let found = data.pointer("/repository/ref");

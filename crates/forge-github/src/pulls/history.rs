@@ -10,7 +10,7 @@ use super::view::RepositoryOf;
 use crate::{
     GitHub,
     gql::{
-        Document,
+        GqlDocument,
         types::{self as wire, Nodes},
     },
     map, pr_variables,
@@ -21,7 +21,7 @@ const SCHEME: &str = "github-history";
 
 impl GitHub {
     pub(super) async fn pull_history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
-        let text = &Document::query("Timeline").text();
+        let text = &GqlDocument::query("Timeline").text();
         events_page(SCHEME, pr.to_string(), page, |first, after| async move {
             let mut variables = pr_variables(pr)?;
             variables.insert("first".into(), json!(first));

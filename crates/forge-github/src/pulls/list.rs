@@ -17,7 +17,7 @@ use crate::{
     error::GqlError,
     error::no_repository,
     gql::{
-        Document,
+        GqlDocument,
         fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
         with_page_size,
@@ -124,7 +124,7 @@ impl GitHub {
             position => (None, position.map(str::to_owned)),
         };
         let searches = query::needs_search(query);
-        let document = Document::query(if searches { "PullSearch" } else { "PullList" });
+        let document = GqlDocument::query(if searches { "PullSearch" } else { "PullList" });
         let mut fields = query.fields;
         let shows_files = fields.contains(PrFields::FILES);
         if touches.is_some() {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     GitHub,
     error::{UNMET, ambiguous},
-    gql::{Document, mutation::Batch, selections, types as wire},
+    gql::{GqlDocument, mutation::Batch, selections, types as wire},
     hints::reopen,
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
@@ -166,7 +166,7 @@ impl GitHub {
     }
 
     async fn prepare_merge(&self, pr: &PrId) -> Result<MergePreflight> {
-        let text = Document::query("MergePrepare").text();
+        let text = GqlDocument::query("MergePrepare").text();
         let mut answer = self
             .api
             .query::<PreparedOf>(&text, &pr_variables(pr)?.into())

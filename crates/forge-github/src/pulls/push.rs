@@ -13,7 +13,7 @@ use crate::{
     GitHub,
     api::GqlAnswer,
     error::{ambiguous, no_repository},
-    gql::{Document, lookups::Lookups, mutation::CREATE_COMMIT},
+    gql::{GqlDocument, lookups::Lookups, mutation::CREATE_COMMIT},
     owner_and_name, repo_variables,
 };
 
@@ -88,7 +88,7 @@ impl GitHub {
     async fn prepare_push(&self, repo: &RepoId, req: &PushEdits) -> Result<PreparedPushRepo> {
         let mut lookups = Lookups::default();
         lookups.files(Some(&req.branch), edits::paths_to_check(&req.edits));
-        let mut document = Document::query("PushPrepare");
+        let mut document = GqlDocument::query("PushPrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
         let mut answer: GqlAnswer<PreparedPush> =

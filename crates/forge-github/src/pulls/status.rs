@@ -15,7 +15,7 @@ use crate::{
     api::{GqlAnswer, GqlCall, TokenChoice},
     error::no_repository,
     gql::{
-        Document, fields,
+        GqlDocument, fields,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
@@ -109,7 +109,7 @@ impl GitHub {
         fields: PrFields,
     ) -> Result<PullStatus> {
         let (owner, name) = owner_and_name(repo)?;
-        let mut document = Document::query("PullStatus");
+        let mut document = GqlDocument::query("PullStatus");
         document.fragment("PullSections", "PullRequest", &list::row(fields));
         let mut variables = repo_variables(repo)?;
         let (first, of_branch) = pages(fields);

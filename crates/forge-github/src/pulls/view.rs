@@ -15,7 +15,7 @@ use crate::{
     api::{GqlAnswer, TokenChoice},
     error::{self, GqlError},
     gql::{
-        Document,
+        GqlDocument,
         fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
     },
@@ -90,7 +90,7 @@ impl GitHub {
         pr: &PrId,
         selection: &str,
     ) -> Result<(wire::Pull, Vec<Warning>)> {
-        let mut document = Document::query("PullView");
+        let mut document = GqlDocument::query("PullView");
         document.fragment("PullSections", "PullRequest", selection);
         let (text, variables) = (document.text(), Value::Object(pr_variables(pr)?));
         let mut size = MAX_PAGE_SIZE;
@@ -286,7 +286,7 @@ impl GitHub {
         open: &[(Section, String)],
         size: &mut usize,
     ) -> Result<GqlAnswer<PullNode>> {
-        let mut document = Document::query("PullMore");
+        let mut document = GqlDocument::query("PullMore");
         let mut variables = Map::from_iter([("id".to_owned(), json!(id))]);
         let mut sections = Vec::new();
         for (i, (section, after)) in open.iter().enumerate() {
@@ -411,7 +411,7 @@ pub(crate) fn comments_document<'a>(
         variables.insert(format!("n{i}"), json!(id));
         variables.insert(format!("a{i}"), json!(after));
     }
-    let mut document = Document::generated("query CommentsMore", &selection.join(" "));
+    let mut document = GqlDocument::generated("query CommentsMore", &selection.join(" "));
     for i in 0..selection.len() {
         document.variable(&format!("n{i}"), "ID!");
         document.variable(&format!("a{i}"), "String");
