@@ -22,7 +22,7 @@ use crate::{
     exit::Exit,
     ui::{
         io_error,
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         prompt,
     },
 };
@@ -181,33 +181,33 @@ pub struct TokenArgs {
     pub account: Option<String>,
 }
 
-const FIELDS: &[Field<AccountStatus>] = &[
-    Field {
+const FIELDS: &[JsonField<AccountStatus>] = &[
+    JsonField {
         name: "account",
         needs: (),
         get: |s| s.account.as_deref().map_or(Json::Null, Json::text),
     },
-    Field {
+    JsonField {
         name: "active",
         needs: (),
         get: |s| Json::Bool(s.active),
     },
-    Field {
+    JsonField {
         name: "host",
         needs: (),
         get: |s| Json::text(&s.host),
     },
-    Field {
+    JsonField {
         name: "kind",
         needs: (),
         get: |s| Json::text(s.kind.as_str()),
     },
-    Field {
+    JsonField {
         name: "source",
         needs: (),
         get: |s| Json::text(s.source.to_string()),
     },
-    Field {
+    JsonField {
         name: "token",
         needs: (),
         get: |s| Json::text(&s.token),

@@ -9,7 +9,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     ui::{
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         table::{self, Cell, Column},
     },
 };
@@ -27,33 +27,33 @@ pub struct CapabilitiesArgs {
 
 type CapabilityRow = (Capability, Support);
 
-const FIELDS: &[Field<CapabilityRow>] = &[
-    Field {
+const FIELDS: &[JsonField<CapabilityRow>] = &[
+    JsonField {
         name: "how",
         needs: (),
         get: |(_, s)| how(s).map_or(Json::Null, Json::text),
     },
-    Field {
+    JsonField {
         name: "instead",
         needs: (),
         get: |(_, s)| instead(s).map_or(Json::Null, |hint| Json::text(hint.text())),
     },
-    Field {
+    JsonField {
         name: "name",
         needs: (),
         get: |(c, _)| Json::text(c.name()),
     },
-    Field {
+    JsonField {
         name: "support",
         needs: (),
         get: |(_, s)| Json::text(support_name(s)),
     },
-    Field {
+    JsonField {
         name: "title",
         needs: (),
         get: |(c, _)| Json::text(c.title()),
     },
-    Field {
+    JsonField {
         name: "why",
         needs: (),
         get: |(_, s)| why(s).map_or(Json::Null, Json::text),

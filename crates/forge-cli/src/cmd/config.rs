@@ -14,7 +14,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     ui::{
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         table::{self, Cell, Column},
     },
 };
@@ -82,18 +82,18 @@ pub struct ConfigListArgs {
     pub json: JsonArgs,
 }
 
-const FIELDS: &[Field<ConfigEntry>] = &[
-    Field {
+const FIELDS: &[JsonField<ConfigEntry>] = &[
+    JsonField {
         name: "name",
         needs: (),
         get: |e| Json::text(&e.name),
     },
-    Field {
+    JsonField {
         name: "source",
         needs: (),
         get: |e| Json::text(e.source.to_string()),
     },
-    Field {
+    JsonField {
         name: "value",
         needs: (),
         get: |e| e.value.as_deref().map_or(Json::Null, Json::text),

@@ -13,7 +13,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     ui::{
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         table::{self, Cell, Column},
     },
 };
@@ -43,33 +43,33 @@ struct DoctorReport {
     checks: Vec<Examined>,
 }
 
-const FIELDS: &[Field<DoctorReport>] = &[
-    Field {
+const FIELDS: &[JsonField<DoctorReport>] = &[
+    JsonField {
         name: "accounts",
         needs: (),
         get: |r| Json::list(&r.accounts, account),
     },
-    Field {
+    JsonField {
         name: "checks",
         needs: (),
         get: |r| Json::list(&r.checks, check),
     },
-    Field {
+    JsonField {
         name: "configFiles",
         needs: (),
         get: |r| Json::Array(r.config_files.iter().map(Json::text).collect()),
     },
-    Field {
+    JsonField {
         name: "gitVersion",
         needs: (),
         get: |r| Json::text(&r.git),
     },
-    Field {
+    JsonField {
         name: "repository",
         needs: (),
         get: |r| r.repository.as_ref().map_or(Json::Null, Json::text),
     },
-    Field {
+    JsonField {
         name: "version",
         needs: (),
         get: |_| Json::text(env!("CARGO_PKG_VERSION")),

@@ -13,7 +13,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     ui::{
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         prompt,
         table::{self, Cell, Column},
     },
@@ -118,23 +118,23 @@ pub struct LabelDeleteArgs {
     pub wait: WaitArgs,
 }
 
-const FIELDS: &[Field<Label>] = &[
-    Field {
+const FIELDS: &[JsonField<Label>] = &[
+    JsonField {
         name: "color",
         needs: (),
         get: |l| Json::text(&l.color),
     },
-    Field {
+    JsonField {
         name: "description",
         needs: (),
         get: |l| Json::text(description(l)),
     },
-    Field {
+    JsonField {
         name: "id",
         needs: (),
         get: |l| Json::text(&l.id),
     },
-    Field {
+    JsonField {
         name: "name",
         needs: (),
         get: |l| Json::text(&l.name),

@@ -8,7 +8,7 @@ use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
     exit::Exit,
-    ui::json::{self, Field, Json, Selection},
+    ui::json::{self, Json, JsonField, Selection},
 };
 
 /// `forge tangled`
@@ -55,43 +55,43 @@ pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
     }
 }
 
-const FIELDS: &[Field<IngestionReport>] = &[
-    Field {
+const FIELDS: &[JsonField<IngestionReport>] = &[
+    JsonField {
         name: "because",
         needs: (),
         get: |r| Json::text(&r.because),
     },
-    Field {
+    JsonField {
         name: "cid",
         needs: (),
         get: |r| Json::text(&r.cid),
     },
-    Field {
+    JsonField {
         name: "collection",
         needs: (),
         get: |r| Json::text(&r.collection),
     },
-    Field {
+    JsonField {
         name: "index",
         needs: (),
         get: |r| index(&r.index),
     },
-    Field {
+    JsonField {
         name: "ingestion",
         needs: (),
         get: |r| json::ingestion(&r.ingestion),
     },
-    Field {
+    JsonField {
         name: "instead",
         needs: (),
         get: |r| Json::maybe(r.instead.as_ref(), |hint| Json::text(hint.text())),
     },
-    Field {
+    JsonField {
         name: "server",
         needs: (),
         get: |r| Json::text(&r.server),
     },
-    Field {
+    JsonField {
         name: "uri",
         needs: (),
         get: |r| Json::text(&r.uri),

@@ -12,7 +12,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::json::{self, Field, Json, Selection},
+    ui::json::{self, Json, JsonField, Selection},
 };
 
 /// `forge pr resubmit`
@@ -80,28 +80,28 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
 }
 
 /// The fields of `--json`: the ingestion of the round, and the pull request's fields for scripts.
-const FIELDS: &[Field<Outcome<PullRequest>>] = &[
-    Field {
+const FIELDS: &[JsonField<Outcome<PullRequest>>] = &[
+    JsonField {
         name: "headRefOid",
         needs: (),
         get: |o| Json::maybe(o.value.head_oid.as_ref(), |oid| Json::text(oid)),
     },
-    Field {
+    JsonField {
         name: "ingestion",
         needs: (),
         get: |o| json::ingestion(&o.ingestion),
     },
-    Field {
+    JsonField {
         name: "rounds",
         needs: (),
         get: |o| Json::maybe(o.value.rounds.as_ref(), |n| Json::Number(*n as u64)),
     },
-    Field {
+    JsonField {
         name: "unchanged",
         needs: (),
         get: |o| Json::Bool(o.unchanged),
     },
-    Field {
+    JsonField {
         name: "url",
         needs: (),
         get: |o| Json::text(&o.value.url),

@@ -9,7 +9,7 @@ use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
-    ui::json::{Field, Json, Selection},
+    ui::json::{Json, JsonField, Selection},
 };
 
 /// `forge workflow lint`
@@ -23,23 +23,23 @@ pub struct WorkflowLintArgs {
     pub json: JsonArgs,
 }
 
-const FIELDS: &[Field<Mistake>] = &[
-    Field {
+const FIELDS: &[JsonField<Mistake>] = &[
+    JsonField {
         name: "column",
         needs: (),
         get: |m| Json::Number(m.column as u64),
     },
-    Field {
+    JsonField {
         name: "key",
         needs: (),
         get: |m| Json::text(&m.key),
     },
-    Field {
+    JsonField {
         name: "line",
         needs: (),
         get: |m| Json::Number(m.line as u64),
     },
-    Field {
+    JsonField {
         name: "message",
         needs: (),
         get: |m| Json::text(&m.message),

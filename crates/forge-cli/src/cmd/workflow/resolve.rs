@@ -9,7 +9,7 @@ use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
-    ui::json::{Field, Json, Selection},
+    ui::json::{Json, JsonField, Selection},
 };
 
 /// `forge workflow resolve`
@@ -39,23 +39,23 @@ struct ResolvedName {
     command: String,
 }
 
-const FIELDS: &[Field<ResolvedName>] = &[
-    Field {
+const FIELDS: &[JsonField<ResolvedName>] = &[
+    JsonField {
         name: "command",
         needs: (),
         get: |m| Json::text(&m.command),
     },
-    Field {
+    JsonField {
         name: "originalState",
         needs: (),
         get: |m| Json::text(&m.said),
     },
-    Field {
+    JsonField {
         name: "resolvedState",
         needs: (),
         get: |m| Json::text(&m.state),
     },
-    Field {
+    JsonField {
         name: "wasIntent",
         needs: (),
         get: |m| Json::Bool(m.was_intent),

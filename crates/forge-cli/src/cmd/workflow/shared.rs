@@ -15,14 +15,14 @@ use crate::{
     cmd::issue,
     ctx::Ctx,
     exit::Exit,
-    ui::json::{Field, Json, Selection},
+    ui::json::{Json, JsonField, Selection},
 };
 
 /// Declares the table of a command's `--json` fields.
 macro_rules! fields {
     ($($vis:vis $table:ident of $kind:ty: $($name:literal, $get:expr;)*)*) => {
-        $($vis const $table: &[$crate::ui::json::Field<$kind>] =
-            &[$($crate::ui::json::Field { name: $name, needs: (), get: $get },)*];)*
+        $($vis const $table: &[$crate::ui::json::JsonField<$kind>] =
+            &[$($crate::ui::json::JsonField { name: $name, needs: (), get: $get },)*];)*
     };
 }
 pub(super) use fields;
@@ -218,7 +218,7 @@ fn step_json(step: &MergeStep) -> Json {
 /// Returns the `--json` selection of a command that gh does not have: without a value, all fields.
 pub(super) fn selection<T>(
     json: &crate::args::output::JsonArgs,
-    table: &'static [Field<T>],
+    table: &'static [JsonField<T>],
 ) -> Result<Option<Selection<T>>> {
     Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
 }

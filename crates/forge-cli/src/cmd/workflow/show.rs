@@ -10,7 +10,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     ui::{
-        json::{Field, Json, Selection},
+        json::{Json, JsonField, Selection},
         table::{self, Cell, Column},
     },
 };
@@ -26,13 +26,13 @@ pub struct WorkflowShowArgs {
     pub json: JsonArgs,
 }
 
-const FIELDS: &[Field<Definition>] = &[
-    Field {
+const FIELDS: &[JsonField<Definition>] = &[
+    JsonField {
         name: "commands",
         needs: (),
         get: |d| Json::Array(d.commands.iter().map(command_json).collect()),
     },
-    Field {
+    JsonField {
         name: "intents",
         needs: (),
         get: |d| {
@@ -49,7 +49,7 @@ const FIELDS: &[Field<Definition>] = &[
             Json::Array(d.intents.iter().map(intent).collect())
         },
     },
-    Field {
+    JsonField {
         name: "states",
         needs: (),
         get: |d| Json::list(d.states(), |state| state_json(d, state)),

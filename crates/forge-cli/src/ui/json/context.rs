@@ -17,7 +17,7 @@ use forge_core::{
 use serde::Serialize;
 
 use super::{
-    Field, Json,
+    Json, JsonField,
     ingestion::ingestion,
     pull::{number, reactions, time},
     thread::side,
@@ -25,48 +25,48 @@ use super::{
 
 /// The fields of a pull request's context, named like the sections. Each has the section that it
 /// needs.
-pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
-    Field {
+pub const CONTEXT_FIELDS: &[JsonField<PullContext, Option<ContextSection>>] = &[
+    JsonField {
         name: "ciLogs",
         needs: Some(ContextSection::CiLogs),
         get: |c| Json::maybe(c.ci_logs.as_ref(), |logs| Json::list(logs, log)),
     },
-    Field {
+    JsonField {
         name: "ciStatus",
         needs: Some(ContextSection::Ci),
         get: |c| Json::maybe(c.ci.as_ref(), ci_status),
     },
-    Field {
+    JsonField {
         name: "comments",
         needs: Some(ContextSection::Comments),
         get: comments,
     },
-    Field {
+    JsonField {
         name: "diff",
         needs: Some(ContextSection::Diff),
         get: |c| Json::maybe(c.diff.as_ref(), diff),
     },
-    Field {
+    JsonField {
         name: "errors",
         needs: None,
         get: |c| Json::list(&c.errors, error),
     },
-    Field {
+    JsonField {
         name: "files",
         needs: Some(ContextSection::Files),
         get: |c| Json::maybe(c.files.as_ref(), |files| Json::list(files, file)),
     },
-    Field {
+    JsonField {
         name: "history",
         needs: Some(ContextSection::History),
         get: |c| Json::maybe(c.history.as_ref(), |events| Json::list(events, event)),
     },
-    Field {
+    JsonField {
         name: "ingestion",
         needs: None,
         get: |c| Json::maybe(c.pull.ingestion.as_ref(), record_ingestion),
     },
-    Field {
+    JsonField {
         name: "linkedIssues",
         needs: Some(ContextSection::LinkedIssues),
         get: |c| {
@@ -76,52 +76,52 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
             })
         },
     },
-    Field {
+    JsonField {
         name: "partial",
         needs: None,
         get: |c| Json::Bool(c.partial),
     },
-    Field {
+    JsonField {
         name: "pr",
         needs: None,
         get: |c| pr(&c.pull),
     },
-    Field {
+    JsonField {
         name: "relatedPrs",
         needs: Some(ContextSection::RelatedPrs),
         get: |c| Json::maybe(c.related_prs.as_ref(), |pulls| Json::list(pulls, related)),
     },
-    Field {
+    JsonField {
         name: "reviews",
         needs: Some(ContextSection::Reviews),
         get: reviews,
     },
-    Field {
+    JsonField {
         name: "since",
         needs: None,
         get: |c| Json::maybe(c.since.as_ref(), since),
     },
-    Field {
+    JsonField {
         name: "source",
         needs: Some(ContextSection::Source),
         get: |c| Json::maybe(c.source.as_ref(), source),
     },
-    Field {
+    JsonField {
         name: "summary",
         needs: None,
         get: summary,
     },
-    Field {
+    JsonField {
         name: "threads",
         needs: Some(ContextSection::Comments),
         get: |c| Json::maybe(c.threads.as_ref(), |threads| Json::list(threads, thread)),
     },
-    Field {
+    JsonField {
         name: "verdict",
         needs: None,
         get: |c| verdict(&c.readiness),
     },
-    Field {
+    JsonField {
         name: "warnings",
         needs: None,
         get: |c| Json::list(&c.warnings, warning),
@@ -129,7 +129,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
 ];
 
 /// The JSON fields of `forge pr watch`, named as in `forge pr context`.
-pub const WATCH_FIELDS: &[Field<Readiness>] = &[Field {
+pub const WATCH_FIELDS: &[JsonField<Readiness>] = &[JsonField {
     name: "verdict",
     needs: (),
     get: verdict,

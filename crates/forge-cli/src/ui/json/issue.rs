@@ -9,7 +9,7 @@ use forge_core::{
 };
 
 use super::{
-    Field, Json, model_name,
+    Json, JsonField, model_name,
     pull::{
         assignee, author, comment, label, linked, login, milestone, number, project_item,
         reactions, section, time,
@@ -122,8 +122,8 @@ macro_rules! fields {
     ($($name:literal $needs:expr, $get:expr;)*) => {
         /// The fields of gh's `issue list` and `issue view` that the model supports, and additional
         /// fields, sorted by name.
-        pub const ISSUE_FIELDS: &[Field<ShownIssue, IssueFields>] =
-            &[$(Field { name: $name, needs: $needs, get: $get },)*];
+        pub const ISSUE_FIELDS: &[JsonField<ShownIssue, IssueFields>] =
+            &[$(JsonField { name: $name, needs: $needs, get: $get },)*];
     };
 }
 
@@ -181,28 +181,28 @@ fields! {
 }
 
 /// The fields of an event in an issue's history.
-pub const EVENT_FIELDS: &[Field<StatusEvent>] = &[
-    Field {
+pub const EVENT_FIELDS: &[JsonField<StatusEvent>] = &[
+    JsonField {
         name: "actor",
         needs: (),
         get: |e| login(&e.actor),
     },
-    Field {
+    JsonField {
         name: "createdAt",
         needs: (),
         get: |e| time(Some(e.created_at)),
     },
-    Field {
+    JsonField {
         name: "detail",
         needs: (),
         get: |e| Json::maybe(e.detail.as_ref(), |t| Json::text(t)),
     },
-    Field {
+    JsonField {
         name: "event",
         needs: (),
         get: |e| Json::text(model_name(e.kind)),
     },
-    Field {
+    JsonField {
         name: "id",
         needs: (),
         get: |e| Json::text(&e.id),

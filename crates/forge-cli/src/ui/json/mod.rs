@@ -30,7 +30,7 @@ use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
 /// A field of `--json`: gh's name, the sections to read for it, and its value.
-pub struct Field<T: 'static, N: 'static = ()> {
+pub struct JsonField<T: 'static, N: 'static = ()> {
     /// The name, in camelCase.
     pub name: &'static str,
     /// The sections to read.
@@ -41,7 +41,7 @@ pub struct Field<T: 'static, N: 'static = ()> {
 
 /// The selected fields, sorted by name, without duplicates.
 pub struct Selection<T: 'static, N: 'static = ()> {
-    fields: Vec<&'static Field<T, N>>,
+    fields: Vec<&'static JsonField<T, N>>,
     jq: Option<jq::JqFilter>,
     template: Option<template::Template>,
 }
@@ -125,7 +125,7 @@ impl<T, N> Selection<T, N> {
     /// # Errors
     ///
     /// `invalid_input` for an unknown field, `--json` without fields, and an invalid expression.
-    pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
+    pub fn from_args(args: &JsonArgs, table: &'static [JsonField<T, N>]) -> Result<Option<Self>> {
         let Some(names) = &args.json else {
             let without = |flag: &str| {
                 Error::invalid(

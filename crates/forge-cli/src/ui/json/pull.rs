@@ -9,7 +9,7 @@ use forge_core::{
     },
 };
 
-use super::{Field, Json, thread::thread};
+use super::{Json, JsonField, thread::thread};
 
 macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
@@ -18,8 +18,8 @@ macro_rules! fields {
         ///
         /// A field that the forge does not support has gh's value for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
-        pub const PULL_FIELDS: &[Field<PullRequest, PrFields>] =
-            &[$(Field { name: $name, needs: PrFields::$needs, get: $get },)*];
+        pub const PULL_FIELDS: &[JsonField<PullRequest, PrFields>] =
+            &[$(JsonField { name: $name, needs: PrFields::$needs, get: $get },)*];
     };
 }
 

@@ -1,58 +1,58 @@
 use forge_core::model::{Check, CheckStatus, Side, Thread};
 
 use super::{
-    Field, Json,
+    Json, JsonField,
     pull::{comment, login, number, time},
 };
 
 /// The fields of a review thread, with GitHub's names.
-pub const THREAD_FIELDS: &[Field<Thread>] = &[
-    Field {
+pub const THREAD_FIELDS: &[JsonField<Thread>] = &[
+    JsonField {
         name: "comments",
         needs: (),
         get: |t| Json::list(&t.comments, comment),
     },
-    Field {
+    JsonField {
         name: "id",
         needs: (),
         get: |t| Json::text(&t.id),
     },
-    Field {
+    JsonField {
         name: "isOutdated",
         needs: (),
         get: |t| Json::Bool(t.outdated),
     },
-    Field {
+    JsonField {
         name: "isPending",
         needs: (),
         get: |t| Json::Bool(t.pending),
     },
-    Field {
+    JsonField {
         name: "isResolved",
         needs: (),
         get: |t| Json::Bool(t.resolved),
     },
-    Field {
+    JsonField {
         name: "line",
         needs: (),
         get: |t| number(t.line),
     },
-    Field {
+    JsonField {
         name: "path",
         needs: (),
         get: |t| Json::text(&t.path),
     },
-    Field {
+    JsonField {
         name: "resolvedBy",
         needs: (),
         get: |t| Json::maybe(t.resolved_by.as_ref(), login),
     },
-    Field {
+    JsonField {
         name: "side",
         needs: (),
         get: |t| Json::text(side(t.side)),
     },
-    Field {
+    JsonField {
         name: "startLine",
         needs: (),
         get: |t| number(t.start_line),
@@ -66,43 +66,43 @@ pub(super) fn thread(thread: &Thread) -> Json {
 }
 
 /// The 9 fields of gh's `pr checks`.
-pub const CHECK_FIELDS: &[Field<Check>] = &[
-    Field {
+pub const CHECK_FIELDS: &[JsonField<Check>] = &[
+    JsonField {
         name: "bucket",
         needs: (),
         get: |c| Json::text(bucket(c.status)),
     },
-    Field {
+    JsonField {
         name: "completedAt",
         needs: (),
         get: |c| time(c.completed_at),
     },
-    Field {
+    JsonField {
         name: "description",
         needs: (),
         get: |c| text(c.summary.as_ref()),
     },
-    Field {
+    JsonField {
         name: "event",
         needs: (),
         get: |c| text(c.event.as_ref()),
     },
-    Field {
+    JsonField {
         name: "link",
         needs: (),
         get: |c| text(c.url.as_ref()),
     },
-    Field {
+    JsonField {
         name: "name",
         needs: (),
         get: |c| Json::text(&c.name),
     },
-    Field {
+    JsonField {
         name: "startedAt",
         needs: (),
         get: |c| time(c.started_at),
     },
-    Field {
+    JsonField {
         name: "state",
         needs: (),
         get: |c| {
@@ -110,7 +110,7 @@ pub const CHECK_FIELDS: &[Field<Check>] = &[
             Json::text(word.map_or("PENDING", String::as_str))
         },
     },
-    Field {
+    JsonField {
         name: "workflow",
         needs: (),
         get: |c| text(c.workflow.as_ref()),
