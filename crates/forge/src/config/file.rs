@@ -41,7 +41,7 @@ impl Level {
 /// A problem of a configuration file, or of a variable that overrides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Problem {
+pub struct ConfigProblem {
     /// File, line and column, counted from 1; `None` if a variable has the problem.
     pub at: Option<(PathBuf, usize, usize)>,
     /// How severe the problem is.
@@ -53,7 +53,7 @@ pub struct Problem {
 }
 
 /// Formats the problem: `file:line:column: message`.
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((path, line, column)) = &self.at {
             write!(f, "{}:{line}:{column}: ", path.display())?;
@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Problem {
+impl ConfigProblem {
     /// Converts the problem to an error, for a command that needs the file.
     #[must_use]
     pub fn to_error(&self) -> Error {
@@ -143,11 +143,11 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 /// # Errors
 /// Returns a problem if the file cannot be read as text, or must not be read; see
 /// [`forge_git::read_tree_file`].
-pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
+pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<ConfigProblem>> {
     let root = path.parent().unwrap_or(path);
     match forge_git::read_tree_file(root, path, MAX_FILE_BYTES) {
         Ok(found) => Ok(found.map(|file| file.text)),
-        Err(e) => Err(Box::new(Problem {
+        Err(e) => Err(Box::new(ConfigProblem {
             at: Some((path.to_owned(), 1, 1)),
             level: Level::Error,
             message: format!("the file is not read: {e}"),
@@ -160,7 +160,7 @@ pub(super) fn parse(
     path: &Path,
     text: &str,
     which: FileOwner,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<ConfigProblem>,
 ) -> ConfigFile {
     let mut reader = SettingsReader {
         path,
@@ -187,7 +187,7 @@ pub(super) fn parse(
         }
     }
     if reader.unlisted > 0 {
-        let problem = Problem {
+        let problem = ConfigProblem {
             at: Some((path.to_owned(), 1, 1)),
             level: reader.worst_unlisted,
             message: format!("and {} more problems of this file", reader.unlisted),
@@ -205,7 +205,7 @@ struct SettingsReader<'a> {
     path: &'a Path,
     text: &'a str,
     which: FileOwner,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<ConfigProblem>,
     settings: Vec<FileSetting>,
     trail: Vec<String>,
     /// The number of listed problems.
@@ -371,7 +371,7 @@ impl SettingsReader<'_> {
         self.listed += 1;
         let (line, column) = self.find_line_and_column(span.as_ref());
         let at = Some((self.path.to_owned(), line, column));
-        self.problems.push(Problem {
+        self.problems.push(ConfigProblem {
             at,
             level,
             message,

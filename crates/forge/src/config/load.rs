@@ -7,7 +7,7 @@ use std::{
 use forge_core::{Action, Call, Error, ErrorKind, ForgeKind, Hint, Result, locator::Hosts};
 
 use super::{
-    Env, Level, Problem, Var, dialect,
+    ConfigProblem, Env, Level, Var, dialect,
     edit::FOR_YOURSELF,
     file::{self, ConfigFile, FileOwner, bad_value},
     keys::{self, KEYS, Name, ValueType},
@@ -66,7 +66,7 @@ pub struct Config {
     root: Option<PathBuf>,
     user: ConfigFile,
     repo: ConfigFile,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Config {
@@ -110,7 +110,7 @@ impl Config {
         self.check(true)
     }
 
-    fn is_of_repo(&self, problem: &Problem) -> bool {
+    fn is_of_repo(&self, problem: &ConfigProblem) -> bool {
         let path = problem.at.as_ref().map(|(path, ..)| path);
         path == Some(&self.repo.path)
     }
@@ -118,7 +118,8 @@ impl Config {
     /// Fails with the first error in one part of the configuration. If `of_repo` is true, this part
     /// is `.forge.toml`, else the user's file and the variables.
     fn check(&self, of_repo: bool) -> Result<()> {
-        let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
+        let is_error =
+            |p: &&ConfigProblem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
         let mut errors = self.problems.iter().filter(is_error);
         let Some(first) = errors.next() else {
             return Ok(());
@@ -189,7 +190,7 @@ impl Config {
 
     /// Returns the problems of files and variables.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[ConfigProblem] {
         &self.problems
     }
 
@@ -408,7 +409,7 @@ impl Config {
             for var in name.key.env {
                 if let Some(Err(text)) = self.variable(&name, *var) {
                     let shown = (name.key.ty != ValueType::Command).then_some(text.as_str());
-                    self.problems.push(Problem {
+                    self.problems.push(ConfigProblem {
                         at: None,
                         level: Level::Error,
                         message: bad_value(var.name(), name.key.ty, shown),

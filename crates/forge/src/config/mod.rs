@@ -16,7 +16,7 @@ pub(crate) mod write;
 pub use docs::docs;
 pub use edit::Scope;
 pub use env::{Env, Var};
-pub use file::{Level, Problem};
+pub use file::{ConfigProblem, Level};
 pub(crate) use load::home_dir;
 pub use load::{Config, ConfigEntry, Source};
 pub use settings::ColorChoice;
