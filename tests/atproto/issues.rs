@@ -8,7 +8,7 @@ use forge_core::{
     model::{EditIssue, IssueField, IssueFields, IssueState, NewIssue, StatusEventKind},
 };
 use forge_http::{Http, RetryPolicy};
-use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled, lexicon};
+use forge_tangled::{FixedLogin, Origin, PdsLogin, Reach, Tangled, TangledSettings, lexicon};
 use forge_tangled_world::{Account, RealWorld};
 
 const PASSWORD: &str = "0canary0-of-somebody";
@@ -21,7 +21,7 @@ fn all_sections() -> IssueFields {
 fn forge(world: &RealWorld, account: &Account) -> Tangled {
     let at = |url: String| Origin::configured(&url).unwrap();
     let index = world.index();
-    let settings = Settings {
+    let settings = TangledSettings {
         web: at(index.web().url()),
         index: at(index.host().url()),
         backlinks: Some(at(index.backlinks().url())),
@@ -30,13 +30,13 @@ fn forge(world: &RealWorld, account: &Account) -> Tangled {
         reach: Reach::Loopback,
         wait: Duration::from_secs(10),
         poll: Duration::from_millis(20),
-        ..Settings::usual().unwrap()
+        ..TangledSettings::usual().unwrap()
     };
     let http = Http::new(forge_http::HttpSettings {
         retry: RetryPolicy::without_pauses(),
         ..forge_http::HttpSettings::default()
     });
-    let login = Login {
+    let login = PdsLogin {
         account: account.handle.clone(),
         password: Secret::new(PASSWORD),
         pin: None,

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath, Secret};
 use forge_http::{Http, RetryPolicy};
-use forge_tangled::{DraftMarker, FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_tangled::{DraftMarker, FixedLogin, Origin, PdsLogin, Reach, Tangled, TangledSettings};
 use forge_tangled_world::{Account, IndexDouble, Repository, World};
 use forge_testkit::{
     GitDir,
@@ -107,9 +107,9 @@ impl Rig for TangledRig {
 /// in comments.
 pub struct OptInRig;
 
-fn opted_in(settings: Settings) -> Settings {
+fn opted_in(settings: TangledSettings) -> TangledSettings {
     let marker = DraftMarker::new("[draft]").unwrap_or_else(|e| panic!("{e:?}"));
-    Settings {
+    TangledSettings {
         draft_marker: Some(marker),
         verdict_comments: true,
         ..settings
@@ -123,7 +123,7 @@ impl Rig for OptInRig {
     }
 
     fn capabilities(&self) -> &'static Capabilities {
-        let usual = Settings::usual().unwrap_or_else(|e| panic!("{e:?}"));
+        let usual = TangledSettings::usual().unwrap_or_else(|e| panic!("{e:?}"));
         opted_in(usual).capabilities()
     }
 
@@ -141,7 +141,7 @@ impl Rig for OptInRig {
 }
 
 /// Starts a world of doubles, and returns the fixture of a client.
-fn world(with: impl FnOnce(Settings) -> Settings) -> Fixture {
+fn world(with: impl FnOnce(TangledSettings) -> TangledSettings) -> Fixture {
     let world = World::start().unwrap_or_else(|e| panic!("{e}"));
     let pds = world.pds();
     let author = pds.account("alice.test", PASSWORD);
@@ -192,9 +192,9 @@ pub fn subscribed(mut record: Value, label: &str) -> Value {
 }
 
 /// Returns settings with which a client finds the servers of a world.
-pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
+pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> TangledSettings {
     let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
-    Settings {
+    TangledSettings {
         web: at(&index.web().url()),
         index: at(&index.host().url()),
         backlinks: Some(at(&index.backlinks().url())),
@@ -203,14 +203,14 @@ pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
         reach: Reach::Loopback,
         wait: Duration::from_secs(20),
         poll: Duration::from_millis(10),
-        ..Settings::usual().unwrap_or_else(|e| panic!("{e:?}"))
+        ..TangledSettings::usual().unwrap_or_else(|e| panic!("{e:?}"))
     }
 }
 
 /// Returns the repository as a fixture: a handle for its owner, and one for another account with
 /// write access.
 pub fn fixture(
-    settings: &Settings,
+    settings: &TangledSettings,
     [author, reviewer]: [&Account; 2],
     repo: &Repository,
     keep: Box<dyn Any + Send + Sync>,
@@ -224,7 +224,7 @@ pub fn fixture(
         },
     };
     let handle = |account: &Account| -> Repo {
-        let login = Login {
+        let login = PdsLogin {
             account: account.handle.clone(),
             password: Secret::new(PASSWORD),
             pin: None,

@@ -6,7 +6,7 @@ use forge_core::{
     PageReq, PullRequests as _,
     model::{PrFields, PullQuery},
 };
-use forge_tangled::{Origin, Settings};
+use forge_tangled::{Origin, TangledSettings};
 use forge_tangled_world::{Host, Recorded};
 use forge_testkit::{Run, Scratch, forge_binary};
 use serde_json::json;
@@ -102,7 +102,7 @@ fn median(run: impl FnMut() -> Took) -> Took {
 async fn listed(stage: &Stage) -> Took {
     // Handles resolve at their owners' hosts, not at the PDS that has all accounts.
     let handles = stage.world.directory().host().url();
-    let settings = Settings {
+    let settings = TangledSettings {
         handles: Some(Origin::configured(&handles).unwrap()),
         ..stage.settings()
     };

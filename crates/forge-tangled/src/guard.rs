@@ -9,7 +9,7 @@ use forge_http::{Body, Http, NoRedirect, PublicOnly, is_private_address, redirec
 use http::{Request, Response};
 use url::Url;
 
-use crate::{Origin, Reach, ReadLimits, Settings};
+use crate::{Origin, Reach, ReadLimits, TangledSettings};
 
 /// Author of the address of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub(crate) enum NamedBy {
 #[derive(Debug)]
 pub(crate) struct Guard {
     http: Http,
-    settings: Arc<Settings>,
+    settings: Arc<TangledSettings>,
 }
 
 impl Guard {
-    pub fn new(http: Http, settings: Arc<Settings>) -> Self {
+    pub fn new(http: Http, settings: Arc<TangledSettings>) -> Self {
         Self { http, settings }
     }
 
@@ -157,9 +157,9 @@ mod tests {
     use super::*;
 
     fn guard(reach: Reach) -> Guard {
-        let settings = Settings {
+        let settings = TangledSettings {
             reach,
-            ..Settings::usual().unwrap()
+            ..TangledSettings::usual().unwrap()
         };
         let http = Http::new(forge_http::HttpSettings::default()).unwrap();
         Guard::new(http, Arc::new(settings))

@@ -7,10 +7,10 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use forge_tangled::{FixedLogin, Settings, Tangled};
+//! # use forge_tangled::{FixedLogin, Tangled, TangledSettings};
 //! # fn main() -> forge_core::Result<()> {
 //! let http = forge_http::Http::new(forge_http::HttpSettings::default())?;
-//! let forge = Tangled::new(Settings::usual()?, http, Arc::new(FixedLogin(None)));
+//! let forge = Tangled::new(TangledSettings::usual()?, http, Arc::new(FixedLogin(None)));
 //! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());
 //! # drop(client); Ok(())
 //! # }
@@ -90,15 +90,15 @@ pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
 pub use read_limits::ReadLimits;
-pub use session::{FixedLogin, Login, LoginSource, Pin, forget_sessions};
-pub use settings::Settings;
+pub use session::{FixedLogin, LoginSource, PdsLogin, PinnedAccount, forget_sessions};
+pub use settings::TangledSettings;
 
 use cache::Cache;
 
 /// The tangled backend, with one account.
 pub struct Tangled {
     http: Http,
-    settings: Arc<Settings>,
+    settings: Arc<TangledSettings>,
     identities: Arc<identity::Identities>,
     session: session::Session,
     repositories: Cache<Arc<repository::Repository>>,
@@ -120,7 +120,7 @@ impl Tangled {
 
     /// Creates the backend from `settings`, without a request or a login.
     #[must_use]
-    pub fn new(settings: Settings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
+    pub fn new(settings: TangledSettings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
         let settings = Arc::new(settings);
         let identities = Arc::new(identity::Identities::new(
             http.clone(),
@@ -161,7 +161,7 @@ impl Tangled {
     /// # Errors
     /// `invalid_input` for a text that is neither; `not_found` if no account has the name, or if
     /// the account's identity does not list the handle; `network` if the lookup fails.
-    pub async fn pin_login(&self, account: &str) -> Result<Pin> {
+    pub async fn pin_login(&self, account: &str) -> Result<PinnedAccount> {
         self.session.pin(account).await
     }
 

@@ -163,7 +163,7 @@ impl Repository {
 }
 
 impl Tangled {
-    /// Returns the repository of an id. The lookup is cached for [`crate::Settings::kept`].
+    /// Returns the repository of an id. The lookup is cached for [`crate::TangledSettings::kept`].
     pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
         let found = self.claimed_repository(id).await?;
         self.confirm_owner(&found).await?;

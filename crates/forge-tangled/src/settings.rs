@@ -6,7 +6,7 @@ use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
 
 /// The addresses of tangled's services, and options for their use.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct TangledSettings {
     /// The host in the names of repositories: `tangled.org`.
     pub host: String,
     /// The web pages.
@@ -49,7 +49,7 @@ pub struct Settings {
     pub dialects: Dialects,
 }
 
-impl Settings {
+impl TangledSettings {
     /// Returns the settings for the public services.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Settings {
     }
 }
 
-impl Settings {
+impl TangledSettings {
     /// Capabilities of tangled with these settings.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {

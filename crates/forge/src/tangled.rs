@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, HttpSettings, WritePace};
 use forge_tangled::{
-    Dialects, DraftMarker, Login, LoginSource, Origin, Pin, Reach, Settings, Tangled,
+    Dialects, DraftMarker, LoginSource, Origin, PdsLogin, PinnedAccount, Reach, Tangled,
+    TangledSettings,
 };
 
 use crate::{
@@ -126,7 +127,7 @@ impl SharedTangled {
         let config = forges.config();
         let logins = Arc::new(Logins(forges.accounts().clone()));
         let http = self.http(config.env())?;
-        let settings = Settings {
+        let settings = TangledSettings {
             wait: forges.wait(),
             ..settings(host, config)?
         };
@@ -164,8 +165,8 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
 /// Returns the services of a host: the defaults, unless the configuration overrides them. If one
 /// service is configured on this machine, all services may be at loopback addresses, because they
 /// refer to each other.
-fn settings(host: &str, config: &Config) -> Result<Settings> {
-    let usual = Settings::usual()?;
+fn settings(host: &str, config: &Config) -> Result<TangledSettings> {
+    let usual = TangledSettings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
         let value = config.value(&format!("hosts.{host}.{key}"));
         value.map(|url| Origin::configured(&url)).transpose()
@@ -203,7 +204,7 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         _ => Origin::configured(&format!("https://{host}"))?,
     };
     let dialects = dialects(host, config)?;
-    Ok(Settings {
+    Ok(TangledSettings {
         host: host.to_owned(),
         web,
         backlinks: backlinks.or(usual.backlinks.filter(|_| reach == Reach::Public)),
@@ -222,7 +223,7 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
             .transpose()?,
         verdict_comments: value("verdict_comments").as_deref() == Some("true"),
         dialects,
-        ..Settings::usual()?
+        ..TangledSettings::usual()?
     })
 }
 
@@ -249,7 +250,7 @@ struct Logins(Accounts);
 
 #[async_trait]
 impl LoginSource for Logins {
-    async fn login(&self, host: &str) -> Result<Option<Login>> {
+    async fn login(&self, host: &str) -> Result<Option<PdsLogin>> {
         let Some(credential) = auth::credential(&self.0, host).await? else {
             return Ok(None);
         };
@@ -262,10 +263,10 @@ impl LoginSource for Logins {
             )
             .with_hint("set TANGLED_HANDLE to your handle as well"));
         };
-        Ok(Some(Login {
+        Ok(Some(PdsLogin {
             account,
             password: credential.secret,
-            pin: credential.pin.map(|pin| Pin {
+            pin: credential.pin.map(|pin| PinnedAccount {
                 did: pin.did,
                 server: pin.server,
             }),
@@ -274,7 +275,7 @@ impl LoginSource for Logins {
 
     /// Does nothing for a login from the environment, because it is not in the store. Its session
     /// contains the pin.
-    async fn keep_pin(&self, host: &str, login: &Login, pin: &Pin) -> Result<()> {
+    async fn keep_pin(&self, host: &str, login: &PdsLogin, pin: &PinnedAccount) -> Result<()> {
         let credential = auth::credential(&self.0, host).await?;
         let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
         let name = stored.and_then(|it| it.account);
@@ -340,7 +341,7 @@ mod tests {
             ("resolver_url", "TANGLED_RESOLVER_URL"),
             ("pds_url", "TANGLED_PDS_URL"),
         ];
-        let shown = |settings: &Settings| {
+        let shown = |settings: &TangledSettings| {
             let some = |o: &Option<Origin>| o.as_ref().unwrap().to_string();
             [
                 settings.index.to_string(),
@@ -515,7 +516,7 @@ mod tests {
             drop(lock);
             in_time
         });
-        let pin = Pin {
+        let pin = PinnedAccount {
             did: "did:plc:alice".to_owned(),
             server: None,
         };

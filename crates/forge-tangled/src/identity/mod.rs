@@ -18,7 +18,7 @@ use serde_json::Value;
 pub use document::Document;
 
 use crate::{
-    Origin, Settings,
+    Origin, TangledSettings,
     cache::Cache,
     guard::{Guard, NamedBy},
     xrpc::Xrpc,
@@ -53,11 +53,11 @@ impl Identity {
     }
 }
 
-/// Resolves accounts, and caches each for [`Settings::kept`].
+/// Resolves accounts, and caches each for [`TangledSettings::kept`].
 #[derive(Debug)]
 pub(crate) struct Identities {
     http: Http,
-    settings: Arc<Settings>,
+    settings: Arc<TangledSettings>,
     known: Cache<Identity>,
     documents: Cache<Document>,
     handles: Cache<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Identities {
 }
 
 impl Identities {
-    pub fn new(http: Http, settings: Arc<Settings>) -> Self {
+    pub fn new(http: Http, settings: Arc<TangledSettings>) -> Self {
         let (kept, most) = (settings.kept, settings.read_limits.cache);
         let guard = Arc::new(Guard::new(http.clone(), Arc::clone(&settings)));
         Self {

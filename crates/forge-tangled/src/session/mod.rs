@@ -22,7 +22,7 @@ use futures::future;
 use tokio::sync::Mutex;
 
 use crate::{
-    Origin, Settings, blocking, fault,
+    Origin, TangledSettings, blocking, fault,
     identity::{Identities, Identity},
     xrpc::{Failure, Xrpc},
 };
@@ -33,20 +33,20 @@ const MARGIN: i64 = 60;
 
 /// Account of the viewer, and its credentials.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub struct PdsLogin {
     /// A handle or a DID.
     pub account: String,
     /// An app password.
     pub password: Secret,
     /// The account and server of the password; `None` if they have not been looked up yet.
-    pub pin: Option<Pin>,
+    pub pin: Option<PinnedAccount>,
 }
 
 /// The account and the server for which a password was given. The password is sent to no other
 /// server: a handle may belong to another account tomorrow, and an app password is valid only at
 /// the server that issued it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pin {
+pub struct PinnedAccount {
     /// The account's DID.
     pub did: String,
     /// The origin of its personal data server; `None` if it is not known.
@@ -60,24 +60,24 @@ pub trait LoginSource: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// Fails if the login cannot be read.
-    async fn login(&self, host: &str) -> Result<Option<Login>>;
+    async fn login(&self, host: &str) -> Result<Option<PdsLogin>>;
 
     /// Stores the pin of a login that has none, if this source stores logins.
     ///
     /// # Errors
     /// Fails if the pin cannot be written.
-    async fn keep_pin(&self, _host: &str, _login: &Login, _pin: &Pin) -> Result<()> {
+    async fn keep_pin(&self, _host: &str, _login: &PdsLogin, _pin: &PinnedAccount) -> Result<()> {
         Ok(())
     }
 }
 
 /// A login that never changes.
 #[derive(Clone, Debug)]
-pub struct FixedLogin(pub Option<Login>);
+pub struct FixedLogin(pub Option<PdsLogin>);
 
 #[async_trait]
 impl LoginSource for FixedLogin {
-    async fn login(&self, _host: &str) -> Result<Option<Login>> {
+    async fn login(&self, _host: &str) -> Result<Option<PdsLogin>> {
         Ok(self.0.clone())
     }
 }
@@ -87,12 +87,12 @@ impl LoginSource for FixedLogin {
 pub(crate) struct Viewer {
     pub identity: Identity,
     pub pds: Origin,
-    login: Login,
+    login: PdsLogin,
 }
 
 pub(crate) struct Session {
     http: Http,
-    settings: Arc<Settings>,
+    settings: Arc<TangledSettings>,
     identities: Arc<Identities>,
     logins: Arc<dyn LoginSource>,
     store: Store,
@@ -126,7 +126,7 @@ impl Viewer {
 impl Session {
     pub fn new(
         http: Http,
-        settings: Arc<Settings>,
+        settings: Arc<TangledSettings>,
         identities: Arc<Identities>,
         logins: Arc<dyn LoginSource>,
     ) -> Self {
@@ -143,7 +143,8 @@ impl Session {
     }
 
     /// Returns the viewer; `None` if nobody is logged in. Nothing is sent to the server of the
-    /// account. The login is read again after [`Settings::kept`]; a failed read is not cached.
+    /// account. The login is read again after [`TangledSettings::kept`]; a failed read is not
+    /// cached.
     pub async fn viewer_if_any(&self) -> Result<Option<Arc<Viewer>>> {
         let mut held = self.viewer.lock().await;
         let is_young = |it: &&ReadViewer| it.at.elapsed() < self.settings.kept;
@@ -170,7 +171,7 @@ impl Session {
 
     /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
     /// a pin only the DID counts, and nothing is sent if the handle names another DID.
-    async fn identify(&self, mut login: Login) -> Result<Viewer> {
+    async fn identify(&self, mut login: PdsLogin) -> Result<Viewer> {
         login.account = login.account.trim_start_matches('@').to_owned();
         let is_did = login.account.starts_with("did:");
         let account = login.account.to_ascii_lowercase();
@@ -210,7 +211,7 @@ impl Session {
         {
             return Err(self.moved_server(&identity, old, new));
         }
-        let is_whole = |pin: &Pin| pin.server.is_some() || found.server.is_none();
+        let is_whole = |pin: &PinnedAccount| pin.server.is_some() || found.server.is_none();
         if !login.pin.as_ref().is_some_and(is_whole) {
             let kept = self.logins.keep_pin(&self.settings.host, &login, &found);
             if let Err(e) = kept.await {
@@ -229,7 +230,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Identities::account`]; `protocol` for an account without a server.
-    pub async fn pin(&self, account: &str) -> Result<Pin> {
+    pub async fn pin(&self, account: &str) -> Result<PinnedAccount> {
         let identity = self.identities.account(account).await?;
         let pds = self.server_of(&identity)?;
         Ok(self.pin_of(&identity, &pds))
@@ -237,8 +238,8 @@ impl Session {
 
     /// Returns the pin of an account. A server that the user has configured is not pinned, because
     /// the configuration names it for each login.
-    fn pin_of(&self, identity: &Identity, pds: &Origin) -> Pin {
-        Pin {
+    fn pin_of(&self, identity: &Identity, pds: &Origin) -> PinnedAccount {
+        PinnedAccount {
             did: identity.did.clone(),
             server: self.settings.pds.is_none().then(|| pds.to_string()),
         }
@@ -511,8 +512,8 @@ impl Session {
 }
 
 /// Removes the sessions of an account, a handle or a DID, from the directory that
-/// [`Settings::sessions`] names. Nothing is sent to their server, which accepts their tokens until
-/// they expire.
+/// [`TangledSettings::sessions`] names. Nothing is sent to their server, which accepts their tokens
+/// until they expire.
 ///
 /// # Errors
 /// `config` if a file cannot be removed.

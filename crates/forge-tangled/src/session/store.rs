@@ -12,7 +12,7 @@ use forge_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Login, Pin};
+use super::{PdsLogin, PinnedAccount};
 use crate::Origin;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Store {
     /// older version has followed the handle to another account. A pin has a server only if the
     /// session was opened with the same password, because another password may be for another
     /// server.
-    pub fn pins(&self, login: &Login) -> Vec<Pin> {
+    pub fn pins(&self, login: &PdsLogin) -> Vec<PinnedAccount> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
         let stored = paths
@@ -143,7 +143,7 @@ impl Store {
             let named = it.account.as_deref();
             named.is_some_and(|it| is_same_name(it, account)) || it.did == account
         };
-        let pins = stored.filter(is_named).map(|it| Pin {
+        let pins = stored.filter(is_named).map(|it| PinnedAccount {
             did: it.did,
             server: it
                 .opened_by
@@ -155,7 +155,13 @@ impl Store {
     }
 
     /// Replaces the stored tokens in one step by those of `login`.
-    pub fn write(&self, did: &str, server: &Origin, login: &Login, tokens: &Tokens) -> Result<()> {
+    pub fn write(
+        &self,
+        did: &str,
+        server: &Origin,
+        login: &PdsLogin,
+        tokens: &Tokens,
+    ) -> Result<()> {
         let (Some(dir), Some(path)) = (&self.dir, self.path(did)) else {
             return Ok(());
         };
@@ -182,7 +188,7 @@ impl Store {
 
     /// Removes the stored tokens, and keeps the account and the server as a pin: a password from
     /// the environment has no other pin.
-    pub fn end(&self, did: &str, server: &Origin, login: &Login) -> Result<()> {
+    pub fn end(&self, did: &str, server: &Origin, login: &PdsLogin) -> Result<()> {
         let none = Tokens {
             access: Secret::new(""),
             refresh: Secret::new(""),
@@ -302,8 +308,8 @@ mod tests {
         }
     }
 
-    fn login(account: &str, password: &str) -> Login {
-        Login {
+    fn login(account: &str, password: &str) -> PdsLogin {
+        PdsLogin {
             account: account.to_owned(),
             password: Secret::new(password),
             pin: None,
@@ -339,7 +345,7 @@ mod tests {
         store
             .write("did:plc:a", &pds, &login, &tokens("a"))
             .unwrap();
-        let pin = Pin {
+        let pin = PinnedAccount {
             did: "did:plc:a".to_owned(),
             server: Some("https://a.example".to_owned()),
         };
@@ -350,7 +356,7 @@ mod tests {
         let other_password = store.pins(&self::login("a.test", "q"));
         assert_eq!(
             other_password,
-            [Pin {
+            [PinnedAccount {
                 server: None,
                 ..pin
             }]

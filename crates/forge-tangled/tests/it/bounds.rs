@@ -7,7 +7,7 @@ use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
     model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
 };
-use forge_tangled::{ReadLimits, Settings};
+use forge_tangled::{ReadLimits, TangledSettings};
 use forge_tangled_world::{Account, Fault, Recorded};
 use serde_json::json;
 
@@ -31,8 +31,8 @@ fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
     }
 }
 
-fn limited(stage: &Stage, read_limits: ReadLimits) -> Settings {
-    Settings {
+fn limited(stage: &Stage, read_limits: ReadLimits) -> TangledSettings {
+    TangledSettings {
         read_limits,
         ..stage.settings()
     }

@@ -14,7 +14,7 @@ const MANY: usize = 30;
 /// Edits a pull request from concurrent processes: half change the title, half the description.
 async fn edit_at_once(stage: &Stage, pr: &PrId) {
     let dir = tempfile::tempdir().unwrap();
-    let settings = forge_tangled::Settings {
+    let settings = forge_tangled::TangledSettings {
         sessions: Some(dir.path().to_owned()),
         wait: std::time::Duration::ZERO,
         ..stage.settings()
@@ -91,7 +91,7 @@ async fn thirty_concurrent_ticket_edits_are_kept() {
 async fn concurrent_rounds_are_kept_or_refused_as_stale() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    let settings = forge_tangled::Settings {
+    let settings = forge_tangled::TangledSettings {
         wait: std::time::Duration::ZERO,
         ..stage.settings()
     };

@@ -10,7 +10,7 @@ use forge_core::{
         PullQuery, SetIssueState, StateFilter,
     },
 };
-use forge_tangled::{Audience, Dialects, Settings};
+use forge_tangled::{Audience, Dialects, TangledSettings};
 use forge_tangled_world::{
     Fault, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
 };
@@ -449,7 +449,7 @@ fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 }
 
 /// Renames everything on all hosts, and returns settings with the new names.
-fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
+fn renamed(stage: &Stage, spindle: &SpindleDouble) -> TangledSettings {
     let mut usual: BTreeMap<String, String> = Dialects::default().names().into_iter().collect();
     usual.remove("audience");
     let others = other_names(&usual);
@@ -521,7 +521,7 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
         }
     }
     world.pds().host().speak(names);
-    Settings {
+    TangledSettings {
         dialects,
         ..stage.settings()
     }

@@ -5,7 +5,7 @@ use forge_core::{
     Warning, locator,
     model::{DiffReq, PrFields, PullQuery},
 };
-use forge_tangled::{Era, Reach, Settings};
+use forge_tangled::{Era, Reach, TangledSettings};
 use forge_tangled_world::{Fault, KnotOptions};
 use serde_json::json;
 
@@ -268,7 +268,7 @@ async fn newly_declared_repository_uses_1_0() {
 #[tokio::test]
 async fn strangers_cannot_trigger_requests_to_local_services() {
     let stage = Stage::new();
-    let settings = Settings {
+    let settings = TangledSettings {
         reach: Reach::Public,
         ..stage.settings()
     };

@@ -6,13 +6,13 @@ use forge_core::{
     Action, Ingestion, Labels, Op, Outcome, PullRequests, Reviews,
     model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit, SetChange},
 };
-use forge_tangled::{Dialects, Settings, not_ingested_in};
+use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
 use forge_tangled_world::{Fault, Moods};
 
 use crate::stage::Stage;
 
-fn impatient(stage: &Stage) -> Settings {
-    Settings {
+fn impatient(stage: &Stage) -> TangledSettings {
+    TangledSettings {
         wait: Duration::from_millis(150),
         ..stage.settings()
     }
@@ -20,7 +20,7 @@ fn impatient(stage: &Stage) -> Settings {
 
 async fn create(
     stage: &Stage,
-    settings: Settings,
+    settings: TangledSettings,
 ) -> forge_core::Outcome<forge_core::model::PullRequest> {
     let forge = stage.tangled_with(settings, Some(&stage.alice));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
@@ -107,7 +107,7 @@ async fn unknown_index_method_does_not_confirm_a_deletion() {
 async fn lost_record_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next("sh.tangled.repo.pull", 1);
-    let settings = Settings {
+    let settings = TangledSettings {
         wait: Duration::from_millis(1000),
         ..stage.settings()
     };
@@ -202,7 +202,7 @@ async fn steps_of_repeated_change_are_reported() {
 #[tokio::test]
 async fn write_without_wait_is_pending_without_requests() {
     let stage = Stage::new();
-    let settings = Settings {
+    let settings = TangledSettings {
         wait: Duration::ZERO,
         ..stage.settings()
     };
@@ -221,7 +221,7 @@ async fn write_without_wait_is_pending_without_requests() {
 #[tokio::test]
 async fn collection_unknown_to_index_is_pds_only() {
     let stage = Stage::new();
-    let settings = Settings {
+    let settings = TangledSettings {
         not_ingested: vec![(
             "sh.tangled.repo.pull.status".to_owned(),
             "close it on the web".to_owned(),
@@ -238,7 +238,7 @@ async fn collection_unknown_to_index_is_pds_only() {
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
     // A label of an unindexed record is also not shown.
-    let settings = Settings {
+    let settings = TangledSettings {
         not_ingested: not_ingested_in("2025-10", &Dialects::default()),
         ..stage.settings()
     };

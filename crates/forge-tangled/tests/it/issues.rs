@@ -9,7 +9,7 @@ use forge_core::{
         NewIssue, PrFields, PrState, PullQuery, SetChange, SetIssueState, StateFilter,
     },
 };
-use forge_tangled::Settings;
+use forge_tangled::TangledSettings;
 use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
@@ -87,7 +87,7 @@ async fn issue_writes_have_ingestion_states() {
 #[tokio::test]
 async fn unindexed_issue_is_pending_or_pds_only() {
     let stage = Stage::new();
-    let impatient = Settings {
+    let impatient = TangledSettings {
         wait: Duration::from_millis(150),
         ..stage.settings()
     };
@@ -98,7 +98,7 @@ async fn unindexed_issue_is_pending_or_pds_only() {
         panic!("{:?}", made.ingestion);
     };
     assert_eq!(*uri, made.value.node_id);
-    let old = Settings {
+    let old = TangledSettings {
         not_ingested: forge_tangled::not_ingested_in(
             "2026-06",
             &forge_tangled::Dialects::default(),
@@ -121,7 +121,7 @@ async fn list_distrusts_index_without_states() {
         statuses: false,
         ..Moods::default()
     });
-    let old = Settings {
+    let old = TangledSettings {
         not_ingested: forge_tangled::not_ingested_in(
             "2026-06",
             &forge_tangled::Dialects::default(),
@@ -159,7 +159,7 @@ async fn list_distrusts_index_without_states() {
 async fn lost_issue_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next(ISSUE, 1);
-    let settings = Settings {
+    let settings = TangledSettings {
         wait: Duration::from_secs(2),
         ..stage.settings()
     };

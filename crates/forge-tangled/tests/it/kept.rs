@@ -9,7 +9,7 @@ use forge_core::{
         NewLabel, PrFields, Resubmit, SetIssueState,
     },
 };
-use forge_tangled::{DraftMarker, Era, Origin, Settings};
+use forge_tangled::{DraftMarker, Era, Origin, TangledSettings};
 use forge_tangled_world::Fault;
 use serde_json::json;
 
@@ -19,8 +19,8 @@ const MERGE: &str = "sh.tangled.repo.merge";
 const DECLARATION: &str = "org.tangled.repo.declaration";
 
 /// Returns settings without a cache, as if each call came after expiry.
-fn forgetful(stage: &Stage) -> Settings {
-    Settings {
+fn forgetful(stage: &Stage) -> TangledSettings {
+    TangledSettings {
         kept: Duration::ZERO,
         ..stage.settings()
     }
@@ -46,7 +46,7 @@ async fn former_collaborator_is_refused_before_write() {
 async fn renamed_account_is_shown_by_new_handle() {
     let stage = Stage::new();
     let directory = stage.world.directory();
-    let settings = Settings {
+    let settings = TangledSettings {
         // The directory resolves each handle to the account whose document names it.
         handles: Some(Origin::configured(&directory.host().url()).unwrap()),
         ..forgetful(&stage)
@@ -126,7 +126,7 @@ async fn declaration_during_process_stops_repeated_puts() {
         "createdAt": "2026-06-02T00:00:00Z",
     });
     let (status, _) = pds.add(alice, STATUS, status);
-    let settings = Settings {
+    let settings = TangledSettings {
         wait: Duration::from_millis(50),
         ..stage.settings()
     };
@@ -194,7 +194,7 @@ async fn declaration_during_process_stops_older_writes() {
     let repo = stage.handle(&stage.alice);
     let open = stage.open(&repo, "open").await.id;
     let closed = stage.open(&repo, "closed").await.id;
-    let settings = Settings {
+    let settings = TangledSettings {
         draft_marker: Some(DraftMarker::new("[draft]").unwrap()),
         ..stage.settings()
     };

@@ -8,7 +8,7 @@ use forge_core::{
     ErrorKind, PrId, PullRequests, RepoId, Timestamp,
     model::{CloseReq, CreatePull, FileEdit, LocalClone, MergeReq, PrState, Resubmit},
 };
-use forge_tangled::{Settings, Tangled};
+use forge_tangled::{Tangled, TangledSettings};
 use forge_tangled_world::{Repository, Trap};
 use forge_testkit::GitDir;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Scene {
 
     /// Returns a new process that waits up to `wait` for the index.
     fn waiting(&self, wait: Duration) -> Tangled {
-        let settings = Settings {
+        let settings = TangledSettings {
             sessions: Some(self.sessions.path().to_owned()),
             wait,
             ..self.stage.settings()

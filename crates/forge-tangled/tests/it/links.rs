@@ -7,7 +7,7 @@ use forge_core::{
         SubjectKind,
     },
 };
-use forge_tangled::{Dialects, Settings, not_ingested_in};
+use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
 use forge_tangled_world::PdsOptions;
 use serde_json::json;
 
@@ -65,7 +65,7 @@ async fn references_of_records_are_links_in_both_directions() {
     assert_eq!(two.to_string(), uri);
     assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
     // The client does not trust the states of an index that ingests none.
-    let old = Settings {
+    let old = TangledSettings {
         not_ingested: not_ingested_in("2026-06", &Dialects::default()),
         ..stage.settings()
     };

@@ -9,7 +9,7 @@ use forge_core::{
         ReviewDecision, ReviewState, Verdict,
     },
 };
-use forge_tangled::{DraftMarker, Settings};
+use forge_tangled::{DraftMarker, TangledSettings};
 use forge_tangled_world::{Account, Fault};
 
 use crate::stage::{PASSWORD, Stage, action};
@@ -17,8 +17,8 @@ use crate::stage::{PASSWORD, Stage, action};
 const COMMENT: &str = "sh.tangled.feed.comment";
 const PULL: &str = "sh.tangled.repo.pull";
 
-fn opted_in(stage: &Stage) -> Settings {
-    Settings {
+fn opted_in(stage: &Stage) -> TangledSettings {
+    TangledSettings {
         draft_marker: Some(DraftMarker::new("[draft]").unwrap()),
         verdict_comments: true,
         ..stage.settings()

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use forge_core::{Action, Call, Error, Param, PullRequests, Result, Secret, model::CreatePull};
-use forge_tangled::{FixedLogin, Login, LoginSource, Pin, Settings, Tangled};
+use forge_tangled::{FixedLogin, LoginSource, PdsLogin, PinnedAccount, Tangled, TangledSettings};
 use forge_tangled_world::{Account, Fault, PdsDouble, PdsOptions};
 use serde_json::json;
 
@@ -34,22 +34,22 @@ impl Hijack {
         }
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> TangledSettings {
+        TangledSettings {
             sessions: Some(self.home.path().join("sessions")),
             ..self.stage.settings()
         }
     }
 
-    fn pin(&self) -> Pin {
-        Pin {
+    fn pin(&self) -> PinnedAccount {
+        PinnedAccount {
             did: self.stage.alice.did.clone(),
             server: Some(self.stage.world.pds().host().url()),
         }
     }
 
     /// Returns a process of Alice, who logged in as `account`.
-    fn process(&self, account: &str, pin: Option<Pin>) -> Tangled {
+    fn process(&self, account: &str, pin: Option<PinnedAccount>) -> Tangled {
         let login = login(account, pin);
         let logins = FixedLogin(Some(login));
         self.stage.tangled_by(self.settings(), logins)
@@ -86,8 +86,8 @@ impl Hijack {
     }
 }
 
-fn login(account: &str, pin: Option<Pin>) -> Login {
-    Login {
+fn login(account: &str, pin: Option<PinnedAccount>) -> PdsLogin {
+    PdsLogin {
         account: account.to_owned(),
         password: Secret::new(PASSWORD),
         pin,
@@ -228,7 +228,7 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
     let (here, there) = (world.pin().server, world.theirs.host().url());
     let here = here.unwrap();
     let marked = format!("@{}", bob.did);
-    let pin = Some(Pin {
+    let pin = Some(PinnedAccount {
         did: bob.did.clone(),
         ..world.pin()
     });
@@ -256,15 +256,15 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
 
 /// Stores pins as a store of accounts does.
 #[derive(Clone, Debug, Default)]
-struct Kept(Arc<Mutex<Option<Pin>>>);
+struct Kept(Arc<Mutex<Option<PinnedAccount>>>);
 
 #[async_trait]
 impl LoginSource for Kept {
-    async fn login(&self, _: &str) -> Result<Option<Login>> {
+    async fn login(&self, _: &str) -> Result<Option<PdsLogin>> {
         Ok(Some(login("alice.test", self.0.lock().unwrap().clone())))
     }
 
-    async fn keep_pin(&self, _: &str, _: &Login, pin: &Pin) -> Result<()> {
+    async fn keep_pin(&self, _: &str, _: &PdsLogin, pin: &PinnedAccount) -> Result<()> {
         *self.0.lock().unwrap() = Some(pin.clone());
         Ok(())
     }
@@ -336,7 +336,7 @@ async fn new_password_of_moved_account_reaches_new_server() {
     let moved = world.theirs.account("bob.test", "another0canary0");
     assert_eq!(moved.did, world.stage.bob.did);
     world.stage.world.pds().host().reset_record();
-    let login = Login {
+    let login = PdsLogin {
         password: Secret::new("another0canary0"),
         ..login("bob.test", None)
     };

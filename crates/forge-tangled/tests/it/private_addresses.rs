@@ -8,7 +8,7 @@ use std::{
 
 use forge_core::{Action, Call, Error, Param, Repos};
 use forge_http::{Http, Lookup, RetryPolicy};
-use forge_tangled::{FixedLogin, Reach, Settings, Tangled};
+use forge_tangled::{FixedLogin, Reach, Tangled, TangledSettings};
 use forge_tangled_world::Fault;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -30,7 +30,7 @@ impl Lookup for Everywhere {
 }
 
 /// Returns a client for which every name resolves to `address`.
-fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
+fn client(settings: TangledSettings, address: &str) -> (Tangled, Arc<Everywhere>) {
     let lookup = Arc::new(Everywhere(address.parse().unwrap(), Mutex::default()));
     let http = Http::new(forge_http::HttpSettings {
         lookup: Arc::clone(&lookup) as Arc<dyn Lookup>,
@@ -75,7 +75,7 @@ async fn pds_at_private_address_is_not_contacted() {
         "2002:7f00:1::",
     ] {
         for reach in [Reach::Public, Reach::Loopback] {
-            let settings = Settings {
+            let settings = TangledSettings {
                 reach,
                 ..stage.settings()
             };

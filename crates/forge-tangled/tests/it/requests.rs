@@ -12,7 +12,7 @@ use forge_core::{
         PullRequest, Resubmit, StateFilter,
     },
 };
-use forge_tangled::{Origin, Settings, Tangled};
+use forge_tangled::{Origin, Tangled, TangledSettings};
 use forge_tangled_world::{Fault, Host, Recorded};
 use serde_json::json;
 
@@ -370,7 +370,7 @@ async fn thousand_pulls_without_index_stay_in_budget() {
         }
     }
     // Handles resolve at their owners' hosts, not at the server of all accounts.
-    let settings = Settings {
+    let settings = TangledSettings {
         handles: Some(Origin::configured(&stage.world.directory().host().url()).unwrap()),
         ..stage.settings()
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forge_core::{Action, Call, Error, Param, RepoId, RepoPath, Repos, Result};
 use forge_http::{Http, Proxies, RetryPolicy, Roots};
-use forge_tangled::{FixedLogin, Reach, Settings, Tangled};
+use forge_tangled::{FixedLogin, Reach, Tangled, TangledSettings};
 use forge_tangled_world::{Account, DnsDouble, DnsMood, HandleHosts, Page};
 
 use crate::stage::{PASSWORD, Stage, action};
@@ -38,8 +38,8 @@ impl Names {
         }
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> TangledSettings {
+        TangledSettings {
             handles: None,
             dns: Some(self.dns.address()),
             ..self.stage.settings()
@@ -47,7 +47,7 @@ impl Names {
     }
 
     /// Returns a client with empty caches.
-    fn client(&self, settings: Settings) -> Tangled {
+    fn client(&self, settings: TangledSettings) -> Tangled {
         let proxy = self.hosts.url();
         let proxies = Proxies::from_env(&|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
         let roots = Roots {
@@ -64,7 +64,7 @@ impl Names {
         Tangled::new(settings, http.unwrap(), Arc::new(FixedLogin(None)))
     }
 
-    async fn repo(&self, settings: Settings, owner: &str, name: &str) -> Result<RepoId> {
+    async fn repo(&self, settings: TangledSettings, owner: &str, name: &str) -> Result<RepoId> {
         let id = RepoId {
             path: RepoPath::Named {
                 owner: owner.to_owned(),
@@ -284,7 +284,7 @@ async fn handle_redirects_are_limited_and_public() {
     let pds = names.stage.world.pds().host();
     let here = Page::redirect(&format!("{}{WELL_KNOWN}", pds.url()));
     names.hosts.set(HANDLE, Some(here));
-    let settings = Settings {
+    let settings = TangledSettings {
         reach: Reach::Public,
         ..names.settings()
     };

@@ -12,7 +12,7 @@ use forge_core::{
     model::{CreatePull, MergeReq, PrFields, PrState},
 };
 use forge_http::Http;
-use forge_tangled::{FixedLogin, Login, Settings, Tangled};
+use forge_tangled::{FixedLogin, PdsLogin, Tangled, TangledSettings};
 use forge_tangled_world::{Caller, Fault, Trap};
 use forge_testkit::CANARY;
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ const UPLOAD: &str = "com.atproto.repo.uploadBlob";
 const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
 
-fn stored(stage: &Stage, dir: &tempfile::TempDir) -> Settings {
-    Settings {
+fn stored(stage: &Stage, dir: &tempfile::TempDir) -> TangledSettings {
+    TangledSettings {
         sessions: Some(dir.path().join("sessions")),
         ..stage.settings()
     }
@@ -496,7 +496,7 @@ fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
         in_flight: 8,
         ..forge_http::HttpSettings::default()
     });
-    let login = Login {
+    let login = PdsLogin {
         account: stage.alice.handle.clone(),
         password: Secret::new(PASSWORD),
         pin: None,

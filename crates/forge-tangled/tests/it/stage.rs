@@ -9,7 +9,7 @@ use forge_core::{
     model::{CreatePull, PullRequest},
 };
 use forge_http::{Http, RetryPolicy};
-use forge_tangled::{FixedLogin, Login, LoginSource, Origin, Reach, Settings, Tangled};
+use forge_tangled::{FixedLogin, LoginSource, Origin, PdsLogin, Reach, Tangled, TangledSettings};
 use forge_tangled_world::{Account, Repository, World};
 use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
@@ -94,10 +94,10 @@ impl Stage {
     }
 
     /// Returns settings that lead a client to the world's hosts.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> TangledSettings {
         let at = |url: String| Origin::configured(&url).unwrap();
         let index = self.world.index();
-        Settings {
+        TangledSettings {
             web: at(index.web().url()),
             index: at(index.host().url()),
             backlinks: Some(at(index.backlinks().url())),
@@ -106,7 +106,7 @@ impl Stage {
             reach: Reach::Loopback,
             wait: Duration::from_secs(5),
             poll: Duration::from_millis(10),
-            ..Settings::usual().unwrap()
+            ..TangledSettings::usual().unwrap()
         }
     }
 
@@ -115,7 +115,7 @@ impl Stage {
     }
 
     /// Returns a client with other settings, or without an account.
-    pub fn tangled_with(&self, settings: Settings, account: Option<&Account>) -> Tangled {
+    pub fn tangled_with(&self, settings: TangledSettings, account: Option<&Account>) -> Tangled {
         match account {
             Some(account) => self.tangled_as(settings, &account.handle, PASSWORD),
             None => Tangled::new(settings, http(), Arc::new(FixedLogin(None))),
@@ -123,8 +123,8 @@ impl Stage {
     }
 
     /// Returns a client with this login.
-    pub fn tangled_as(&self, settings: Settings, handle: &str, password: &str) -> Tangled {
-        let login = Login {
+    pub fn tangled_as(&self, settings: TangledSettings, handle: &str, password: &str) -> Tangled {
+        let login = PdsLogin {
             account: handle.to_owned(),
             password: Secret::new(password),
             pin: None,
@@ -133,7 +133,11 @@ impl Stage {
     }
 
     /// Returns a client that reads its login from `logins`.
-    pub fn tangled_by(&self, settings: Settings, logins: impl LoginSource + 'static) -> Tangled {
+    pub fn tangled_by(
+        &self,
+        settings: TangledSettings,
+        logins: impl LoginSource + 'static,
+    ) -> Tangled {
         Tangled::new(settings, http(), Arc::new(logins))
     }
 

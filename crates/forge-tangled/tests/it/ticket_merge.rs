@@ -6,7 +6,7 @@ use forge_core::{
     Action, Arg, Ingestion, Op, Param, PrId, PullRequests, Retry, Warning,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
-use forge_tangled::{Settings, Tangled};
+use forge_tangled::{Tangled, TangledSettings};
 use forge_tangled_world::{Fault, Repository};
 use forge_testkit::GitDir;
 use serde_json::json;
@@ -452,7 +452,7 @@ async fn round_with_evil_merge_commit_is_refused() {
         }
         git.commit("main", "Meanwhile", &[("c", Some("1\n"))]);
         merge_main(git, own);
-        let settings = Settings {
+        let settings = TangledSettings {
             wait: Duration::from_millis(50),
             ..ground.stage.settings()
         };

@@ -8,7 +8,7 @@ use forge_core::{
         ReviewState, SetChange, StateFilter, Verdict,
     },
 };
-use forge_tangled::Settings;
+use forge_tangled::TangledSettings;
 use forge_tangled_world::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
@@ -453,7 +453,7 @@ async fn ticket_review_is_a_comment_without_verdict() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let head = repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let settings = Settings {
+    let settings = TangledSettings {
         verdict_comments: true,
         ..stage.settings()
     };

@@ -14,7 +14,7 @@ use forge_core::{
     Error, ErrorKind, PullRequests, Repos, Result, Reviews, Secret,
     model::{CloseReq, PrFields, PrState},
 };
-use forge_tangled::{Login, LoginSource, Settings};
+use forge_tangled::{LoginSource, PdsLogin, TangledSettings};
 use forge_tangled_world::Account;
 use serde_json::json;
 
@@ -22,17 +22,17 @@ use crate::stage::{PASSWORD, Stage};
 
 /// Returns these logins one after the other, then repeats the last.
 #[derive(Clone, Debug)]
-struct Changing(Arc<Mutex<Vec<Result<Option<Login>>>>>);
+struct Changing(Arc<Mutex<Vec<Result<Option<PdsLogin>>>>>);
 
 impl Changing {
-    fn new(logins: Vec<Result<Option<Login>>>) -> Self {
+    fn new(logins: Vec<Result<Option<PdsLogin>>>) -> Self {
         Self(Arc::new(Mutex::new(logins)))
     }
 }
 
 #[async_trait]
 impl LoginSource for Changing {
-    async fn login(&self, _host: &str) -> Result<Option<Login>> {
+    async fn login(&self, _host: &str) -> Result<Option<PdsLogin>> {
         let mut logins = self.0.lock().unwrap();
         match logins.len() {
             1 => logins[0].as_ref().map(Clone::clone).map_err(|_| unread()),
@@ -41,8 +41,8 @@ impl LoginSource for Changing {
     }
 }
 
-fn login(account: &Account, password: &str) -> Result<Option<Login>> {
-    Ok(Some(Login {
+fn login(account: &Account, password: &str) -> Result<Option<PdsLogin>> {
+    Ok(Some(PdsLogin {
         account: account.handle.clone(),
         password: Secret::new(password),
         pin: None,
@@ -56,7 +56,7 @@ fn unread() -> Error {
 #[tokio::test]
 async fn changed_login_is_reread_by_running_process() {
     let stage = Stage::new();
-    let settings = Settings {
+    let settings = TangledSettings {
         kept: Duration::ZERO,
         ..stage.settings()
     };
@@ -103,7 +103,7 @@ async fn refused_login_is_reread_immediately() {
 async fn tokens_are_not_sent_for_another_account() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
-    let settings = Settings {
+    let settings = TangledSettings {
         kept: Duration::ZERO,
         ..stage.settings()
     };
@@ -134,7 +134,7 @@ async fn slow_session_file_does_not_delay_other_calls() {
         .arg(&file)
         .status();
     assert!(made_pipe.unwrap().success());
-    let settings = Settings {
+    let settings = TangledSettings {
         sessions: Some(sessions),
         ..stage.settings()
     };

@@ -17,7 +17,7 @@ use forge_core::{
     Error, Ingestion, Labels as _, Outcome, PullRequests as _, RepoId, RepoPath, Retry,
     model::{Comment, Issue, Merge, NewLabel, PrFields, PullRequest},
 };
-use forge_tangled::{Dialects, Settings, Tangled, not_ingested_in};
+use forge_tangled::{Dialects, Tangled, TangledSettings, not_ingested_in};
 use forge_tangled_world::{Account, Host, Repository, Trap};
 use forge_testkit::Random;
 
@@ -369,7 +369,7 @@ impl Writes {
     }
 
     fn process(&self, actor: usize, wait: Duration) -> Tangled {
-        let settings = Settings {
+        let settings = TangledSettings {
             sessions: Some(self.sessions.path().to_owned()),
             wait,
             poll: Duration::from_millis(5),
