@@ -85,7 +85,7 @@ pub use dialect::{
     SpindleFields, SpindleMethods, WebNames,
 };
 pub use drafts::DraftMarker;
-pub use identity::{Document, Identity};
+pub use identity::{AccountIdentity, DidDocument};
 pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};

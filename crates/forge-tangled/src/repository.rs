@@ -13,7 +13,7 @@ use crate::{
     Dialects, Era, KnotAnswers, Origin, Tangled,
     answers::{Answer, Field},
     fault,
-    identity::Identity,
+    identity::AccountIdentity,
     records::{self, Listing, Record},
     xrpc::Xrpc,
 };
@@ -31,7 +31,7 @@ const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; 
 pub(crate) struct Repository {
     pub id: RepoId,
     pub era: Era,
-    pub owner: Identity,
+    pub owner: AccountIdentity,
     pub name: String,
     /// The owner's record of the repository: `sh.tangled.repo`, or the declaration of 1.0.
     pub record: Record,
@@ -221,7 +221,7 @@ impl Tangled {
     /// `protocol` if the owner has more declarations than are read, and none of these matches.
     pub(crate) fn declaration_among(
         &self,
-        owner: &Identity,
+        owner: &AccountIdentity,
         declarations: Listing,
         name: &str,
         older: Option<&Record>,
@@ -248,7 +248,7 @@ impl Tangled {
     async fn sh_record(
         &self,
         pds: &Xrpc,
-        owner: &Identity,
+        owner: &AccountIdentity,
         name: &str,
         slug: &str,
     ) -> Result<Option<Record>> {
@@ -270,7 +270,7 @@ impl Tangled {
         name.unwrap_or(record.rkey())
     }
 
-    async fn no_repository(&self, pds: &Xrpc, owner: &Identity, name: &str) -> Error {
+    async fn no_repository(&self, pds: &Xrpc, owner: &AccountIdentity, name: &str) -> Error {
         let error = Error::not_found(
             Noun::Repo,
             format!(
@@ -286,7 +286,7 @@ impl Tangled {
         error.with_hint(suggest::hint(name, names, "repositories"))
     }
 
-    fn of_sh_record(&self, owner: Identity, record: Record) -> Result<Repository> {
+    fn of_sh_record(&self, owner: AccountIdentity, record: Record) -> Result<Repository> {
         let broken = |what: &str| {
             Error::new(
                 ErrorKind::Protocol,
@@ -406,7 +406,7 @@ impl Tangled {
     async fn ask_knot(
         &self,
         knot: &Origin,
-        owner: &Identity,
+        owner: &AccountIdentity,
         did: &str,
     ) -> Result<(), Unconfirmed> {
         let service = self.identities.service(knot.clone()).await;
@@ -442,7 +442,7 @@ impl Tangled {
         asked.await.is_ok_and(|it| it.is_without(capability))
     }
 
-    async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
+    async fn declared(&self, owner: AccountIdentity, record: Record) -> Result<Repository> {
         let declared = &self.settings.dialects.fields.declared;
         let did = record.text(declared).map(str::to_owned).ok_or_else(|| {
             Error::new(
@@ -479,7 +479,7 @@ impl Tangled {
     /// `not_found` if the manifest names another owner.
     async fn doubt_of_declaration(
         &self,
-        owner: &Identity,
+        owner: &AccountIdentity,
         did: &str,
         knot: &Origin,
     ) -> Result<Option<Error>> {
@@ -562,7 +562,7 @@ impl Tangled {
         })
     }
 
-    pub(crate) fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
+    pub(crate) fn canonical(&self, owner: &AccountIdentity, name: &str) -> RepoId {
         RepoId {
             kind: ForgeKind::TANGLED,
             host: self.settings.host.clone(),
@@ -602,7 +602,7 @@ fn declaration_of(
 }
 
 /// Returns the warning for a declaration that nothing confirms.
-fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
+fn declared_alone(owner: &AccountIdentity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
         "only the declaration says that {} owns {did}: the repository's own manifest does not \
          confirm it ({why})",
@@ -611,7 +611,7 @@ fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     .with_hint("check on the web who owns the repository")
 }
 
-fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
+fn claimed(owner: &AccountIdentity, did: &str, whose: &str, knot: &Origin) -> Error {
     Error::not_found(
         Noun::Repo,
         format!(
@@ -623,7 +623,7 @@ fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
     )
 }
 
-fn not_there(owner: &Identity, did: &str, knot: &Origin) -> Error {
+fn not_there(owner: &AccountIdentity, did: &str, knot: &Origin) -> Error {
     Error::not_found(
         Noun::Repo,
         format!(

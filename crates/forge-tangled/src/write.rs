@@ -53,7 +53,7 @@ pub(crate) fn checked(record: NewRecord, names: &Dialects) -> Result<NewRecord> 
     }
 }
 
-fn invalid(collection: &str, problems: &[lexicon::Problem]) -> Error {
+fn invalid(collection: &str, problems: &[lexicon::LexiconProblem]) -> Error {
     let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     Error::new(
         ErrorKind::InvalidInput { field: None },

@@ -9,7 +9,7 @@ use forge_core::{AtUri, Error, ErrorKind, Result, text::truncate_chars};
 /// (`did:plc:…#atproto_pds`), and older documents only fragments. Services are matched by the
 /// fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct DidDocument {
     /// The DID that the document describes.
     pub did: String,
     /// The claimed handle, in lower case. Only the first valid handle of the document counts
@@ -22,7 +22,7 @@ pub struct Document {
 /// Maximum length of a stored endpoint, in characters. The URL of a real server is shorter.
 const MAX_ENDPOINT: usize = 2_048;
 
-impl Document {
+impl DidDocument {
     /// Reads the document of `did`.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ mod tests {
             (json!([]), None),
         ] {
             let doc = json!({"id": "did:plc:abc", "alsoKnownAs": aliases});
-            let doc = Document::parse("did:plc:abc", &doc).unwrap();
+            let doc = DidDocument::parse("did:plc:abc", &doc).unwrap();
             assert_eq!(doc.handle.as_deref(), handle, "{aliases}");
         }
     }
@@ -150,7 +150,7 @@ mod tests {
                     {"id": id, "type": "AtprotoPersonalDataServer", "serviceEndpoint": "https://pds.example"},
                 ],
             });
-            let doc = Document::parse("did:plc:abc", &doc).unwrap();
+            let doc = DidDocument::parse("did:plc:abc", &doc).unwrap();
             assert_eq!(doc.handle.as_deref(), Some("alice.test"));
             assert_eq!(
                 doc.pds(Reach::Public).unwrap().as_str(),
@@ -162,8 +162,8 @@ mod tests {
             );
         }
         let other = json!({"id": "did:plc:other"});
-        assert!(Document::parse("did:plc:abc", &other).is_err());
-        let bare = Document::parse("did:plc:other", &other).unwrap();
+        assert!(DidDocument::parse("did:plc:abc", &other).is_err());
+        let bare = DidDocument::parse("did:plc:other", &other).unwrap();
         assert_eq!(bare.pds(Reach::Public).unwrap_err().code(), "protocol");
     }
     /// The cache can hold a thousand documents.
@@ -174,7 +174,7 @@ mod tests {
         services.push(service("#tangled_knot", &"x".repeat(30_000)));
         services.push(service("#atproto_pds", "https://pds.example"));
         let doc = json!({"id": "did:plc:abc", "service": services});
-        let doc = Document::parse("did:plc:abc", &doc).unwrap();
+        let doc = DidDocument::parse("did:plc:abc", &doc).unwrap();
         assert!(doc.weight() < 3_000, "{}", doc.weight());
         let pds = doc.pds(Reach::Public).unwrap();
         assert_eq!(pds.as_str(), "https://pds.example");

@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use document::Document;
+pub use document::DidDocument;
 
 use crate::{
     Origin, TangledSettings,
@@ -36,16 +36,16 @@ const FAILED_FOR: Duration = Duration::from_secs(60);
 
 /// An account that has been looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct AccountIdentity {
     /// The DID.
     pub did: String,
     /// The handle, if the handle and the document name each other.
     pub handle: Option<String>,
     /// The DID document.
-    pub document: Document,
+    pub document: DidDocument,
 }
 
-impl Identity {
+impl AccountIdentity {
     /// Name for people: the handle, else the DID.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -58,8 +58,8 @@ impl Identity {
 pub(crate) struct Identities {
     http: Http,
     settings: Arc<TangledSettings>,
-    known: Cache<Identity>,
-    documents: Cache<Document>,
+    known: Cache<AccountIdentity>,
+    documents: Cache<DidDocument>,
     handles: Cache<String>,
     guard: Arc<Guard>,
     /// Accounts whose names could not be looked up.
@@ -74,9 +74,9 @@ impl Identities {
             http,
             settings,
             // An account whose handle could not be looked up has no handle for a minute.
-            known: Cache::weighed(kept, most, |it: &Identity| it.document.weight())
+            known: Cache::weighed(kept, most, |it: &AccountIdentity| it.document.weight())
                 .retrying(|it| it.handle.is_none() && it.document.handle.is_some()),
-            documents: Cache::weighed(kept, most, Document::weight),
+            documents: Cache::weighed(kept, most, DidDocument::weight),
             handles: Cache::new(kept),
             guard,
             failed: Cache::new(FAILED_FOR),
@@ -87,7 +87,7 @@ impl Identities {
     ///
     /// # Errors
     /// `invalid_input` for a name that is neither; `not_found` if no account has the name.
-    pub async fn account(&self, name: &str) -> Result<Identity> {
+    pub async fn account(&self, name: &str) -> Result<AccountIdentity> {
         let name = name.strip_prefix('@').unwrap_or(name);
         if name.starts_with("did:") {
             return self.of_did(name).await;
@@ -111,14 +111,14 @@ impl Identities {
             )
             .with_hint("if you trust it, name the account by its DID"));
         }
-        Ok(Identity {
+        Ok(AccountIdentity {
             handle: Some(handle),
             ..identity
         })
     }
 
     /// Reads an account by DID, with its handle if the handle resolves to this DID.
-    pub async fn of_did(&self, did: &str) -> Result<Identity> {
+    pub async fn of_did(&self, did: &str) -> Result<AccountIdentity> {
         check_did(did)?;
         let cell = self.known.cell(did);
         let found = cell.get_or_try_init(|| async {
@@ -130,7 +130,7 @@ impl Identities {
                 },
                 None => None,
             };
-            Ok(Identity {
+            Ok(AccountIdentity {
                 did: did.to_owned(),
                 handle,
                 document,
@@ -140,7 +140,7 @@ impl Identities {
     }
 
     /// Returns the document of an account, without a check of the handle.
-    async fn document_of(&self, did: &str) -> Result<Document> {
+    async fn document_of(&self, did: &str) -> Result<DidDocument> {
         check_did(did)?;
         let cell = self.documents.cell(did);
         cell.get_or_try_init(|| self.document(did)).await.cloned()
@@ -289,7 +289,7 @@ impl Identities {
         did_on(&body)
     }
 
-    async fn document(&self, did: &str) -> Result<Document> {
+    async fn document(&self, did: &str) -> Result<DidDocument> {
         let (url, named_by) = self.document_url(did)?;
         let body = self.get(&url, named_by).await.map_err(|e| {
             if e.is_not_found() {
@@ -305,7 +305,7 @@ impl Identities {
             )
             .with_source(e)
         })?;
-        Document::parse(did, &value)
+        DidDocument::parse(did, &value)
     }
 
     fn document_url(&self, did: &str) -> Result<(String, NamedBy)> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    Differences, Problem, Set, format,
+    Differences, LexiconProblem, Set, format,
     schema::{self, Array, Blob, Bytes, Def, Object, Text, Union},
 };
 use crate::dialect::STAMP;
@@ -18,7 +18,11 @@ const MAX_PROBLEMS: usize = 50;
 /// Maximum nesting depth of a record. The records that this program writes have five levels.
 const MAX_LEVELS: usize = 32;
 
-pub(super) fn record(set: &Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+pub(super) fn record(
+    set: &Set,
+    collection: &str,
+    record: &Value,
+) -> Result<(), Vec<LexiconProblem>> {
     let walk = walk(set, collection, record);
     if walk.problems.is_empty() {
         Ok(())
@@ -31,9 +35,9 @@ pub(super) fn differences(set: &Set, collection: &str, record: &Value) -> Differ
     let Walk {
         problems, unknown, ..
     } = walk(set, collection, record);
-    let is_missing = |problem: &Problem| problem.what.starts_with(MISSING);
+    let is_missing = |problem: &LexiconProblem| problem.what.starts_with(MISSING);
     let (missing, changed): (Vec<_>, Vec<_>) = problems.into_iter().partition(is_missing);
-    let paths = |all: Vec<Problem>| all.into_iter().map(|problem| problem.path).collect();
+    let paths = |all: Vec<LexiconProblem>| all.into_iter().map(|problem| problem.path).collect();
     Differences {
         missing: paths(missing),
         changed: paths(changed),
@@ -66,7 +70,7 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
 
 struct Walk {
     set: Set,
-    problems: Vec<Problem>,
+    problems: Vec<LexiconProblem>,
     /// Paths of fields that the lexicon does not name. Such fields are allowed.
     unknown: Vec<String>,
 }
@@ -74,7 +78,7 @@ struct Walk {
 impl Walk {
     fn add(&mut self, path: &str, what: impl Into<String>) {
         if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem {
+            self.problems.push(LexiconProblem {
                 path: path.to_owned(),
                 what: what.into(),
             });

@@ -36,14 +36,14 @@ pub use store::Set;
 
 /// A part of a record that its lexicon does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct LexiconProblem {
     /// The path of the part: `$` is the record, then `.field` and `[index]`.
     pub path: String,
     /// The problem, with the start of the value.
     pub what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for LexiconProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.what)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Problem {
 /// # Errors
 /// All problems of the record (at most 50); one problem at `$` if forge has no lexicon for the
 /// collection.
-pub fn check(collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+pub fn check(collection: &str, record: &Value) -> Result<(), Vec<LexiconProblem>> {
     let set = if collection.starts_with("org.tangled.") {
         Set::Org10
     } else {
@@ -68,12 +68,12 @@ pub fn check(collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<LexiconProblem>> {
     check::record(&set, collection, record)
 }
 
-/// Fields in which a record differs from its lexicon, as the paths of [`Problem`], without values.
-/// The names of unknown fields come from the record's author.
+/// Fields in which a record differs from its lexicon, as the paths of [`LexiconProblem`], without
+/// values. The names of unknown fields come from the record's author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
     /// Required fields that the record lacks.

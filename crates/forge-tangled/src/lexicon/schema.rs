@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct LexiconDocument {
     pub(super) lexicon: u8,
     pub(super) id: String,
     #[serde(rename = "description")]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use super::schema::{Def, Document};
+use super::schema::{Def, LexiconDocument};
 
 /// A dialect of tangled's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,14 +74,16 @@ pub(super) const ORG_1_0: Documents = documents!("1.0":
     "org.tangled.track.ticket"
 );
 
-type Parsed = BTreeMap<&'static str, Document>;
+type Parsed = BTreeMap<&'static str, LexiconDocument>;
 
 /// Parses the documents. An invalid document is left out; a test ensures that there is none.
 fn parse(all: &[Documents]) -> Parsed {
     all.iter()
         .flat_map(|documents| documents.iter())
         .filter_map(|(id, text)| Some((*id, serde_json::from_str(text).ok()?)))
-        .filter(|(id, document): &(&str, Document)| document.lexicon == 1 && document.id == *id)
+        .filter(|(id, document): &(&str, LexiconDocument)| {
+            document.lexicon == 1 && document.id == *id
+        })
         .collect()
 }
 

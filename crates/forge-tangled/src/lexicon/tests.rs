@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{Set, check, check_in, collections, key_fits, schema::Document, store};
+use super::{Set, check, check_in, collections, key_fits, schema::LexiconDocument, store};
 use crate::Dialects;
 
 const CID: &str = "bafyreie5cvv4h45feadgeuwhbcutmh6t2ceseocckahdoe6uat64zmz454";
@@ -79,7 +79,7 @@ fn every_lexicon_document_is_parsed_and_compiled_in() {
             .collect();
         assert_eq!(on_disk, ours, "{folder}");
         for (id, text) in compiled {
-            let document: Document =
+            let document: LexiconDocument =
                 serde_json::from_str(text).unwrap_or_else(|error| panic!("{folder}/{id}: {error}"));
             assert_eq!((document.lexicon, document.id.as_str()), (1, *id));
         }

@@ -22,7 +22,7 @@ use crate::{
     KnotAnswers, Tangled,
     answers::{Answer, Field},
     blocking, fault,
-    identity::Identity,
+    identity::AccountIdentity,
     knot::{Checked, no_branch},
     patch::Patch,
     repository::Repository,
@@ -113,7 +113,7 @@ impl Tangled {
         repository: &Repository,
         base: &str,
         req: &CreatePull,
-        author: &Identity,
+        author: &AccountIdentity,
     ) -> Result<(Patch, String)> {
         let branch = self
             .branch(repository, base)
@@ -429,7 +429,7 @@ fn mode(text: &str) -> Option<u32> {
 async fn print(
     changes: &[Change<'_>],
     title: &str,
-    author: &Identity,
+    author: &AccountIdentity,
     date: &str,
 ) -> Result<Vec<u8>> {
     let dir = blocking::run(|| tempfile::tempdir().map_err(no_directory)).await?;
@@ -490,7 +490,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
 }
 
 /// Returns git in a new repository, without user settings, with the account as author.
-fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
+fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .opening_bare()
         .with_env("GIT_CONFIG_NOSYSTEM", "1")

@@ -23,10 +23,10 @@ use tokio::sync::Mutex;
 
 use crate::{
     Origin, TangledSettings, blocking, fault,
-    identity::{Identities, Identity},
+    identity::{AccountIdentity, Identities},
     xrpc::{Failure, Xrpc},
 };
-use store::{Store, Tokens};
+use store::{SessionStore, Tokens};
 
 /// Seconds before its expiry at which a token is renewed.
 const MARGIN: i64 = 60;
@@ -85,7 +85,7 @@ impl LoginSource for FixedLogin {
 /// The viewer, who is known once a login has been read.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
-    pub identity: Identity,
+    pub identity: AccountIdentity,
     pub pds: Origin,
     login: PdsLogin,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Session {
     settings: Arc<TangledSettings>,
     identities: Arc<Identities>,
     logins: Arc<dyn LoginSource>,
-    store: Store,
+    store: SessionStore,
     viewer: Mutex<Option<ReadViewer>>,
     /// The viewer of the last read, for callers that do not wait.
     known: sync::Mutex<Option<Arc<Viewer>>>,
@@ -132,7 +132,7 @@ impl Session {
     ) -> Self {
         Self {
             http,
-            store: Store::new(settings.sessions.clone()),
+            store: SessionStore::new(settings.sessions.clone()),
             settings,
             identities,
             logins,
@@ -238,14 +238,14 @@ impl Session {
 
     /// Returns the pin of an account. A server that the user has configured is not pinned, because
     /// the configuration names it for each login.
-    fn pin_of(&self, identity: &Identity, pds: &Origin) -> PinnedAccount {
+    fn pin_of(&self, identity: &AccountIdentity, pds: &Origin) -> PinnedAccount {
         PinnedAccount {
             did: identity.did.clone(),
             server: self.settings.pds.is_none().then(|| pds.to_string()),
         }
     }
 
-    fn server_of(&self, identity: &Identity) -> Result<Origin> {
+    fn server_of(&self, identity: &AccountIdentity) -> Result<Origin> {
         match &self.settings.pds {
             Some(pds) => Ok(pds.clone()),
             None => identity.document.pds(self.settings.reach),
@@ -264,7 +264,7 @@ impl Session {
         )
     }
 
-    fn moved_server(&self, identity: &Identity, old: &str, new: &str) -> Error {
+    fn moved_server(&self, identity: &AccountIdentity, old: &str, new: &str) -> Error {
         let message = format!(
             "no password and no token was sent: the account {} was on the server {old} at the \
              login, and its identity now names {new}",
@@ -518,7 +518,7 @@ impl Session {
 /// # Errors
 /// `config` if a file cannot be removed.
 pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
-    Store::new(Some(dir.to_owned())).forget(account)
+    SessionStore::new(Some(dir.to_owned())).forget(account)
 }
 
 /// Refuses a token that cannot be in a header, because a later call to another server would fail.

@@ -79,24 +79,24 @@ impl Fingerprint {
 
 /// The store of sessions; without a directory, sessions are not stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub(crate) struct SessionStore {
     dir: Option<PathBuf>,
 }
 
 /// Lock that is held while a session is renewed, so that only one process renews it.
-pub(crate) struct Lock {
+pub(crate) struct SessionLock {
     _file: Option<File>,
 }
 
-impl Store {
+impl SessionStore {
     pub fn new(dir: Option<PathBuf>) -> Self {
         Self { dir }
     }
 
     /// Waits until no other process renews the session of `did`.
-    pub async fn lock(&self, did: &str) -> Result<Lock> {
+    pub async fn lock(&self, did: &str) -> Result<SessionLock> {
         let Some(dir) = self.dir.clone() else {
-            return Ok(Lock { _file: None });
+            return Ok(SessionLock { _file: None });
         };
         let path = dir.join(format!("{}.lock", file_name(did)));
         let taken = tokio::task::spawn_blocking(move || take(&dir, &path));
@@ -104,7 +104,7 @@ impl Store {
             .await
             .unwrap_or_else(|e| Err(io::Error::other(e)))
             .map_err(|e| self.failed(e))?;
-        Ok(Lock { _file: Some(file) })
+        Ok(SessionLock { _file: Some(file) })
     }
 
     /// Returns the stored tokens. A file counts as missing if others can read it, if it is broken,
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn session_of_another_server_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(Some(dir.path().to_owned()));
+        let store = SessionStore::new(Some(dir.path().to_owned()));
         let (here, there) = (server("https://a.example"), server("https://b.example"));
         let login = login("a.test", "p");
         store
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn stored_session_pins_did_of_handle() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(Some(dir.path().to_owned()));
+        let store = SessionStore::new(Some(dir.path().to_owned()));
         let pds = server("https://a.example");
         let login = login("@A.test", "p");
         store
@@ -369,14 +369,14 @@ mod tests {
             (pins[0].did.as_str(), &pins[0].server),
             ("did:plc:b", &None)
         );
-        assert_eq!(Store::new(None).pins(&login), []);
+        assert_eq!(SessionStore::new(None).pins(&login), []);
     }
 
     #[test]
     fn sessions_of_several_accounts_are_kept_apart() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
-        let store = Store::new(Some(dir.path().join("sessions")));
+        let store = SessionStore::new(Some(dir.path().join("sessions")));
         let (a, b) = (login("a.test", "p"), login("@B.test", "q"));
         assert_eq!(store.read("did:plc:a", &pds, &a.password), None);
         store.forget("a.test").unwrap();
@@ -413,7 +413,7 @@ mod tests {
                 "{name}"
             );
         }
-        let memory = Store::new(None);
+        let memory = SessionStore::new(None);
         memory.write("did:plc:a", &pds, &a, &tokens("a")).unwrap();
         assert_eq!(memory.read("did:plc:a", &pds, &a.password), None);
     }
@@ -422,7 +422,7 @@ mod tests {
     fn session_of_another_password_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
-        let store = Store::new(Some(dir.path().to_owned()));
+        let store = SessionStore::new(Some(dir.path().to_owned()));
         let right = login("a.test", "canary");
         store
             .write("did:plc:a", &pds, &right, &tokens("a"))
@@ -451,7 +451,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let pds = server("https://pds.example");
-        let store = Store::new(Some(dir.path().to_owned()));
+        let store = SessionStore::new(Some(dir.path().to_owned()));
         let login = login("a.test", "p");
         store
             .write("did:plc:a", &pds, &login, &tokens("a"))
