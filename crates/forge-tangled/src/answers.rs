@@ -12,15 +12,15 @@ pub(crate) trait Answer: DeserializeOwned + Send + Sync {
     type Names: Table;
 
     /// Returns all fields that are read, always in the same order.
-    fn fields(names: &Self::Names) -> Vec<Field<'_>>;
+    fn fields(names: &Self::Names) -> Vec<AnswerField<'_>>;
 }
 
-pub(crate) struct Field<'a> {
+pub(crate) struct AnswerField<'a> {
     name: &'a str,
-    inner: Vec<Field<'a>>,
+    inner: Vec<AnswerField<'a>>,
 }
 
-impl<'a> Field<'a> {
+impl<'a> AnswerField<'a> {
     /// Returns fields without named subfields.
     pub fn from_names<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
@@ -52,7 +52,7 @@ pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, Strin
 
 /// Renames the fields `from` of `value` to the names `to`. A field that already has one of the
 /// names `to` means something else, and is dropped.
-fn renamed(value: Value, from: &[Field<'_>], to: &[Field<'_>]) -> Value {
+fn renamed(value: Value, from: &[AnswerField<'_>], to: &[AnswerField<'_>]) -> Value {
     match value {
         Value::Array(items) => {
             let items = items.into_iter();
@@ -137,8 +137,8 @@ pub(crate) mod tests {
     impl Answer for Two {
         type Names = SpindleAnswers;
 
-        fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-            Field::from_names([&names.commit, &names.trigger])
+        fn fields(names: &SpindleAnswers) -> Vec<AnswerField<'_>> {
+            AnswerField::from_names([&names.commit, &names.trigger])
         }
     }
 

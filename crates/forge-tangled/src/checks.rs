@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     Era, Origin, SpindleAnswers, Tangled,
-    answers::{Answer, Field},
+    answers::{Answer, AnswerField},
     caps,
     dialect::Table,
     fault,
@@ -69,17 +69,18 @@ struct Workflow {
 impl Answer for Pipelines {
     type Names = SpindleAnswers;
 
-    fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
-        let workflow = Field::from_names([
+    fn fields(names: &SpindleAnswers) -> Vec<AnswerField<'_>> {
+        let workflow = AnswerField::from_names([
             &names.workflow_name,
             &names.workflow_status,
             &names.workflow_error,
             &names.workflow_started,
             &names.workflow_finished,
         ]);
-        let mut pipeline = Field::from_names([&names.commit, &names.created_at, &names.trigger]);
-        pipeline.push(Field::of(&names.workflows, workflow));
-        vec![Field::of(&names.pipelines, pipeline)]
+        let mut pipeline =
+            AnswerField::from_names([&names.commit, &names.created_at, &names.trigger]);
+        pipeline.push(AnswerField::of(&names.workflows, workflow));
+        vec![AnswerField::of(&names.pipelines, pipeline)]
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::{
     Dialects, Era, Inputs, Tangled, fault,
-    knot::Branch,
+    knot::KnotBranch,
     lexicon::{self, Set},
     repository::Repository,
     sources::Items,
@@ -57,7 +57,7 @@ struct Subjects {
     /// At-uri of the newest pull request in the index; `issue` is that of the newest issue.
     pull: Option<String>,
     issue: Option<String>,
-    default_branch: Option<Branch>,
+    default_branch: Option<KnotBranch>,
 }
 
 impl Tangled {

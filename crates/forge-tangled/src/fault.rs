@@ -7,7 +7,7 @@ use forge_core::{
 };
 use http::StatusCode;
 
-use crate::{Origin, read_limits::human, xrpc::Failure};
+use crate::{Origin, read_limits::human, xrpc::XrpcFailure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
@@ -93,7 +93,7 @@ pub(crate) fn of_status(
     origin: &Origin,
     nsid: &str,
     status: StatusCode,
-    failure: &Failure,
+    failure: &XrpcFailure,
     write: bool,
 ) -> Error {
     let host = origin.host();
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn long_text_of_server_is_cut() {
         let origin = Origin::configured("https://pds.example").unwrap();
-        let failure = Failure {
+        let failure = XrpcFailure {
             error: "e".repeat(900_000),
             message: "m".repeat(900_000),
         };
@@ -268,7 +268,7 @@ mod tests {
             (403, "Forbidden", "no", false),
             (400, "InvalidRequest", "bad audience", false),
         ] {
-            let failure = Failure {
+            let failure = XrpcFailure {
                 error: error.to_owned(),
                 message: message.to_owned(),
             };
@@ -282,7 +282,7 @@ mod tests {
     fn unknown_method_answer_is_not_a_missing_record() {
         let origin = Origin::configured("https://index.example").unwrap();
         let says = |status: u16, error: &str, message: &str| {
-            let failure = Failure {
+            let failure = XrpcFailure {
                 error: error.to_owned(),
                 message: message.to_owned(),
             };

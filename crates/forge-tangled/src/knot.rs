@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, Era, KnotAnswers, Tangled,
-    answers::{self, Answer, Field},
+    answers::{self, Answer, AnswerField},
     fault,
     hints::AS_PATCH,
     patch::has_too_many_parts,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Branch {
+pub(crate) struct KnotBranch {
     pub name: String,
     pub hash: String,
     #[serde(default)]
@@ -26,11 +26,11 @@ pub(crate) struct Branch {
     pub when: Option<String>,
 }
 
-impl Answer for Branch {
+impl Answer for KnotBranch {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::from_names([
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        AnswerField::from_names([
             &names.branch_name,
             &names.branch_hash,
             &names.branch_message,
@@ -67,10 +67,10 @@ struct Reference {
 impl Answer for Branches {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let reference = Field::from_names([&names.reference_name, &names.reference_hash]);
-        let listed = vec![Field::of(&names.reference, reference)];
-        vec![Field::of(&names.branches, listed)]
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        let reference = AnswerField::from_names([&names.reference_name, &names.reference_hash]);
+        let listed = vec![AnswerField::of(&names.reference, reference)];
+        vec![AnswerField::of(&names.branches, listed)]
     }
 }
 
@@ -86,8 +86,8 @@ pub(crate) struct Compared {
 impl Answer for Compared {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::from_names([&names.patch, &names.combined_patch])
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        AnswerField::from_names([&names.patch, &names.combined_patch])
     }
 }
 
@@ -118,10 +118,10 @@ struct Conflict {
 impl Answer for CheckAnswer {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let mut fields = Field::from_names([&names.conflicted, &names.check_error]);
-        let conflict = Field::from_names([&names.conflict_file]);
-        fields.push(Field::of(&names.conflicts, conflict));
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        let mut fields = AnswerField::from_names([&names.conflicted, &names.check_error]);
+        let conflict = AnswerField::from_names([&names.conflict_file]);
+        fields.push(AnswerField::of(&names.conflicts, conflict));
         fields
     }
 }
@@ -136,7 +136,7 @@ impl Tangled {
         &self,
         repository: &Repository,
         name: &str,
-    ) -> Result<Option<Branch>> {
+    ) -> Result<Option<KnotBranch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.branch(name));
         }
@@ -146,7 +146,7 @@ impl Tangled {
         let of = &names.inputs.knot;
         let params = [(&*of.repo, repo.as_str()), (&*of.branch_name, name)];
         let method = &names.methods.knot.branch;
-        let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
+        let found = knot.ask::<KnotBranch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if fault::is_missing_ref(&e) => Ok(None),
@@ -155,7 +155,10 @@ impl Tangled {
     }
 
     /// Reads the default branch; `None` in an empty repository.
-    pub(crate) async fn default_branch(&self, repository: &Repository) -> Result<Option<Branch>> {
+    pub(crate) async fn default_branch(
+        &self,
+        repository: &Repository,
+    ) -> Result<Option<KnotBranch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.default_branch());
         }
@@ -164,7 +167,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.default_branch;
         let params = [(&*names.inputs.knot.repo, repo.as_str())];
-        let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
+        let found = knot.ask::<KnotBranch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if fault::is_missing_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
@@ -384,7 +387,7 @@ mod tests {
         let names = &other_names().knot;
         let at = "2026-11-01T00:00:00Z";
         let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });
-        assert_reads_configured_names::<Branch>(names, &branch);
+        assert_reads_configured_names::<KnotBranch>(names, &branch);
         let branches = json!({ "branches": [{ "reference": { "name": "n", "hash": "h" } }] });
         assert_reads_configured_names::<Branches>(names, &branches);
         let compared = json!({ "patch": "p", "combined_patch_raw": "c" });

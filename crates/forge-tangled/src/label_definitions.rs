@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Era, Tangled, caps,
     ingest::Seen,
-    labels::{Definition, GREY, Relation, ValueType, keys},
+    labels::{GREY, LabelDefinition, LabelValueType, Relation, keys},
     page,
     records::{self, NewRecord, Record},
     repository::{MAX_REPOS, Repository},
@@ -78,13 +78,13 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
 }
 
 /// Returns the options of `known` followed by the new ones of `wanted`; `None` if no option is new.
-fn more_options(known: &Definition, wanted: &[String]) -> Option<Vec<String>> {
+fn more_options(known: &LabelDefinition, wanted: &[String]) -> Option<Vec<String>> {
     let missing = wanted.iter().filter(|w| !known.allowed.contains(w));
     let all: Vec<String> = known.allowed.iter().chain(missing).cloned().collect();
     (all.len() > known.allowed.len()).then_some(all)
 }
 
-fn of_another_kind(field: &'static str, known: &Definition, what: &str) -> Error {
+fn of_another_kind(field: &'static str, known: &LabelDefinition, what: &str) -> Error {
     let message = format!("the label '{}' already exists, and {what}", known.name);
     Error::invalid(field, message).with_hint("choose another name")
 }
@@ -382,7 +382,7 @@ impl Tangled {
     }
 
     /// Refuses an existing label that is not a field of the same kind.
-    fn check_same_kind(&self, known: &Definition, options: &[String]) -> Result<()> {
+    fn check_same_kind(&self, known: &LabelDefinition, options: &[String]) -> Result<()> {
         let refused = |what| Err(of_another_kind("name", known, what));
         if !known.is_for(&self.settings.dialects.sh.issue) {
             return refused("is not for issues");
@@ -464,7 +464,7 @@ impl Labels for Tangled {
             }
             if !values.is_empty() && known.allowed.is_empty() {
                 let what = match known.value_type {
-                    ValueType::Null => "takes no values",
+                    LabelValueType::Null => "takes no values",
                     _ => "takes values of another kind",
                 };
                 return Err(of_another_kind("values", known, what));

@@ -71,7 +71,7 @@ impl Named {
     /// issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
-        definitions: &[Definition],
+        definitions: &[LabelDefinition],
         issues: &str,
     ) -> Self {
         let mut named = Self::default();
@@ -112,7 +112,7 @@ pub(crate) struct Labelled {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ValueType {
+pub(crate) enum LabelValueType {
     /// No value: the label is only present or absent. Written as the word `null`.
     Null,
     Boolean,
@@ -126,17 +126,17 @@ pub(crate) enum ValueType {
 
 /// A definition that a repository uses.
 #[derive(Clone, Debug)]
-pub(crate) struct Definition {
+pub(crate) struct LabelDefinition {
     pub uri: String,
     pub name: String,
     pub color: String,
-    pub value_type: ValueType,
+    pub value_type: LabelValueType,
     pub allowed: Vec<String>,
     pub multiple: bool,
     pub scope: Vec<String>,
 }
 
-impl Definition {
+impl LabelDefinition {
     fn parse(record: &Record, fields: &ShFields) -> Option<Self> {
         let value = &record.value;
         let kind = value.get(&*fields.label_type);
@@ -146,12 +146,12 @@ impl Definition {
             list.filter_map(|v| v.as_str().map(str::to_owned)).collect()
         };
         let value_type = match (word(&fields.label_kind), word(&fields.label_format)) {
-            (Some("null") | None, _) => ValueType::Null,
-            (Some("boolean"), _) => ValueType::Boolean,
-            (Some("integer"), _) => ValueType::Integer,
-            (_, Some("did")) => ValueType::Did,
-            (_, Some("nsid")) => ValueType::Nsid,
-            _ => ValueType::Text,
+            (Some("null") | None, _) => LabelValueType::Null,
+            (Some("boolean"), _) => LabelValueType::Boolean,
+            (Some("integer"), _) => LabelValueType::Integer,
+            (_, Some("did")) => LabelValueType::Did,
+            (_, Some("nsid")) => LabelValueType::Nsid,
+            _ => LabelValueType::Text,
         };
         let color = record.text(&fields.label_color).unwrap_or(GREY);
         let color = color.trim_start_matches('#');
@@ -168,7 +168,7 @@ impl Definition {
 
     /// Returns true for the label with which tangled assigns accounts: its values are accounts.
     pub fn is_assignee(&self) -> bool {
-        self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
+        self.value_type == LabelValueType::Did && self.name.eq_ignore_ascii_case("assignee")
     }
 
     /// Returns true if records of the collection `scope` can have the label.
@@ -178,13 +178,13 @@ impl Definition {
 
     /// Returns the relation that the label stores: a label with free text values.
     pub fn relation(&self) -> Option<Relation> {
-        let is_free = self.value_type == ValueType::Text && self.allowed.is_empty();
+        let is_free = self.value_type == LabelValueType::Text && self.allowed.is_empty();
         Relation::named(&self.name).filter(|_| is_free)
     }
 
     /// Returns true if the label is a field of issues: a label with a single text as its value.
     pub fn is_field(&self) -> bool {
-        self.value_type == ValueType::Text && !self.multiple && self.relation().is_none()
+        self.value_type == LabelValueType::Text && !self.multiple && self.relation().is_none()
     }
 
     /// Returns the labels that the definition shows for these values.
@@ -194,7 +194,7 @@ impl Definition {
             label.id.clone_from(&self.uri);
             label
         };
-        if self.value_type == ValueType::Null {
+        if self.value_type == LabelValueType::Null {
             return vec![label(self.name.clone())];
         }
         values
@@ -216,18 +216,18 @@ impl Definition {
         let refused =
             |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));
         match (self.value_type, typed) {
-            (ValueType::Null, None) => Ok("null".to_owned()),
-            (ValueType::Null, Some(_)) => Err(refused("takes no value")),
+            (LabelValueType::Null, None) => Ok("null".to_owned()),
+            (LabelValueType::Null, Some(_)) => Err(refused("takes no value")),
             (_, None | Some("")) => {
                 Err(refused("needs a value").with_hint(format!("write {}:VALUE", self.name)))
             }
-            (ValueType::Boolean, Some(v)) if v != "true" && v != "false" => {
+            (LabelValueType::Boolean, Some(v)) if v != "true" && v != "false" => {
                 Err(refused("is true or false"))
             }
-            (ValueType::Integer, Some(v)) if v.parse::<i64>().is_err() => {
+            (LabelValueType::Integer, Some(v)) if v.parse::<i64>().is_err() => {
                 Err(refused("takes a whole number"))
             }
-            (ValueType::Nsid, Some(v)) if !lexicon::is_nsid(v) => Err(refused(&format!(
+            (LabelValueType::Nsid, Some(v)) if !lexicon::is_nsid(v) => Err(refused(&format!(
                 "takes an NSID, and '{}' is not an NSID",
                 one_line(v)
             ))
@@ -249,7 +249,7 @@ impl Definition {
 /// The definitions that a repository uses, as far as they could be read.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    read: Vec<Definition>,
+    read: Vec<LabelDefinition>,
     unread: Vec<Unread>,
 }
 
@@ -266,9 +266,9 @@ struct Unread {
 }
 
 impl Deref for Definitions {
-    type Target = [Definition];
+    type Target = [LabelDefinition];
 
-    fn deref(&self) -> &[Definition] {
+    fn deref(&self) -> &[LabelDefinition] {
         &self.read
     }
 }
@@ -279,7 +279,7 @@ impl Definitions {
         let read = self.read.iter().map(|it| {
             let texts = it.allowed.iter().chain(&it.scope).map(String::len);
             let texts = texts.sum::<usize>() + it.uri.len() + it.name.len() + it.color.len();
-            size_of::<Definition>() + texts
+            size_of::<LabelDefinition>() + texts
         });
         let unread = self.unread.iter().map(|it| {
             let others = it.others.iter().map(|uri| size_of::<String>() + uri.len());
@@ -320,7 +320,7 @@ impl Definitions {
     /// Returns the at-uri of the definition with this name or at-uri, even if the definition was
     /// not read.
     pub fn uri_of(&self, name: &str) -> Result<&str> {
-        let is_named = |d: &&Definition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
+        let is_named = |d: &&LabelDefinition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
         let read = self.read.iter().find(is_named).map(|d| d.uri.as_str());
         let unread = self.unread.iter();
         let unread = unread.flat_map(|it| it.others.iter().chain([&it.uri]));
@@ -589,7 +589,7 @@ impl Tangled {
                 let read = self.read_definition(&uri).await;
                 (uri.to_string(), read)
             });
-            let all: Vec<(String, Result<Definition>)> =
+            let all: Vec<(String, Result<LabelDefinition>)> =
                 stream::iter(reads).buffered(IN_FLIGHT).collect().await;
             let mut definitions = Definitions::default();
             for (uri, read) in all {
@@ -621,10 +621,10 @@ impl Tangled {
         Ok(Arc::clone(found.await?))
     }
 
-    async fn read_definition(&self, uri: &AtUri) -> Result<Definition> {
+    async fn read_definition(&self, uri: &AtUri) -> Result<LabelDefinition> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
-        let definition = Definition::parse(&record, self.fields())
+        let definition = LabelDefinition::parse(&record, self.fields())
             .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))?;
         if definition.name.len() > MAX_NAME {
             let why = format!("its name has more than {MAX_NAME} bytes");
@@ -646,7 +646,7 @@ impl Tangled {
     pub(crate) async fn definitions_with(
         &self,
         repository: &Repository,
-        wanted: impl Fn(&[Definition]) -> bool,
+        wanted: impl Fn(&[LabelDefinition]) -> bool,
     ) -> Result<Arc<Definitions>> {
         let known = self.definitions(repository).await?;
         if wanted(&known) {
@@ -770,7 +770,9 @@ impl Tangled {
                     None => e,
                 })?;
             let account = match typed {
-                Some(account) if definition.value_type == ValueType::Did && !account.is_empty() => {
+                Some(account)
+                    if definition.value_type == LabelValueType::Did && !account.is_empty() =>
+                {
                     Some(self.account_of(definition, account).await?)
                 }
                 _ => None,
@@ -782,7 +784,7 @@ impl Tangled {
 
     /// Returns the DID of an account that a user typed as the value of a label, by handle or DID. A
     /// DID is not looked up, so that a label with a deleted account can be removed.
-    async fn account_of(&self, definition: &Definition, typed: &str) -> Result<String> {
+    async fn account_of(&self, definition: &LabelDefinition, typed: &str) -> Result<String> {
         if lexicon::is_did(typed) {
             return Ok(typed.to_owned());
         }
@@ -805,7 +807,7 @@ impl Tangled {
 
     async fn assignments(
         &self,
-        definitions: &[Definition],
+        definitions: &[LabelDefinition],
         names: &[String],
     ) -> Result<Vec<Operand>> {
         let mut operands = Vec::new();
@@ -844,10 +846,10 @@ impl Tangled {
 /// Returns the label that a user typed, by its name or at-uri, and the value after the `:`, if any.
 /// Names and values may contain a `:`, so the longest existing name counts.
 fn part<'a, 'b>(
-    definitions: &'a [Definition],
+    definitions: &'a [LabelDefinition],
     typed: &'b str,
     scope: &str,
-) -> Result<(&'a Definition, Option<&'b str>)> {
+) -> Result<(&'a LabelDefinition, Option<&'b str>)> {
     let of = |name: &str| {
         let mut all = definitions.iter();
         all.find(|d| d.name.eq_ignore_ascii_case(name) || d.uri == name)
@@ -1042,8 +1044,8 @@ mod tests {
         assert!(next.unwrap().rkey.as_str() < future);
     }
 
-    fn definition(name: &str, value_type: ValueType) -> Definition {
-        Definition {
+    fn definition(name: &str, value_type: LabelValueType) -> LabelDefinition {
+        LabelDefinition {
             uri: format!("at://did:plc:l/sh.tangled.label.definition/{name}"),
             name: name.into(),
             color: GREY.into(),
@@ -1056,16 +1058,16 @@ mod tests {
 
     #[test]
     fn label_names_become_operands_or_are_refused() {
-        let mut priority = definition("priority", ValueType::Text);
+        let mut priority = definition("priority", LabelValueType::Text);
         priority.allowed = vec!["high".into(), "low".into()];
-        let mut issues = definition("issue-only", ValueType::Null);
+        let mut issues = definition("issue-only", LabelValueType::Null);
         issues.scope = vec!["sh.tangled.repo.issue".into()];
         let all = [
-            definition("Bug", ValueType::Null),
+            definition("Bug", LabelValueType::Null),
             priority,
-            definition("points", ValueType::Integer),
-            definition("touches", ValueType::Nsid),
-            definition("reviewer", ValueType::Did),
+            definition("points", LabelValueType::Integer),
+            definition("touches", LabelValueType::Nsid),
+            definition("reviewer", LabelValueType::Did),
             issues,
         ];
         let value = |typed: &str| {

@@ -168,7 +168,7 @@ fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mail {
+pub(crate) struct PatchMail {
     /// The full hex id of the commit from which the mail was made.
     pub oid: String,
     pub author: Signature,
@@ -183,7 +183,7 @@ pub(crate) struct Patch {
     /// The bytes as stored.
     pub raw: Vec<u8>,
     /// The mails, oldest first; empty for a plain diff.
-    pub mails: Vec<Mail>,
+    pub mails: Vec<PatchMail>,
 }
 
 impl Patch {
@@ -233,7 +233,7 @@ impl Patch {
 }
 
 /// Returns the author, and the people in the trailers of the message.
-fn authors(mail: &Mail) -> Vec<Signature> {
+fn authors(mail: &PatchMail) -> Vec<Signature> {
     let trailers = mail.body.lines().filter_map(|line| {
         let (key, value) = line.split_once(':')?;
         key.eq_ignore_ascii_case("co-authored-by").then_some(value)
@@ -266,7 +266,7 @@ fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Parses the mails of a series, oldest first.
-fn mails(text: &[u8]) -> Vec<Mail> {
+fn mails(text: &[u8]) -> Vec<PatchMail> {
     let mut starts = mail_starts(text);
     starts.push(text.len());
     let pairs = starts.windows(2);
@@ -291,7 +291,7 @@ fn mail_starts(raw: &[u8]) -> Vec<usize> {
     starts
 }
 
-fn mail(raw: &[u8]) -> Option<Mail> {
+fn mail(raw: &[u8]) -> Option<PatchMail> {
     let end = raw.iter().position(|b| *b == b'\n')? + 1;
     let oid = mail_commit(raw.get(..end)?)?.to_owned();
     let rest = raw.get(end..)?;
@@ -320,7 +320,7 @@ fn mail(raw: &[u8]) -> Option<Mail> {
         .unwrap_or_else(|| Timestamp::from_unix(0));
     let subject = values("Subject").next().unwrap_or_default();
     let subject = strip_prefix(&subject).to_owned();
-    Some(Mail {
+    Some(PatchMail {
         oid,
         author: Signature::new(name, email, at),
         subject,

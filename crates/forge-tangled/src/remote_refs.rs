@@ -10,7 +10,7 @@ use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::{Tangled, blocking, knot::Branch, repository::Repository};
+use crate::{Tangled, blocking, knot::KnotBranch, repository::Repository};
 
 /// Timeout for listing the branches of a knot.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,8 +68,8 @@ impl Refs {
     }
 
     /// Returns the branch `name`.
-    pub fn branch(&self, name: &str) -> Option<Branch> {
-        self.branches.get(name).map(|hash| Branch {
+    pub fn branch(&self, name: &str) -> Option<KnotBranch> {
+        self.branches.get(name).map(|hash| KnotBranch {
             name: name.to_owned(),
             hash: hash.clone(),
             message: None,
@@ -78,7 +78,7 @@ impl Refs {
     }
 
     /// Returns the default branch; `None` if it has no commit.
-    pub fn default_branch(&self) -> Option<Branch> {
+    pub fn default_branch(&self) -> Option<KnotBranch> {
         self.branch(self.default.as_deref()?)
     }
 

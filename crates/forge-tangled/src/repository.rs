@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Dialects, Era, KnotAnswers, Origin, Tangled,
-    answers::{Answer, Field},
+    answers::{Answer, AnswerField},
     fault,
     identity::AccountIdentity,
     records::{self, Listing, Record},
@@ -119,16 +119,16 @@ impl Version {
 impl Answer for Described {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::from_names([&names.owner, &names.rkey])
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        AnswerField::from_names([&names.owner, &names.rkey])
     }
 }
 
 impl Answer for Version {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::from_names([&names.version, &names.capabilities])
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        AnswerField::from_names([&names.version, &names.capabilities])
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Tangled, fault,
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
-    knot::{Branch, no_branch},
+    knot::{KnotBranch, no_branch},
     pulls::{
         merge::no_message,
         record::{Content, Pull},
@@ -196,7 +196,7 @@ impl Tangled {
         git: &Git,
         clone: &LocalClone,
         located: &Located,
-        before: &Branch,
+        before: &KnotBranch,
         tip: &str,
     ) -> Result<()> {
         let (repository, base) = (&located.repository, &located.pull.base);
@@ -394,7 +394,7 @@ async fn fetch(
     git: &Git,
     clone: &LocalClone,
     located: &Located,
-    before: &Branch,
+    before: &KnotBranch,
     head: &str,
 ) -> Result<()> {
     let pull = &located.pull;
@@ -540,7 +540,7 @@ async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Resul
     Ok((!is_whole).then_some(newest))
 }
 
-async fn rebased(git: &Git, before: &Branch, head: &str) -> Result<Rebased> {
+async fn rebased(git: &Git, before: &KnotBranch, head: &str) -> Result<Rebased> {
     let committer = git.run_ok(["var", "GIT_COMMITTER_IDENT"]);
     let (committer, signing) = tokio::try_join!(committer, Signing::read(git))?;
     let rebase = Rebase {

@@ -75,13 +75,13 @@ fn missing_row_field(row: &Value, fields: &IndexFields) -> Option<String> {
 /// The position at which a list continues: the index's cursor of a page of `size` rows, and the
 /// number of rows that were already taken from the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct PagePosition {
     size: usize,
     pub skip: usize,
     cursor: String,
 }
 
-impl Position {
+impl PagePosition {
     /// Returns the position after `skip` rows of a list in memory.
     pub fn in_memory(skip: usize) -> Self {
         Self {
@@ -133,7 +133,7 @@ pub(crate) struct IndexPager<'a> {
     query: &'a str,
     fields: &'a IndexFields,
     params: Vec<(&'a str, &'a str)>,
-    at: Position,
+    at: PagePosition,
     order: &'static str,
     page: VecDeque<Value>,
     /// The cursor of the next page; `None` before the first page, and empty at the end.
@@ -149,10 +149,10 @@ impl<'a> IndexPager<'a> {
         index: Xrpc,
         (query, fields): (&'a str, &'a IndexFields),
         params: Vec<(&'a str, &'a str)>,
-        position: Option<Position>,
+        position: Option<PagePosition>,
         size: usize,
     ) -> Self {
-        let begin = Position {
+        let begin = PagePosition {
             size,
             skip: 0,
             cursor: String::new(),
@@ -258,12 +258,12 @@ impl<'a> IndexPager<'a> {
     }
 
     /// Returns the position of the next row, or `None` at the end.
-    pub fn position(&self) -> Option<Position> {
+    pub fn position(&self) -> Option<PagePosition> {
         if !self.page.is_empty() {
             return Some(self.at.clone());
         }
         let cursor = self.next.clone().filter(|next| !next.is_empty())?;
-        Some(Position {
+        Some(PagePosition {
             skip: 0,
             cursor,
             ..self.at.clone()
@@ -282,14 +282,14 @@ mod tests {
 
     #[test]
     fn cursor_position_round_trips_and_junk_is_refused() {
-        let p = Position {
+        let p = PagePosition {
             size: 30,
             skip: 2,
             cursor: "a|b".into(),
         };
-        assert_eq!(Position::parse(&p.text()), Some(p));
+        assert_eq!(PagePosition::parse(&p.text()), Some(p));
         for junk in ["", "1", "1|2", "0|0|", "9999|0|", "x|0|", "1|-1|"] {
-            assert_eq!(Position::parse(junk), None, "{junk}");
+            assert_eq!(PagePosition::parse(junk), None, "{junk}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) type Params<'a> = &'a [(&'a str, &'a str)];
 
 /// The body of every XRPC failure.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct XrpcFailure {
     #[serde(default, deserialize_with = "or_empty")]
     pub error: String,
     #[serde(default, deserialize_with = "or_empty")]
@@ -150,7 +150,7 @@ impl Xrpc {
         &self,
         nsid: &str,
         error: atrium_xrpc::Error<E>,
-        named: impl Fn(&E) -> Failure,
+        named: impl Fn(&E) -> XrpcFailure,
         write: bool,
     ) -> Error {
         use atrium_xrpc::error::{Error as X, XrpcErrorKind};
@@ -158,14 +158,14 @@ impl Xrpc {
             X::XrpcResponse(answer) => {
                 let failure = match answer.error {
                     Some(XrpcErrorKind::Custom(e)) => named(&e),
-                    Some(XrpcErrorKind::Undefined(body)) => Failure {
+                    Some(XrpcErrorKind::Undefined(body)) => XrpcFailure {
                         error: body.error.unwrap_or_default(),
                         message: body.message.unwrap_or_default(),
                     },
-                    None => Failure::default(),
+                    None => XrpcFailure::default(),
                 };
                 // A service may repeat secrets of the request: a password, a token.
-                let failure = Failure {
+                let failure = XrpcFailure {
                     error: self.http.redact(&failure.error),
                     message: self.http.redact(&failure.message),
                 };
@@ -176,7 +176,7 @@ impl Xrpc {
                 &self.origin,
                 nsid,
                 StatusCode::UNAUTHORIZED,
-                &Failure::default(),
+                &XrpcFailure::default(),
                 write,
             ),
             X::SerdeJson(e) => {
@@ -317,12 +317,12 @@ impl Xrpc {
         };
         // Boxed, because an operation nests dozens of these futures, which would overflow a
         // thread's stack.
-        let sent = Box::pin(self.send_xrpc::<Params<'_>, Value, O, Failure>(&request));
+        let sent = Box::pin(self.send_xrpc::<Params<'_>, Value, O, XrpcFailure>(&request));
         sent.await.map_err(|e| {
             self.failed(
                 nsid,
                 e,
-                |f| Failure {
+                |f| XrpcFailure {
                     error: f.error.clone(),
                     message: f.message.clone(),
                 },

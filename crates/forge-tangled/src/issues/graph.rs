@@ -278,7 +278,7 @@ impl Tangled {
             .flat_map(|(_, records)| records.iter().cloned())
             .collect();
         let used = keys(&own, self.fields());
-        let is_known = |known: &[crate::labels::Definition]| {
+        let is_known = |known: &[crate::labels::LabelDefinition]| {
             used.iter().all(|key| known.iter().any(|d| d.uri == **key))
         };
         match self.definitions_with(&graph.repository, is_known).await {

@@ -30,7 +30,7 @@ use crate::{
     skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{IndexPager, Item, Position, SCAN},
+    walk::{IndexPager, Item, PagePosition, SCAN},
 };
 
 const SCHEME: &str = "tangled-issues";
@@ -60,7 +60,7 @@ struct People {
 /// Issues that were found, and the number of issues that were scanned.
 struct FoundIssues {
     rows: Vec<IssueRow>,
-    next: Option<Position>,
+    next: Option<PagePosition>,
     /// Number of all matches, if known.
     total: Option<u64>,
     scanned: u64,
@@ -102,7 +102,7 @@ impl Tangled {
                 .rest_of_issues(&repository, query, &people, behind, req.limit)
                 .await;
         }
-        let position = Position::of(&req, SCHEME, &bound)?;
+        let position = PagePosition::of(&req, SCHEME, &bound)?;
         let mut found = if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
             let all = self.issues_of_account(&repository, query, &people).await?;
@@ -224,7 +224,7 @@ impl Tangled {
         repository: &Repository,
         query: &IssueQuery,
         people: &People,
-        position: Option<Position>,
+        position: Option<PagePosition>,
         limit: usize,
     ) -> Result<FoundIssues> {
         // Only the index can continue its own list.
@@ -503,7 +503,7 @@ fn page_of(all: FoundIssues, skip: usize, limit: usize) -> FoundIssues {
     let more = all.rows.len() > end;
     FoundIssues {
         rows: all.rows.into_iter().skip(skip).take(limit).collect(),
-        next: more.then(|| Position::in_memory(end)),
+        next: more.then(|| PagePosition::in_memory(end)),
         ..all
     }
 }

@@ -9,7 +9,7 @@ use forge_core::{
 
 use crate::{
     Tangled,
-    labels::{Change, Definition, Definitions, Operand, Relation},
+    labels::{Change, Definitions, LabelDefinition, Operand, Relation},
     repository::Repository,
 };
 
@@ -68,7 +68,7 @@ impl Wanted<'_> {
     }
 
     /// Returns true if the definitions cover all named labels.
-    fn is_known(&self, known: &[Definition], scope: &str) -> bool {
+    fn is_known(&self, known: &[LabelDefinition], scope: &str) -> bool {
         let values = self.values.iter().all(|(name, value)| {
             field_among(known, name, scope)
                 .is_some_and(|d| value.is_none_or(|value| option_of(d, value).is_some()))
@@ -93,22 +93,26 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn field_among<'d>(known: &'d [Definition], name: &str, scope: &str) -> Option<&'d Definition> {
+fn field_among<'d>(
+    known: &'d [LabelDefinition],
+    name: &str,
+    scope: &str,
+) -> Option<&'d LabelDefinition> {
     let mut fields = known.iter().filter(|d| d.is_field() && d.is_for(scope));
     fields.find(|d| d.name.eq_ignore_ascii_case(name) || d.uri == name)
 }
 
 fn relation_among<'d>(
-    known: &'d [Definition],
+    known: &'d [LabelDefinition],
     relation: Relation,
     scope: &str,
-) -> Option<&'d Definition> {
+) -> Option<&'d LabelDefinition> {
     let mut relations = known.iter().filter(|d| d.is_for(scope));
     relations.find(|d| d.relation() == Some(relation))
 }
 
 /// Returns the option as the field spells it, or the text for a field without options.
-fn option_of<'v>(field: &'v Definition, value: &'v str) -> Option<&'v str> {
+fn option_of<'v>(field: &'v LabelDefinition, value: &'v str) -> Option<&'v str> {
     if field.allowed.is_empty() {
         return Some(value).filter(|value| !value.trim().is_empty());
     }
@@ -124,7 +128,7 @@ fn option_of<'v>(field: &'v Definition, value: &'v str) -> Option<&'v str> {
 ///
 /// # Errors
 /// `invalid_input`, which names the existing fields.
-fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'d Definition> {
+fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'d LabelDefinition> {
     if let Some(field) = field_among(definitions, name, scope) {
         return Ok(field);
     }
@@ -156,7 +160,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
 ///
 /// # Errors
 /// `invalid_input`, which names the existing options.
-fn option<'v>(field: &'v Definition, value: &'v str) -> Result<&'v str> {
+fn option<'v>(field: &'v LabelDefinition, value: &'v str) -> Result<&'v str> {
     option_of(field, value).ok_or_else(|| {
         let (name, shown) = (one_line(&field.name), one_line(value));
         let options: Vec<&str> = field.allowed.iter().map(String::as_str).collect();
@@ -175,7 +179,7 @@ fn relation<'d>(
     definitions: &'d Definitions,
     relation: Relation,
     scope: &str,
-) -> Result<&'d Definition> {
+) -> Result<&'d LabelDefinition> {
     relation_among(definitions, relation, scope).ok_or_else(|| {
         let (field, name) = (field_name(relation), relation.name());
         let mut message = format!(
@@ -216,7 +220,7 @@ impl Tangled {
         let definitions = self
             .definitions_with(repository, |known| wanted.is_known(known, scope))
             .await?;
-        let operand = |definition: &Definition, value: &str| Operand {
+        let operand = |definition: &LabelDefinition, value: &str| Operand {
             key: definition.uri.clone(),
             value: value.to_owned(),
         };

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::{
     KnotAnswers, Tangled,
-    answers::{Answer, Field},
+    answers::{Answer, AnswerField},
     blocking, fault,
     identity::AccountIdentity,
     knot::{Checked, no_branch},
@@ -50,9 +50,9 @@ struct Listed {
 impl Answer for Tree {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        let listed = Field::from_names([&names.file_name, &names.file_mode]);
-        vec![Field::of(&names.files, listed)]
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        let listed = AnswerField::from_names([&names.file_name, &names.file_mode]);
+        vec![AnswerField::of(&names.files, listed)]
     }
 }
 
@@ -72,8 +72,8 @@ struct Blob {
 impl Answer for Blob {
     type Names = KnotAnswers;
 
-    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
-        Field::from_names([
+    fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
+        AnswerField::from_names([
             &names.blob_content,
             &names.blob_encoding,
             &names.blob_size,

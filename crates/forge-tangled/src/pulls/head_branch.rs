@@ -8,7 +8,7 @@ use forge_core::{
 use super::{landed::is_same, view::Located};
 use crate::{
     Tangled,
-    patch::{Mail, Patch},
+    patch::{Patch, PatchMail},
 };
 
 /// Returns the last commit of a round on its branch.
@@ -101,8 +101,9 @@ impl Tangled {
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
         // A round can contain the id of this commit with other changes.
-        let is_ours = |mail: &Mail, ours: &Mail| ours.oid == mail.oid && is_same(mail, ours);
-        let known = |mail: &&Mail| patch.mails.iter().any(|ours| is_ours(mail, ours));
+        let is_ours =
+            |mail: &PatchMail, ours: &PatchMail| ours.oid == mail.oid && is_same(mail, ours);
+        let known = |mail: &&PatchMail| patch.mails.iter().any(|ours| is_ours(mail, ours));
         let Some(more) = there.mails.iter().find(|mail| !known(mail)) else {
             return Ok(());
         };

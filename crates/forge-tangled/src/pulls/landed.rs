@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::view::Located;
 use crate::{
     KnotAnswers, Tangled,
-    patch::{self, Mail, Patch},
+    patch::{self, Patch, PatchMail},
     repository::Repository,
 };
 
@@ -183,7 +183,7 @@ impl Tangled {
         repository: &Repository,
         tip: &str,
         until: Until<'_>,
-        mails: &[Mail],
+        mails: &[PatchMail],
     ) -> Result<Log> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
@@ -259,13 +259,13 @@ impl Tangled {
         &self,
         repository: &Repository,
         commits: &[&Made],
-        mails: &[Mail],
+        mails: &[PatchMail],
     ) -> Result<bool> {
         // Commits that follow each other are read with a single request.
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
         let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(MAX_ALIKE).collect();
-        let mut missing: Vec<&Mail> = mails.iter().collect();
+        let mut missing: Vec<&PatchMail> = mails.iter().collect();
         for run in runs {
             let base = run.last().and_then(|oldest| oldest.parent.as_deref());
             let head = run.first().and_then(|newest| newest.oid.as_deref());
@@ -313,7 +313,7 @@ fn is_whole_change(theirs: &Patch, ours: &Patch, name: &str) -> bool {
     }
 }
 
-fn key_of(mail: &Mail) -> Key<'_> {
+fn key_of(mail: &PatchMail) -> Key<'_> {
     let author = &mail.author;
     (bare(&mail.subject), &author.email, author.at.unix())
 }
@@ -321,8 +321,8 @@ fn key_of(mail: &Mail) -> Key<'_> {
 /// Returns true if a mail that the knot prints equals a mail of the round. The mail of the round is
 /// compared as `git am` applies it and the knot prints it: without CR at the ends of lines, and in
 /// UTF-8.
-pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
-    let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
+pub(super) fn is_same(theirs: &PatchMail, ours: &PatchMail) -> bool {
+    let diff = |mail: &PatchMail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
         && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())
 }
@@ -330,7 +330,7 @@ pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
 /// Returns the commits of a log, newest first, that can be those of a series. A merge on tangled
 /// applies each commit under a new id. Returns none if one of the commits is missing or was
 /// reverted.
-fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
+fn of_series<'a>(log: &'a [Made], mails: &[PatchMail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
     let found = not_reverted(log, |made| wanted.contains(&made.key()));
     let there: HashSet<Key<'_>> = found.iter().map(|made| made.key()).collect();
@@ -474,7 +474,7 @@ mod tests {
         }
     }
 
-    fn mails(subjects: &[&str]) -> Vec<Mail> {
+    fn mails(subjects: &[&str]) -> Vec<PatchMail> {
         let text = subjects.iter().fold(String::new(), |text, subject| {
             text + "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n"
                 + "From: A <a@x.example>\nDate: Thu, 1 Jan 1970 00:00:07 +0000\n"
@@ -487,7 +487,7 @@ mod tests {
     fn series_is_merged_if_every_commit_is_unreverted() {
         let two = mails(&["[core] One", "Two"]);
         assert_eq!(two.len(), 2);
-        let holds = |log: &[Made], mails: &[Mail]| !of_series(log, mails).is_empty();
+        let holds = |log: &[Made], mails: &[PatchMail]| !of_series(log, mails).is_empty();
         for (log, there) in [
             // `git am` removes the text in brackets.
             (&["More", "Two", "One", "Old"][..], true),

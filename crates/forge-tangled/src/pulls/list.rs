@@ -29,7 +29,7 @@ use crate::{
     skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{IndexPager, Item, Position, SCAN},
+    walk::{IndexPager, Item, PagePosition, SCAN},
 };
 
 const SCHEME: &str = "tangled";
@@ -180,7 +180,7 @@ impl Tangled {
                 .rest_page(repository, query, &filters, (&down, Some(place)), req.limit)
                 .await;
         }
-        let position = Position::of(&req, SCHEME, &bound)?;
+        let position = PagePosition::of(&req, SCHEME, &bound)?;
         if query.draft == Some(true) && filters.draft.is_none() {
             return Ok(Page::complete(Vec::new()));
         }
@@ -191,7 +191,7 @@ impl Tangled {
             let end = skip.saturating_add(req.limit);
             let (total, more) = (rows.len() as u64, rows.len() > end);
             let rows: Vec<PullRow> = rows.into_iter().skip(skip).take(req.limit).collect();
-            let next = Position::in_memory(end);
+            let next = PagePosition::in_memory(end);
             let mut result = Page::new(self.models(repository, rows, query.fields).await);
             result.next = more.then(|| Cursor::new(SCHEME, &bound, &next.text()));
             result.total = (!is_cut).then_some(total);
@@ -324,9 +324,9 @@ impl Tangled {
         repository: &Repository,
         query: &PullQuery,
         filters: &Filters,
-        position: Option<Position>,
+        position: Option<PagePosition>,
         limit: usize,
-    ) -> Result<(Vec<PullRow>, Option<Position>, u64, Vec<Warning>)> {
+    ) -> Result<(Vec<PullRow>, Option<PagePosition>, u64, Vec<Warning>)> {
         // After the first page, only the same source can continue.
         let index = match position {
             Some(_) => self.index(),

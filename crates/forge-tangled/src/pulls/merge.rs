@@ -27,7 +27,7 @@ use crate::{
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     ingest::Seen,
     kinds,
-    knot::{Branch, Checked, merge_input, no_branch},
+    knot::{Checked, KnotBranch, merge_input, no_branch},
     patch::{self, Patch},
 };
 
@@ -193,10 +193,10 @@ impl Tangled {
         &self,
         located: &Located,
         patch: &Patch,
-        before: &Branch,
+        before: &KnotBranch,
         req: &MergeReq,
         merged: Result<Value>,
-    ) -> Result<Branch> {
+    ) -> Result<KnotBranch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let lost = match merged {
             Ok(_) => None,
@@ -205,7 +205,7 @@ impl Tangled {
         };
         let name = subject(req, located);
         let after = self.branch(repository, &pull.base).await;
-        let moved = |after: Option<Branch>| after.filter(|after| after.hash != before.hash);
+        let moved = |after: Option<KnotBranch>| after.filter(|after| after.hash != before.hash);
         let (landed, after) = match after.map(moved) {
             Err(e) => (MergeDetection::Unknown(e.message().to_owned()), None),
             Ok(None) => (MergeDetection::No, None),
@@ -247,7 +247,7 @@ impl Tangled {
         &self,
         located: &Located,
         patch: &Patch,
-        before: &Branch,
+        before: &KnotBranch,
         req: &MergeReq,
     ) -> Result<MergeDetection> {
         let until = Until::submitted(located);
@@ -259,7 +259,7 @@ impl Tangled {
     async fn record_merge(
         &self,
         located: &Located,
-        tip: &Branch,
+        tip: &KnotBranch,
         req: &MergeReq,
         before: EffectiveState,
         earlier: bool,

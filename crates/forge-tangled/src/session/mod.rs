@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 use crate::{
     Origin, TangledSettings, blocking, fault,
     identity::{AccountIdentity, Identities},
-    xrpc::{Failure, Xrpc},
+    xrpc::{Xrpc, XrpcFailure},
 };
 use store::{SessionStore, Tokens};
 
@@ -531,7 +531,7 @@ fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
 }
 
 /// Returns an error of atrium as it was on the wire: `{"error": …, "message": …}`.
-fn wire_failure(error: &impl serde::Serialize) -> Failure {
+fn wire_failure(error: &impl serde::Serialize) -> XrpcFailure {
     serde_json::to_value(error)
         .and_then(serde_json::from_value)
         .unwrap_or_default()
