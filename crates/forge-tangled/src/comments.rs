@@ -18,7 +18,7 @@ use crate::{
     hints::comment_ids,
     ingest::Seen,
     kinds, page,
-    pulls::{record::Pull, status::Writers, view::Located},
+    pulls::{record::Pull, status::Writers, view::LocatedPull},
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
@@ -148,7 +148,7 @@ impl Tangled {
         comment
     }
 
-    async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
+    async fn comment_records(&self, located: &LocatedPull) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
         let fields = self.fields();
         let broken = |record: &Record| broken(record, fields);
@@ -179,7 +179,7 @@ impl Tangled {
     /// Comments on a pull request, or answers one of its comments.
     pub(crate) async fn comment_on(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         body: &str,
         reply_to: Option<&AtUri>,
     ) -> Result<Outcome<Comment>> {
@@ -280,7 +280,7 @@ impl Tangled {
     /// earlier command may have been interrupted after its comment.
     pub(crate) async fn comment_once(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<Comment>> {

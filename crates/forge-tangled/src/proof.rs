@@ -10,7 +10,7 @@ use crate::{
     ShFields, Tangled, fault,
     ingest::Seen,
     patch,
-    pulls::{record::Content, status::Writers, view::Located},
+    pulls::{record::Content, status::Writers, view::LocatedPull},
     records::{self, Record},
 };
 
@@ -152,7 +152,7 @@ impl Tangled {
             (found.repository, found.issue.author)
         } else {
             let pull = self.pull_of_record(&about).await.ok()?;
-            let Located {
+            let LocatedPull {
                 repository, pull, ..
             } = self.locate(&pull).await.ok()?;
             (repository, pull.author)

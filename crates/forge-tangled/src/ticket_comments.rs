@@ -11,7 +11,7 @@ use crate::{
     caps::LIMITS,
     comments, fault,
     hints::{AGAIN, comment_ids},
-    pulls::view::Located,
+    pulls::view::LocatedPull,
     records::{self, NewRecord, Record},
     repository::Repository,
     spelling,
@@ -32,7 +32,7 @@ pub(crate) enum GoesWith {
 impl Tangled {
     pub(crate) async fn comment_on_ticket(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         body: &str,
         reply_to: Option<&str>,
     ) -> Result<Outcome<Comment>> {

@@ -24,7 +24,7 @@ use crate::{
     pulls::{
         merge::no_message,
         record::{Content, Pull},
-        view::Located,
+        view::LocatedPull,
     },
     remote_refs::MAX_PRINTED,
     spelling,
@@ -48,7 +48,7 @@ impl Tangled {
     /// Merges a ticket by rebasing its newest round onto the target branch.
     pub(crate) async fn merge_ticket(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         req: &MergeReq,
     ) -> Result<Outcome<Merge>> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -125,7 +125,11 @@ impl Tangled {
 
     /// Handles a ticket that is already marked as merged. The result also says whether the branch
     /// has the change: any permitted account can set the state, and a knot may squash a merge.
-    async fn ticket_was_merged(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
+    async fn ticket_was_merged(
+        &self,
+        located: &LocatedPull,
+        req: &MergeReq,
+    ) -> Result<Outcome<Merge>> {
         let view = self.view_located(located, PrFields::NONE).await?;
         let base = one_line(&located.pull.base);
         let doubt = match self.ticket_is_there(located, req).await {
@@ -149,7 +153,7 @@ impl Tangled {
     }
 
     /// Checks in the clone whether the target branch has the newest round.
-    async fn ticket_is_there(&self, located: &Located, req: &MergeReq) -> Result<bool> {
+    async fn ticket_is_there(&self, located: &LocatedPull, req: &MergeReq) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
         let Some(head) = pull.source_sha.as_deref() else {
@@ -168,7 +172,7 @@ impl Tangled {
 
     /// Refuses a merge if a round was added since the read: neither the unseen round nor the
     /// outdated one may be merged.
-    async fn ticket_as_read(&self, located: &Located) -> Result<()> {
+    async fn ticket_as_read(&self, located: &LocatedPull) -> Result<()> {
         let now = self.reread_pull(located).await?.pull;
         let (was, is) = (&located.pull, &now);
         // Nothing verifies the CID of a stamped record.
@@ -195,7 +199,7 @@ impl Tangled {
         &self,
         git: &Git,
         clone: &LocalClone,
-        located: &Located,
+        located: &LocatedPull,
         before: &KnotBranch,
         tip: &str,
     ) -> Result<()> {
@@ -271,7 +275,7 @@ impl Tangled {
     /// finished steps.
     async fn record_ticket_merge(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         landed: LandedRound,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
@@ -330,7 +334,7 @@ impl Tangled {
     /// so, and then this call does. Adds warnings about guessed words to `told`.
     async fn ensure_ticket_merged(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         earlier: bool,
         told: &mut Vec<Warning>,
     ) -> Result<()> {
@@ -379,11 +383,11 @@ impl Tangled {
         }
     }
 
-    fn ticket_state(&self, located: &Located) -> Option<PrState> {
+    fn ticket_state(&self, located: &LocatedPull) -> Option<PrState> {
         tickets::inline(&located.pull.record, &self.settings.dialects).state
     }
 
-    fn is_merged(&self, located: &Located) -> bool {
+    fn is_merged(&self, located: &LocatedPull) -> bool {
         self.ticket_state(located) == Some(PrState::Merged)
     }
 }
@@ -393,7 +397,7 @@ impl Tangled {
 async fn fetch(
     git: &Git,
     clone: &LocalClone,
-    located: &Located,
+    located: &LocatedPull,
     before: &KnotBranch,
     head: &str,
 ) -> Result<()> {
@@ -552,7 +556,7 @@ async fn rebased(git: &Git, before: &KnotBranch, head: &str) -> Result<Rebased> 
     git.rebase(&mut git.cat_file(), rebase).await
 }
 
-fn no_clone(located: &Located) -> Error {
+fn no_clone(located: &LocatedPull) -> Error {
     let repository = &located.repository;
     Error::invalid(
         "clone",
@@ -568,7 +572,7 @@ fn no_clone(located: &Located) -> Error {
     )
 }
 
-fn incomplete_merge_error(located: &Located, merge: &str) -> Error {
+fn incomplete_merge_error(located: &LocatedPull, merge: &str) -> Error {
     let message = format!(
         "merge commits of {} (the newest is {merge}) change files by themselves, and a rebase \
          leaves merge commits out; nothing was changed",
@@ -583,7 +587,7 @@ fn incomplete_merge_error(located: &Located, merge: &str) -> Error {
     )
 }
 
-fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error) -> Error {
+fn pushed_unseen(clone: &LocalClone, located: &LocatedPull, tip: &str, error: Error) -> Error {
     let pull = &located.pull;
     let base = one_line(&pull.base);
     let why = error.message();
@@ -603,7 +607,7 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
         .with_source(error)
 }
 
-fn conflict(located: &Located, files: Vec<String>, commit: &str) -> Error {
+fn conflict(located: &LocatedPull, files: Vec<String>, commit: &str) -> Error {
     let shown: Vec<_> = files
         .iter()
         .map(|file| one_line(file).into_owned())

@@ -23,7 +23,7 @@ use crate::{
     knot::no_branch,
     pulls::{
         record::{Content, Pull, Round},
-        view::Located,
+        view::LocatedPull,
     },
     records::{NewRecord, Record},
     repository::Repository,
@@ -184,7 +184,7 @@ impl Tangled {
         }
         warnings.extend(told);
         let opened = async {
-            let located = Located {
+            let located = LocatedPull {
                 pull: self.ticket(&repository, &uri).await?,
                 number: None,
                 repository: std::sync::Arc::clone(&repository),
@@ -204,7 +204,7 @@ impl Tangled {
     /// repository; it is required if no round names its branch.
     pub(crate) async fn resubmit_ticket(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         head: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -263,7 +263,7 @@ impl Tangled {
     /// Changes title, description and labels.
     pub(crate) async fn edit_ticket(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         edit: &EditPull,
     ) -> Result<Outcome<PullRequest>> {
         if !edit.assignees.is_empty() {
@@ -311,7 +311,7 @@ impl Tangled {
     /// state is spelled.
     pub(crate) async fn set_ticket_state(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         to: PrState,
         comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
@@ -393,16 +393,16 @@ impl Tangled {
     }
 
     /// Reads the pull request again.
-    pub(crate) async fn reread_pull(&self, located: &Located) -> Result<Located> {
+    pub(crate) async fn reread_pull(&self, located: &LocatedPull) -> Result<LocatedPull> {
         let pull = self.ticket(&located.repository, &located.pull.uri).await?;
-        Ok(Located {
+        Ok(LocatedPull {
             pull,
             ..located.clone()
         })
     }
 
     /// Reads the view after a write.
-    async fn view_written(&self, located: &Located) -> Result<PullRequest> {
+    async fn view_written(&self, located: &LocatedPull) -> Result<PullRequest> {
         let view = async {
             let located = self.reread_pull(located).await?;
             self.view_located(&located, PrFields::NONE).await

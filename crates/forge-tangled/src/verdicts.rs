@@ -15,7 +15,7 @@ use crate::{
         CALLED_MERGED,
         record::{Content, Pull},
         status::{Authority, Writers},
-        view::Located,
+        view::LocatedPull,
     },
     records::{self, Record},
     sources::IN_FLIGHT,
@@ -216,7 +216,7 @@ impl Tangled {
     /// round is read.
     pub(crate) async fn convert_verdicts(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         verdicts: Vec<Record>,
         writers: &Writers,
         commits: bool,
@@ -267,7 +267,7 @@ impl Tangled {
     /// Returns the comment text of a verdict, or refuses a verdict that the viewer may not give.
     pub(crate) async fn verdict_text(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         review: &NewReview,
     ) -> Result<String> {
         let pull = &located.pull;
@@ -318,7 +318,7 @@ impl Tangled {
     /// Adds a warning to a verdict that does not count.
     pub(crate) async fn warn_if_not_counted(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         mut outcome: Outcome<Review>,
     ) -> Result<Outcome<Review>> {
         let viewer = self.session.viewer().await?;

@@ -5,7 +5,7 @@ use forge_core::{
     model::{Comment, IssueId},
 };
 
-use super::view::Located;
+use super::view::LocatedIssue;
 use crate::{Tangled, caps::LIMITS, hints::issue_comment_ids, ingest::Seen, kinds};
 
 impl Tangled {
@@ -45,7 +45,7 @@ impl Tangled {
     }
 
     /// Returns the at-uri of an existing comment on this issue.
-    async fn issue_comment(&self, located: &Located, key: &str) -> Result<AtUri> {
+    async fn issue_comment(&self, located: &LocatedIssue, key: &str) -> Result<AtUri> {
         self.require_2026(&located.repository, Capability::IssueCommentEdit)?;
         self.session.viewer().await?;
         let names = &self.settings.dialects;

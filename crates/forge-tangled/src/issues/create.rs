@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{record::Stored, values::Wanted, view::Located};
+use super::{record::Stored, values::Wanted, view::LocatedIssue};
 use crate::{
     Era, Tangled,
     caps::LIMITS,
@@ -89,7 +89,7 @@ impl Tangled {
             let told = self.ingestion(&repository, seen, &labels).await;
             ingestion = ingestion.combine(told.ingestion);
         }
-        let located = Located {
+        let located = LocatedIssue {
             repository,
             issue: Stored::parse(written, self.fields())?,
             number: None,
@@ -144,7 +144,7 @@ impl Tangled {
         uri: &AtUri,
     ) -> Result<Issue> {
         let view = async {
-            let located = Located {
+            let located = LocatedIssue {
                 issue: self.issue_at(&repository, uri).await?,
                 repository,
                 number: None,

@@ -12,7 +12,7 @@ use super::{
     record::Stored,
     state::{as_written, state_unchanged_warning, wanted_state},
     values::Wanted,
-    view::Located,
+    view::LocatedIssue,
 };
 use crate::{
     Era, Tangled,
@@ -90,7 +90,7 @@ impl Tangled {
             false => located.issue.record.clone(),
         };
         let edited = record.cid() != located.issue.record.cid();
-        let located = Located {
+        let located = LocatedIssue {
             issue: Stored::parse(record, self.fields())?,
             ..located
         };
@@ -109,8 +109,8 @@ impl Tangled {
 
     /// Validates the changes that go into the viewer's records, and builds these records without
     /// writing.
-    async fn plan_edit(&self, located: &Located, edit: &EditIssue) -> Result<Plan> {
-        let Located {
+    async fn plan_edit(&self, located: &LocatedIssue, edit: &EditIssue) -> Result<Plan> {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         let names = &self.settings.dialects;
@@ -162,7 +162,7 @@ impl Tangled {
     /// Writes title and body into the record.
     async fn edit_text(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         title: Option<&str>,
         edit: &EditIssue,
     ) -> Result<Record> {
@@ -190,7 +190,7 @@ impl Tangled {
     /// state change is therefore not repeated.
     async fn write_beside(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
@@ -239,7 +239,7 @@ impl Tangled {
     /// Waits until the index shows the written records, and views the issue.
     async fn edited(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         edit: &EditIssue,
         plan: &Plan,
         edited: bool,
@@ -323,7 +323,7 @@ impl Tangled {
 
     async fn change_ticket_issue(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         title: Option<&str>,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
@@ -376,12 +376,12 @@ impl Tangled {
     /// Sets the state of a ticket and comments on it, or only comments.
     async fn set_ticket_beside(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         state: Option<forge_core::model::IssueState>,
         comment: Option<&str>,
     ) -> Result<Outcome<Issue>> {
         let repository = std::sync::Arc::clone(&located.repository);
-        let now = Located {
+        let now = LocatedIssue {
             issue: self.issue_at(&repository, &located.issue.uri).await?,
             repository,
             number: located.number,
@@ -403,7 +403,7 @@ impl Tangled {
 
     async fn change_ticket_text(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         title: Option<&str>,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {

@@ -19,7 +19,7 @@ use futures::{StreamExt as _, future, stream};
 
 use super::{
     record::Stored,
-    view::{IssueFacts, Located},
+    view::{IssueFacts, LocatedIssue},
 };
 use crate::{
     Tangled, fault, kinds,
@@ -435,7 +435,7 @@ impl Tangled {
     }
 
     /// Reads an issue of any repository, and its state.
-    async fn issue_elsewhere(&self, uri: &str) -> Result<(Located, PrState)> {
+    async fn issue_elsewhere(&self, uri: &str) -> Result<(LocatedIssue, PrState)> {
         let id = self.issue_of_record(&AtUri::parse(uri)?).await?;
         let located = self.locate_issue(&id).await?;
         let statuses = self.issue_statuses(&located).await?;

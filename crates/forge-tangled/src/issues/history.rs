@@ -9,7 +9,7 @@ use forge_core::{
 };
 use futures::{StreamExt as _, future, stream};
 
-use super::view::Located;
+use super::view::LocatedIssue;
 use crate::{
     Era, Tangled, comments, kinds,
     labels::{self, Definitions, Operand},
@@ -76,7 +76,11 @@ impl Tangled {
     }
 
     /// Adds the events of all accounts, and warnings about unread parts.
-    async fn add_events(&self, located: &Located, events: &mut Vec<StatusEvent>) -> Vec<Warning> {
+    async fn add_events(
+        &self,
+        located: &LocatedIssue,
+        events: &mut Vec<StatusEvent>,
+    ) -> Vec<Warning> {
         let (repository, issue) = (&located.repository, &located.issue);
         let names = &self.settings.dialects;
         let uri = issue.record.uri.as_str();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     record::Stored,
-    view::{IssueFacts, Located},
+    view::{IssueFacts, LocatedIssue},
 };
 use crate::{
     Era, Tangled, kinds,
@@ -288,7 +288,7 @@ impl Tangled {
         let (state, mark) = match words.state_of(&word) {
             Some(state) => (state, as_indexed()),
             None => {
-                let located = Located {
+                let located = LocatedIssue {
                     repository: Arc::new(repository.clone()),
                     issue: issue.clone(),
                     number: None,

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::view::Located;
+use super::view::LocatedIssue;
 use crate::{
     Era, Tangled,
     caps::{self, LIMITS},
@@ -88,8 +88,8 @@ impl Tangled {
     }
 
     /// See [`Self::statuses_about`].
-    pub(super) async fn issue_statuses(&self, located: &Located) -> Result<Vec<Status>> {
-        let Located {
+    pub(super) async fn issue_statuses(&self, located: &LocatedIssue) -> Result<Vec<Status>> {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         let names = &self.settings.dialects;
@@ -128,7 +128,7 @@ impl Tangled {
     /// Writes the state, and waits until the index shows it.
     async fn write_issue_state(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         state: IssueState,
         before: EffectiveState,
     ) -> Result<Outcome<Issue>> {
@@ -153,7 +153,7 @@ impl Tangled {
     /// state is spelled.
     pub(super) async fn set_ticket_issue(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
         let (repository, ticket) = (&located.repository, &located.issue.record);

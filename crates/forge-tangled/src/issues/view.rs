@@ -34,7 +34,7 @@ pub(crate) const ISSUES: Numbered = Numbered {
 
 /// An issue with its repository.
 #[derive(Clone, Debug)]
-pub(crate) struct Located {
+pub(crate) struct LocatedIssue {
     pub repository: Arc<Repository>,
     pub issue: Stored,
     pub number: Option<u64>,
@@ -111,10 +111,10 @@ impl Tangled {
     }
 
     /// Finds an issue by at-uri, or by the number that the web gave it.
-    pub(crate) async fn locate_issue(&self, id: &IssueId) -> Result<Located> {
+    pub(crate) async fn locate_issue(&self, id: &IssueId) -> Result<LocatedIssue> {
         let (repository, uri, number) = self.issue_address(id).await?;
         let issue = self.issue_at(&repository, &uri).await?;
-        Ok(Located {
+        Ok(LocatedIssue {
             repository,
             issue,
             number,
@@ -181,14 +181,14 @@ impl Tangled {
     /// Reads the view of a located issue.
     pub(super) async fn view_issue(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         fields: &IssueFields,
     ) -> Result<Issue> {
         no_board(fields.board.as_ref())?;
         if located.repository.era == Era::Org10 {
             return Ok(self.view_ticket_issue(located, fields).await);
         }
-        let Located {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         let names = &self.settings.dialects;
@@ -222,8 +222,8 @@ impl Tangled {
 
     /// Reads the view after a write. The viewer's own records come from the viewer's server,
     /// because the index may lag.
-    pub(super) async fn view_issue_fresh(&self, located: &Located) -> Result<Issue> {
-        let Located {
+    pub(super) async fn view_issue_fresh(&self, located: &LocatedIssue) -> Result<Issue> {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         if repository.era == Era::Org10 {
@@ -258,11 +258,11 @@ impl Tangled {
 
     async fn view_issue_with(
         &self,
-        located: &Located,
+        located: &LocatedIssue,
         said: IssueRecords,
         fields: &IssueFields,
     ) -> Issue {
-        let Located {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         let words = Words::of_issues(&self.settings.dialects);
@@ -308,8 +308,8 @@ impl Tangled {
     }
 
     /// Reads an issue of Tangled 1.0, where all records are in one account.
-    async fn view_ticket_issue(&self, located: &Located, fields: &IssueFields) -> Issue {
-        let Located {
+    async fn view_ticket_issue(&self, located: &LocatedIssue, fields: &IssueFields) -> Issue {
+        let LocatedIssue {
             repository, issue, ..
         } = located;
         let relations = fields.relations.then(|| {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     build::PullFacts,
     record::{Content, Pull},
-    view::{Located, unread},
+    view::{LocatedPull, unread},
 };
 use crate::{
     Era, Tangled, blocking,
@@ -145,7 +145,7 @@ impl Tangled {
         fork: Option<&Repository>,
         base: &str,
         head: &HeadRef,
-        below: Option<&Located>,
+        below: Option<&LocatedPull>,
     ) -> Result<(Patch, String)> {
         if head.branch == base && fork.is_none() {
             return Err(Error::invalid(
@@ -273,7 +273,7 @@ impl Tangled {
             (beside.labels, beside.assignees) = (labelled.labels, labelled.assignees);
             beside.warnings.extend(labelled.missing);
         }
-        let located = Located {
+        let located = LocatedPull {
             repository,
             pull,
             number: None,

@@ -9,7 +9,7 @@ use forge_core::{
 };
 use futures::stream;
 
-use super::{record::Pull, view::Located};
+use super::{record::Pull, view::LocatedPull};
 use crate::{
     Era, Tangled, page,
     patch::{self, Patch},
@@ -25,7 +25,7 @@ impl Tangled {
         Ok(diff)
     }
 
-    async fn diff_located(&self, located: &Located, req: &DiffReq) -> Result<Diff> {
+    async fn diff_located(&self, located: &LocatedPull, req: &DiffReq) -> Result<Diff> {
         if let Some(Rounds { round, since, .. }) = req.rounds {
             return self.diff_of_rounds(located, round, since, req).await;
         }
@@ -42,7 +42,7 @@ impl Tangled {
     /// Returns the changes of one round.
     pub(crate) async fn diff_of_patch(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         round: usize,
         patch: &Patch,
         req: &DiffReq,
@@ -74,7 +74,7 @@ impl Tangled {
     /// says why.
     pub(crate) async fn net_diff(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
     ) -> (Vec<u8>, Option<Warning>) {
         if let Some(warning) = unseen_changes("this round", patch) {
@@ -115,7 +115,7 @@ impl Tangled {
 
     /// Reads the combined diff of a round of several commits from the knot of its repository. The
     /// diff starts at the tip of the lower pull request, or at the base branch if there is none.
-    async fn read_combined_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
+    async fn read_combined_diff(&self, located: &LocatedPull, patch: &Patch) -> Result<Vec<u8>> {
         let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
             Ok(None) => return self.read_combined_diff_from(repository, &base, patch).await,

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{merge_claim::CALLED_MERGED, record::Pull, view::Located};
+use super::{merge_claim::CALLED_MERGED, record::Pull, view::LocatedPull};
 use crate::{
     DraftMarker, Tangled,
     caps::{self, LIMITS},
@@ -98,7 +98,7 @@ impl Tangled {
             .ingestion(&located.repository, Seen::Pull, &record)
             .await;
         record.cid = Some(told.cid);
-        let located = Located {
+        let located = LocatedPull {
             pull: Pull::parse(record, self.fields())?,
             ..located
         };

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{record::Pull, view::Located};
+use super::{record::Pull, view::LocatedPull};
 use crate::{
     Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::partial_failure,
 };
@@ -30,7 +30,7 @@ impl Tangled {
     /// Returns the outcome of a change that the record of a pull request already has.
     pub(super) async fn unchanged_pull(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         warning: Warning,
     ) -> Result<Outcome<PullRequest>> {
         let ingestion = self
@@ -123,7 +123,7 @@ impl Tangled {
                 value: new.value,
             });
         }
-        let mut located = Located {
+        let mut located = LocatedPull {
             pull: Pull::parse(record, self.fields())?,
             ..located
         };

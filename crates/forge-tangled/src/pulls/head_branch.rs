@@ -5,14 +5,14 @@ use forge_core::{
     text::one_line,
 };
 
-use super::{landed::is_same, view::Located};
+use super::{landed::is_same, view::LocatedPull};
 use crate::{
     Tangled,
     patch::{Patch, PatchMail},
 };
 
 /// Returns the last commit of a round on its branch.
-pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a str> {
+pub(crate) fn head_of<'a>(located: &'a LocatedPull, patch: &'a Patch) -> Option<&'a str> {
     patch.head().or(located.pull.source_sha.as_deref())
 }
 
@@ -23,7 +23,7 @@ impl Tangled {
     /// compare-and-swap, so the tip is read right before the deletion.
     pub(crate) async fn delete_head(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         expected: Option<&str>,
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
@@ -49,7 +49,7 @@ impl Tangled {
     }
 
     /// Returns true if the head branch exists and has only commits of the newest round.
-    async fn can_delete_head(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
+    async fn can_delete_head(&self, located: &LocatedPull, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
@@ -96,7 +96,12 @@ impl Tangled {
 
     /// Refuses if the branch has a commit that the round lacks: a patch from a file may end at the
     /// same commit as the branch, and have fewer commits. A plain diff has no commits at all.
-    async fn check_all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
+    async fn check_all_in_round(
+        &self,
+        located: &LocatedPull,
+        patch: &Patch,
+        tip: &str,
+    ) -> Result<()> {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use forge_core::{Result, Timestamp, text::one_line};
 use serde_json::Value;
 
-use super::view::Located;
+use super::view::LocatedPull;
 use crate::{
     KnotAnswers, Tangled,
     patch::{self, Patch, PatchMail},
@@ -47,7 +47,7 @@ pub(super) enum Until<'a> {
 
 impl Until<'_> {
     /// Limits the search to commits since the submission of the round.
-    pub(super) fn submitted(located: &Located) -> Self {
+    pub(super) fn submitted(located: &LocatedPull) -> Self {
         let pull = &located.pull;
         let round = pull.latest().and_then(|(_, round)| round.created_at);
         Self::since(round.unwrap_or(pull.created_at))
@@ -113,7 +113,7 @@ impl Tangled {
     /// [`MergeDetection::Perhaps`]; an unproved commit with another subject does not count.
     pub(super) async fn landed_in(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
         tip: &str,
         until: Until<'_>,
@@ -159,7 +159,7 @@ impl Tangled {
     /// the change and nothing else, one request proves that. `name` is the subject of a plain diff.
     pub(super) async fn landed_between(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
         before: &str,
         after: &str,

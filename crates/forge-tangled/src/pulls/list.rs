@@ -18,7 +18,7 @@ use super::{
     record::Pull,
     rest::{self, FullList, Place, Placed},
     status::{self, Status},
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{
     DraftMarker, Era, Tangled, kinds,
@@ -627,7 +627,7 @@ impl Tangled {
                 };
                 return self.build(repository, &row.pull, beside).await;
             }
-            let located = Located {
+            let located = LocatedPull {
                 repository: std::sync::Arc::new(repository.clone()),
                 pull: row.pull,
                 number: None,

@@ -20,7 +20,7 @@ use super::{
     record::Pull,
     state::EffectiveState,
     status::Status,
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{
     Era, KnotFields, Tangled, fault,
@@ -162,7 +162,7 @@ impl Tangled {
 
     /// Fails if the record has changed since it was read. The viewer has not seen a round that was
     /// added since, so neither this round nor the older one may be merged.
-    async fn ensure_unchanged(&self, located: &Located) -> Result<()> {
+    async fn ensure_unchanged(&self, located: &LocatedPull) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
@@ -191,7 +191,7 @@ impl Tangled {
     /// whatever the knot has answered, because another account may have pushed at the same time.
     async fn landed(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
         before: &KnotBranch,
         req: &MergeReq,
@@ -245,7 +245,7 @@ impl Tangled {
     /// been interrupted before it was recorded.
     async fn landed_before(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
         before: &KnotBranch,
         req: &MergeReq,
@@ -258,7 +258,7 @@ impl Tangled {
     /// Writes the status record of a merge; a failure is reported together with the merge.
     async fn record_merge(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         tip: &KnotBranch,
         req: &MergeReq,
         before: EffectiveState,
@@ -338,7 +338,7 @@ impl Tangled {
     /// head branch is deleted.
     async fn merged_already(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         req: &MergeReq,
         statuses: &[Status],
     ) -> Result<Outcome<Merge>> {
@@ -377,7 +377,7 @@ impl Tangled {
 
 /// Refuses to treat the newest round as the merged round if the author added it after the merge. No
 /// record says which round was merged, so the times decide.
-fn check_merged_round(located: &Located, merged: EffectiveState) -> Result<()> {
+fn check_merged_round(located: &LocatedPull, merged: EffectiveState) -> Result<()> {
     let round = located
         .pull
         .latest()
@@ -406,7 +406,7 @@ pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
     })
 }
 
-fn refusal(located: &Located, checked: Checked) -> Error {
+fn refusal(located: &LocatedPull, checked: Checked) -> Error {
     let uri = &located.pull.record.uri;
     match checked {
         Checked::Conflicts(files) => {
@@ -462,17 +462,17 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
 /// Returns the possible subjects of a plain diff's commit: that of this request, and that of a
 /// merge without a message. A plain diff has no author and no time by which to recognize its
 /// commit.
-fn names(req: &MergeReq, located: &Located) -> [String; 2] {
+fn names(req: &MergeReq, located: &LocatedPull) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
 
 /// Returns the subject that the commit of a plain diff would get now.
-fn subject(req: &MergeReq, located: &Located) -> String {
+fn subject(req: &MergeReq, located: &LocatedPull) -> String {
     let given = req.subject.as_deref();
     subject_of(given.unwrap_or(&located.pull.title))
 }
 
-fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Error {
+fn unproven_merge_error(located: &LocatedPull, patch: &Patch, subject: &str) -> Error {
     let (known, hint) = match patch.mails.is_empty() {
         true => (
             "a plain diff can be matched only by its subject and its changed lines",
@@ -502,7 +502,7 @@ fn unproven_merge_error(located: &Located, patch: &Patch, subject: &str) -> Erro
     )
 }
 
-fn unknown(located: &Located, why: &str) -> Error {
+fn unknown(located: &LocatedPull, why: &str) -> Error {
     Error::precondition(
         Precondition::Rule,
         format!(
@@ -521,7 +521,7 @@ fn unknown(located: &Located, why: &str) -> Error {
 }
 
 /// Returns the recovery if the knot may have merged.
-fn left_open(located: &Located, req: &MergeReq, landed: &MergeDetection) -> Hint {
+fn left_open(located: &LocatedPull, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
         MergeDetection::Perhaps(subject) => format!(
@@ -555,7 +555,7 @@ fn with_message(
     mut input: Value,
     of: &KnotFields,
     req: &MergeReq,
-    located: &Located,
+    located: &LocatedPull,
     patch: &Patch,
 ) -> Value {
     if !patch.mails.is_empty() {

@@ -14,7 +14,7 @@ use super::{
     landed::{MergeDetection, Until, subject_of},
     record::{Pull, Round},
     status::{self, Status},
-    view::Located,
+    view::LocatedPull,
 };
 use crate::Tangled;
 
@@ -30,7 +30,7 @@ impl Tangled {
     /// which round was merged, so the times decide. `names` are as in [`Self::landed_in`].
     pub(super) async fn landed_as_said(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: &Status,
         names: &[String],
     ) -> Result<MergeDetection> {
@@ -62,7 +62,7 @@ impl Tangled {
     /// As [`Self::landed_as_said`], if a plain diff can only have its title as its subject.
     pub(super) async fn landed_as_titled(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: &Status,
     ) -> Result<MergeDetection> {
         let names = [subject_of(&located.pull.title)];
@@ -73,7 +73,7 @@ impl Tangled {
     /// change.
     pub(super) async fn describe_merge_claim(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: &Status,
         landed: &MergeDetection,
     ) -> String {
@@ -98,7 +98,7 @@ impl Tangled {
     /// Returns the error of an operation that needs a proven merge, or a proven absence of one.
     pub(super) async fn unproved(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: &Status,
         landed: &MergeDetection,
         what: &str,
@@ -112,7 +112,7 @@ impl Tangled {
     /// view's warnings.
     pub(super) async fn verify_merge_claim(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: &Status,
         view: &mut PullRequest,
     ) {

@@ -14,7 +14,7 @@ use super::{
     merge_claim::find_merge_claim,
     record::Pull,
     state::EffectiveState,
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{
     Era, Tangled, blocking,
@@ -142,7 +142,7 @@ impl Tangled {
 
     /// Reads the patch of the head branch, or of the branch `head`, on top of the base or of the
     /// pull request below.
-    async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
+    async fn patch_of_head(&self, located: &LocatedPull, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let head = head.unwrap_or(&pull.head);
         let fork = match pull.fork(repository) {
@@ -185,7 +185,7 @@ impl Tangled {
     async fn add_round(
         &self,
         undeclared: Undeclared,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
@@ -246,7 +246,7 @@ impl Tangled {
             .ingestion(&located.repository, Seen::Pull, &record)
             .await;
         record.cid = Some(told.cid);
-        let located = Located {
+        let located = LocatedPull {
             pull: Pull::parse(record, self.fields())?,
             ..located.clone()
         };

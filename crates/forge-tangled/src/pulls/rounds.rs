@@ -12,7 +12,7 @@ use futures::stream;
 
 use super::{
     diff::{head_id, unseen_changes},
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{Tangled, hints::resubmit, patch::Patch};
 
@@ -32,7 +32,7 @@ impl Tangled {
         Ok(self.patch_of_round(&located, round).await?.raw.clone())
     }
 
-    async fn patch_of_round(&self, located: &Located, round: usize) -> Result<Arc<Patch>> {
+    async fn patch_of_round(&self, located: &LocatedPull, round: usize) -> Result<Arc<Patch>> {
         let pull = &located.pull;
         match pull.rounds.get(round) {
             Some(found) => self.patch_of(&located.repository, pull, round, found).await,
@@ -58,7 +58,7 @@ impl Tangled {
     /// no change is left out.
     pub(crate) async fn diff_since_commit(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         commit: &str,
         req: &DiffReq,
     ) -> Result<Diff> {
@@ -93,7 +93,7 @@ impl Tangled {
     /// that the round `since` changes in the same way.
     pub(crate) async fn diff_of_rounds(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         round: Option<usize>,
         since: Option<usize>,
         req: &DiffReq,

@@ -12,7 +12,7 @@ use super::{
     landed::MergeDetection,
     merge_claim::{CALLED_MERGED, find_merge_claim},
     state::EffectiveState,
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{
     Tangled, fault,
@@ -28,7 +28,7 @@ impl Tangled {
     /// at a merged one, because its base branch contains everything below.
     ///
     /// Fails for a cycle, which an author can write and which has no lowest pull request.
-    pub(crate) async fn open_below(&self, located: &Located) -> Result<Vec<Located>> {
+    pub(crate) async fn open_below(&self, located: &LocatedPull) -> Result<Vec<LocatedPull>> {
         let mut seen = BTreeSet::from([located.pull.record.uri.clone()]);
         let mut below = Vec::new();
         let mut next = located.pull.depends_on.clone();
@@ -65,7 +65,7 @@ impl Tangled {
 
     /// Reads the pull request `uri` that the record of `upper` names. A record can name any
     /// account, so an unknown account is contacted only if the repository lists the pull request.
-    async fn locate_below(&self, upper: &Located, uri: String) -> Result<Located> {
+    async fn locate_below(&self, upper: &LocatedPull, uri: String) -> Result<LocatedPull> {
         let repository = &upper.repository;
         let account = AtUri::parse(&uri)?.authority;
         let author = &upper.pull.uri.authority;
@@ -86,7 +86,7 @@ impl Tangled {
     /// Returns true if a pull request is still to be merged: its state is open, or only an account
     /// without push access calls it merged and the branch lacks the change. An author may set the
     /// state without push access.
-    async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
+    async fn is_to_be_merged(&self, located: &LocatedPull) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
         if EffectiveState::of(&statuses).state == PrState::Open {
             return Ok(true);
@@ -106,7 +106,7 @@ impl Tangled {
 
     /// Refuses a merge before that of the lower pull requests: a knot merges one round at a time
     /// onto the branch.
-    pub(crate) async fn require_parent_merged(&self, located: &Located) -> Result<()> {
+    pub(crate) async fn require_parent_merged(&self, located: &LocatedPull) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
             return Ok(());
@@ -131,7 +131,11 @@ impl Tangled {
     }
 
     /// Returns the pull request `pr` if a new one can build on it.
-    pub(crate) async fn to_build_on(&self, repository: &Repository, pr: &PrId) -> Result<Located> {
+    pub(crate) async fn to_build_on(
+        &self,
+        repository: &Repository,
+        pr: &PrId,
+    ) -> Result<LocatedPull> {
         let below = self.locate(pr).await?;
         let uri = &below.pull.record.uri;
         if below.repository.record.uri != repository.record.uri {
@@ -179,7 +183,7 @@ impl Tangled {
 
     /// Returns the head revision of the pull request below, merged or not; `None` if there is none,
     /// or if its author has deleted it.
-    pub(crate) async fn tip_below(&self, located: &Located) -> Result<Option<String>> {
+    pub(crate) async fn tip_below(&self, located: &LocatedPull) -> Result<Option<String>> {
         let Some(uri) = &located.pull.depends_on else {
             return Ok(None);
         };
@@ -191,7 +195,7 @@ impl Tangled {
     }
 
     /// Returns the revision on the knot at which a pull request ends.
-    pub(crate) async fn tip_of(&self, located: &Located) -> Result<String> {
+    pub(crate) async fn tip_of(&self, located: &LocatedPull) -> Result<String> {
         let pull = &located.pull;
         let patch = self.latest_patch(&located.repository, pull).await?;
         if let Some(head) = patch.head() {
@@ -211,7 +215,7 @@ impl Tangled {
     }
 }
 
-fn unlisted(upper: &Located, below: &str) -> Error {
+fn unlisted(upper: &LocatedPull, below: &str) -> Error {
     Error::precondition(
         Precondition::Stacked,
         format!(
@@ -223,7 +227,7 @@ fn unlisted(upper: &Located, below: &str) -> Error {
     .with_hint("have its author remove `dependentOn` from the record")
 }
 
-fn cycle_error(located: &Located, uri: &str) -> Error {
+fn cycle_error(located: &LocatedPull, uri: &str) -> Error {
     let again = AtUri::parse(uri).map_or_else(
         |_| forge_core::text::one_line(uri).into_owned(),
         |uri| uri.to_string(),

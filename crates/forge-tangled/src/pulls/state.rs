@@ -13,7 +13,7 @@ use super::{
     merge_claim::find_merge_claim,
     record::Pull,
     status::{self, Status, Words},
-    view::Located,
+    view::LocatedPull,
 };
 use crate::{
     Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::Repository,
@@ -280,7 +280,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    async fn ready_to_set(&self, located: &Located) -> Result<Vec<Status>> {
+    async fn ready_to_set(&self, located: &LocatedPull) -> Result<Vec<Status>> {
         self.require_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
@@ -314,7 +314,7 @@ impl Tangled {
     /// Returns the ingestion verdict for a state that was already in effect.
     pub(super) async fn ingestion_of_pull_state(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         statuses: &[Status],
     ) -> Ingestion {
         let kind = kinds::statuses(&self.settings.dialects);
@@ -325,7 +325,7 @@ impl Tangled {
     /// Writes the status, and waits until the index shows it.
     pub(crate) async fn set_state(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         state: PrState,
         before: EffectiveState,
     ) -> Result<Outcome<PullRequest>> {
@@ -368,7 +368,7 @@ impl Tangled {
 }
 
 /// Returns the error of a failed state change whose comment is already written.
-fn partial_state_error(located: &Located, comment: Option<&str>, error: Error) -> Error {
+fn partial_state_error(located: &LocatedPull, comment: Option<&str>, error: Error) -> Error {
     let rest = format!("the new state of {}", located.pull.record.uri);
     match comment {
         Some(_) => write::partial_failure("the comment is written", &rest, error),

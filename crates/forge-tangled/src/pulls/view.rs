@@ -34,7 +34,7 @@ use crate::{
 
 /// A pull request with its repository.
 #[derive(Clone, Debug)]
-pub(crate) struct Located {
+pub(crate) struct LocatedPull {
     pub repository: Arc<Repository>,
     pub pull: Pull,
     pub number: Option<u64>,
@@ -55,7 +55,7 @@ pub(crate) fn missing_pull_error(uri: &AtUri) -> Error {
 
 impl Tangled {
     /// Finds a pull request by at-uri, or by the number that the web gave it.
-    pub(crate) async fn locate(&self, pr: &PrId) -> Result<Located> {
+    pub(crate) async fn locate(&self, pr: &PrId) -> Result<LocatedPull> {
         let repository = self.repository(&pr.repo).await?;
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let pull = if repository.era == Era::Org10 {
@@ -63,7 +63,7 @@ impl Tangled {
         } else {
             self.pull_at(&repository, &uri).await?
         };
-        Ok(Located {
+        Ok(LocatedPull {
             repository,
             pull,
             number,
@@ -154,7 +154,7 @@ impl Tangled {
             Ok::<_, Error>((pull, checks, ingestion))
         };
         let ((pull, checks, ingestion), said) = future::try_join(pull, said).await?;
-        let located = Located {
+        let located = LocatedPull {
             repository,
             pull,
             number,
@@ -185,7 +185,7 @@ impl Tangled {
     /// Reads the view of a located pull request.
     pub(crate) async fn view_located(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         fields: PrFields,
     ) -> Result<PullRequest> {
         if located.repository.era == Era::Org10 {
@@ -204,10 +204,10 @@ impl Tangled {
     /// because the index may lag.
     pub(crate) async fn view_fresh(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         fields: PrFields,
     ) -> Result<PullRequest> {
-        let Located {
+        let LocatedPull {
             repository, pull, ..
         } = located;
         if repository.era == Era::Org10 {
@@ -273,11 +273,11 @@ impl Tangled {
 
     async fn view_with(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         said: PullRecords,
         fields: PrFields,
     ) -> Result<PullRequest> {
-        let Located {
+        let LocatedPull {
             repository, pull, ..
         } = located;
         let uri = pull.record.uri.as_str();
@@ -353,7 +353,7 @@ impl Tangled {
     }
 
     /// Reads a pull request of Tangled 1.0, where all records are in one account.
-    async fn view_ticket(&self, located: &Located, fields: PrFields) -> Result<PullRequest> {
+    async fn view_ticket(&self, located: &LocatedPull, fields: PrFields) -> Result<PullRequest> {
         let (talk, patch) = future::join(
             self.all_ticket_comments(&located.repository),
             self.latest_patch(&located.repository, &located.pull),
@@ -370,7 +370,7 @@ impl Tangled {
     /// those of other pull requests.
     pub(crate) async fn view_ticket_of(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         talk: std::result::Result<&Talk, &Error>,
         fields: PrFields,
     ) -> Result<PullRequest> {
@@ -380,12 +380,12 @@ impl Tangled {
 
     async fn view_ticket_with(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         talk: std::result::Result<&Talk, &Error>,
         patch: Result<Arc<Patch>>,
         fields: PrFields,
     ) -> Result<PullRequest> {
-        let Located {
+        let LocatedPull {
             repository, pull, ..
         } = located;
         let names = &self.settings.dialects;
@@ -446,7 +446,7 @@ impl Tangled {
     async fn fill(
         &self,
         view: &mut PullRequest,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
         fields: PrFields,
     ) {
@@ -546,10 +546,10 @@ impl Tangled {
     /// Checks whether the newest round applies to the target branch now.
     pub(crate) async fn mergeability_of(
         &self,
-        located: &Located,
+        located: &LocatedPull,
         patch: &Patch,
     ) -> Result<Mergeability> {
-        let Located {
+        let LocatedPull {
             repository, pull, ..
         } = located;
         let below = self.open_below(located).await?;
