@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Audience, Tangled, fault,
     records::{self, NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     write::{self, MAX_EDIT_ATTEMPTS},
     xrpc::Xrpc,
 };
@@ -21,7 +21,7 @@ impl Tangled {
     /// refuses an existing key.
     pub(crate) async fn put_new(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         record: &NewRecord,
     ) -> Result<Record> {
         let did = repository.did.clone().unwrap_or_default();
@@ -71,7 +71,7 @@ impl Tangled {
     /// `change` refuses. Returns whether there was anything to change.
     pub(crate) async fn change_ticket(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &Record,
         expected: Option<&str>,
         change: impl Fn(&mut Map<String, Value>) -> Result<()>,
@@ -146,7 +146,7 @@ impl Tangled {
     /// The first audience that is accepted is remembered; a refused call has changed nothing.
     pub(crate) async fn account_call(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         method: &str,
         input: &Value,
     ) -> Result<Value> {

@@ -17,8 +17,8 @@ use crate::{
     caps,
     dialect::Table,
     fault,
-    pulls::{record::Pull, view::unread},
-    repository::Repository,
+    pulls::{record::TangledPull, view::unread},
+    repository::TangledRepository,
 };
 
 /// Maximum page size of `sh.tangled.ci.queryPipelines`.
@@ -110,7 +110,7 @@ impl Checks for Tangled {
 }
 
 /// Returns why the checks of a repository cannot be read; `None` if its spindle can be queried.
-fn unknown_checks_reason(repository: &Repository) -> Option<&'static str> {
+fn unknown_checks_reason(repository: &TangledRepository) -> Option<&'static str> {
     match repository.era {
         Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
         Era::Sh2025 => {
@@ -121,7 +121,11 @@ fn unknown_checks_reason(repository: &Repository) -> Option<&'static str> {
 }
 
 impl Tangled {
-    async fn checks_of(&self, repository: &Repository, pull: &Pull) -> Result<ChecksReport> {
+    async fn checks_of(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<ChecksReport> {
         let patch = self.latest_patch(repository, pull).await?;
         let head = patch.head().unwrap_or_default().to_owned();
         let pipelines = match self.spindle(repository)? {
@@ -140,8 +144,8 @@ impl Tangled {
     /// of the changes then has the warning.
     pub(crate) async fn checks_section(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
     ) -> Option<Result<ChecksReport>> {
         let has_spindle = !matches!(self.spindle(repository), Ok(None));
         if unknown_checks_reason(repository).is_some()
@@ -155,7 +159,11 @@ impl Tangled {
 
     /// Reads the checks of all rows whose heads are known, with at most [`COMMITS`] heads in a
     /// request.
-    pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
+    pub(crate) async fn checks_of_rows(
+        &self,
+        repository: &TangledRepository,
+        rows: &mut [PullRequest],
+    ) {
         if unknown_checks_reason(repository).is_some() {
             return;
         }
@@ -190,7 +198,7 @@ impl Tangled {
     }
 
     /// Returns the spindle of the repository, or `None` if the owner has chosen none.
-    pub(crate) fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
+    pub(crate) fn spindle(&self, repository: &TangledRepository) -> Result<Option<Origin>> {
         let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());
         named
@@ -200,7 +208,7 @@ impl Tangled {
 
     async fn pipelines(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         spindle: Origin,
         heads: &[&str],
     ) -> Result<Vec<Pipeline>> {

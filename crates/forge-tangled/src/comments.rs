@@ -18,9 +18,9 @@ use crate::{
     hints::comment_ids,
     ingest::Seen,
     kinds, page,
-    pulls::{record::Pull, status::Writers, view::LocatedPull},
+    pulls::{record::TangledPull, status::Writers, view::LocatedPull},
     records::{self, NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::{IN_FLIGHT, MAX_ACCOUNT_RECORDS},
     tickets, verdicts, write,
@@ -70,7 +70,7 @@ pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
 }
 
 /// Returns the number of the newest round, which a new comment is about.
-fn newest_round(pull: &Pull) -> usize {
+fn newest_round(pull: &TangledPull) -> usize {
     pull.latest().map_or(0, |(number, _)| number)
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn is_first(record: &Record, fields: &ShFields) -> bool {
 impl Tangled {
     pub(crate) async fn comment_models(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         records: &[Record],
     ) -> Vec<Comment> {
         if records.is_empty() {
@@ -194,7 +194,7 @@ impl Tangled {
     /// later than `since`.
     pub(crate) async fn comment_about(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         subject: &Record,
         round: Option<usize>,
         body: &str,
@@ -299,7 +299,7 @@ impl Tangled {
     /// request.
     pub(crate) async fn comment_about_once(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         subject: &Record,
         round: Option<usize>,
         body: &str,
@@ -370,7 +370,7 @@ impl Tangled {
     /// Replaces the text of the viewer's comment `uri` about `subject`.
     pub(crate) async fn rewrite_comment(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         uri: &AtUri,
         subject: &str,
         body: &str,

@@ -7,7 +7,7 @@ use crate::{
     Tangled,
     hints::AGAIN,
     records,
-    repository::{MAX_REPOS, Repository},
+    repository::{MAX_REPOS, TangledRepository},
 };
 
 /// Proof that a repository had no declaration a moment ago. Each write of `sh.tangled.*` uses up
@@ -31,7 +31,7 @@ impl Tangled {
     /// `precondition_failed` if there is a declaration now; the repository is then looked up again.
     /// If the owner's server cannot be asked, its error, because the protocol to write is then
     /// unknown. If the knot had to name the repository's owner and did not, the knot's error.
-    pub(crate) async fn undeclared(&self, repository: &Repository) -> Result<Undeclared> {
+    pub(crate) async fn undeclared(&self, repository: &TangledRepository) -> Result<Undeclared> {
         self.owner_confirmed(repository).await?;
         let (owner, id) = (&repository.owner, &repository.id);
         let looked = async {

@@ -16,7 +16,7 @@ use crate::{
     Dialects, Era, Inputs, Tangled, fault,
     knot::KnotBranch,
     lexicon::{self, Set},
-    repository::Repository,
+    repository::TangledRepository,
     sources::Items,
     xrpc::Xrpc,
 };
@@ -52,7 +52,7 @@ enum Expected<'a> {
 
 /// Objects that the parameters of the methods name.
 struct Subjects {
-    repository: Arc<Repository>,
+    repository: Arc<TangledRepository>,
     knot_name: String,
     /// At-uri of the newest pull request in the index; `issue` is that of the newest issue.
     pull: Option<String>,
@@ -127,7 +127,11 @@ impl Tangled {
     }
 
     /// Compares the newest record of a collection of Tangled 1.0 with its lexicon.
-    async fn examine_collection(&self, collection: &str, repository: &Repository) -> Examined {
+    async fn examine_collection(
+        &self,
+        collection: &str,
+        repository: &TangledRepository,
+    ) -> Examined {
         let title = record_title(collection);
         let dialects = &self.settings.dialects;
         if repository.era != Era::Org10 {
@@ -182,7 +186,7 @@ impl Tangled {
         ]
     }
 
-    async fn subjects(&self, repository: Arc<Repository>) -> Subjects {
+    async fn subjects(&self, repository: Arc<TangledRepository>) -> Subjects {
         let methods = &self.settings.dialects.methods.index;
         let (pull, issue, branch) = future::join3(
             self.newest(&methods.list_pulls, repository.target()),
@@ -337,7 +341,7 @@ fn record_title(collection: &str) -> String {
     format!("record {collection}")
 }
 
-fn describe(repository: &Repository) -> Examined {
+fn describe(repository: &TangledRepository) -> Examined {
     let (era, host) = (repository.era.name(), repository.knot().host());
     let found = format!("protocol of {era}, knot {host}");
     match repository.doubt() {

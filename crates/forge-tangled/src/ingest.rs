@@ -12,7 +12,7 @@ use crate::{
     fault,
     pulls::status::{self, Status},
     records::{self, Record},
-    repository::Repository,
+    repository::TangledRepository,
     sources::{Items, Kind, MAX_SUBJECT_RECORDS},
 };
 
@@ -64,7 +64,7 @@ impl Tangled {
     /// again only after a change (tangled.org core issue 533).
     pub(crate) async fn ingestion(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         seen: Seen<'_>,
         record: &Record,
     ) -> IngestionOutcome {
@@ -128,7 +128,7 @@ impl Tangled {
     /// As [`Self::ingestion`]. Without a repository, the record is not written once more.
     async fn wait_for_index(
         &self,
-        put_for: Option<&Repository>,
+        put_for: Option<&TangledRepository>,
         seen: Seen<'_>,
         record: &Record,
     ) -> IngestionOutcome {

@@ -13,7 +13,7 @@ use crate::{
     declaration::Undeclared,
     ingest::{IndexProbe, Seen},
     kinds,
-    pulls::record::Pull,
+    pulls::record::TangledPull,
     records::{self, Record},
 };
 
@@ -126,7 +126,7 @@ impl Tangled {
 
     /// Returns the verdict on a pull request whose record was just read from its account: queries
     /// the index once, and searches a proof if the index does not show the record.
-    pub(crate) async fn ingestion_of_pull(&self, pull: &Pull) -> RecordIngestion {
+    pub(crate) async fn ingestion_of_pull(&self, pull: &TangledPull) -> RecordIngestion {
         let found = self
             .index_verdict(&pull.record, &pull.uri, Known::Yes)
             .await;
@@ -309,7 +309,7 @@ impl Tangled {
     }
 
     /// As [`Self::ingestion_of_pull`], for a pull request of Tangled 1.0.
-    pub(crate) fn ingestion_of_ticket(pull: &Pull) -> RecordIngestion {
+    pub(crate) fn ingestion_of_ticket(pull: &TangledPull) -> RecordIngestion {
         let (record, immediate) = (&pull.record, Ingestion::Immediate);
         RecordIngestion::new(&record.uri, record.cid(), immediate, READ_WHERE_STORED)
     }

@@ -11,7 +11,7 @@ use crate::{
     fault,
     hints::AS_PATCH,
     patch::has_too_many_parts,
-    repository::Repository,
+    repository::TangledRepository,
     xrpc::Xrpc,
 };
 
@@ -127,14 +127,14 @@ impl Answer for CheckAnswer {
 }
 
 impl Tangled {
-    pub(crate) async fn knot(&self, repository: &Repository) -> Result<Xrpc> {
+    pub(crate) async fn knot(&self, repository: &TangledRepository) -> Result<Xrpc> {
         self.identities.service(repository.knot().clone()).await
     }
 
     /// Reads a branch; `None` if it does not exist.
     pub(crate) async fn branch(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         name: &str,
     ) -> Result<Option<KnotBranch>> {
         if repository.era == Era::Org10 {
@@ -157,7 +157,7 @@ impl Tangled {
     /// Reads the default branch; `None` in an empty repository.
     pub(crate) async fn default_branch(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> Result<Option<KnotBranch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.default_branch());
@@ -179,7 +179,10 @@ impl Tangled {
 
     /// Reads all branches. The cursor is the number of branches read, because answers of
     /// `repo.branches` contain no cursor.
-    pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
+    pub(crate) async fn all_branches(
+        &self,
+        repository: &TangledRepository,
+    ) -> Result<Vec<model::Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.all());
         }
@@ -215,7 +218,7 @@ impl Tangled {
     /// Compares two revisions: the changes of `head` that are not in `base`.
     pub(crate) async fn compare(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         head: &str,
     ) -> Result<Compared> {
@@ -244,7 +247,7 @@ impl Tangled {
     /// Checks whether `patch` applies to `branch`. The method needs no permission.
     pub(crate) async fn merge_check(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         branch: &str,
         patch: &str,
     ) -> Result<Checked> {
@@ -273,7 +276,7 @@ impl Tangled {
     /// confirmed.
     pub(crate) async fn knot_call(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         method: &str,
         input: &Value,
     ) -> Result<Value> {
@@ -291,7 +294,7 @@ impl Tangled {
     /// ([`hidden_name`]), with which `head` can be compared. A repeated call changes nothing.
     pub(crate) async fn hidden_ref(
         &self,
-        fork: &Repository,
+        fork: &TangledRepository,
         branch: &str,
         head: &str,
     ) -> Result<String> {
@@ -330,7 +333,11 @@ impl Tangled {
         .with_hint(Hint::new("submit the changes as a patch").with_action(AS_PATCH)))
     }
 
-    pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
+    pub(crate) async fn delete_branch(
+        &self,
+        repository: &TangledRepository,
+        branch: &str,
+    ) -> Result<()> {
         let of = &self.settings.dialects.inputs.knot;
         let input = json!({
             (of.repo.to_string()): repository.target(),
@@ -352,7 +359,7 @@ pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
 /// by DID for newer ones.
 pub(crate) fn merge_input(
     names: &Dialects,
-    repository: &Repository,
+    repository: &TangledRepository,
     branch: &str,
     patch: &str,
 ) -> Value {
@@ -369,7 +376,7 @@ pub(crate) fn merge_input(
     input
 }
 
-pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str) -> Error {
+pub(crate) fn no_branch(field: &'static str, repository: &TangledRepository, name: &str) -> Error {
     Error::no_branch(
         field,
         format!("{} has no branch '{}'", repository.id, one_line(name)),

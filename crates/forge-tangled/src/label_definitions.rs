@@ -19,7 +19,7 @@ use crate::{
     labels::{GREY, LabelDefinition, LabelValueType, Relation, keys},
     page,
     records::{self, NewRecord, Record},
-    repository::{MAX_REPOS, Repository},
+    repository::{MAX_REPOS, TangledRepository},
     sources::MAX_ACCOUNT_RECORDS,
     write,
 };
@@ -98,7 +98,7 @@ pub(crate) fn no_board(board: Option<&BoardId>) -> Result<()> {
 }
 
 impl Tangled {
-    fn own_definition(&self, repository: &Repository, what: &str) -> Result<()> {
+    fn own_definition(&self, repository: &TangledRepository, what: &str) -> Result<()> {
         let viewer = self.session.known_viewer();
         if viewer.is_some_and(|v| v.identity.did == repository.owner.did) {
             return Ok(());
@@ -160,7 +160,7 @@ impl Tangled {
     /// Changes the list of labels in the repository's record.
     async fn subscribe(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         change: impl Fn(&mut Vec<Value>) + Send + Sync,
     ) -> Result<Record> {
         let uri = AtUri::parse(&repository.record.uri)?;
@@ -220,7 +220,7 @@ impl Tangled {
     /// Writes a definition and adds it to the repository's labels. Returns the definition's at-uri.
     async fn add_definition(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         name: &str,
         record: NewRecord,
     ) -> Result<Outcome<String>> {
@@ -272,7 +272,7 @@ impl Tangled {
     /// Changes a definition that the repository uses.
     async fn change_definition(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         uri: &str,
         change: impl Fn(&mut Map<String, Value>) + Send + Sync,
     ) -> Result<Ingestion> {

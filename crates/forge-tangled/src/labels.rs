@@ -21,7 +21,7 @@ use crate::{
     Dialects, ShFields, Tangled, fault, kinds, lexicon,
     pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     sources::IN_FLIGHT,
     write,
 };
@@ -580,7 +580,10 @@ impl Change {
 
 impl Tangled {
     /// Returns the definitions to which a repository subscribes, without deleted ones.
-    pub(crate) async fn definitions(&self, repository: &Repository) -> Result<Arc<Definitions>> {
+    pub(crate) async fn definitions(
+        &self,
+        repository: &TangledRepository,
+    ) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
             let mut uris = self.subscribed(repository).await?;
@@ -634,7 +637,7 @@ impl Tangled {
     }
 
     /// Returns warnings about rows that a filter by labels may have missed.
-    pub(crate) async fn missed_by_labels(&self, repository: &Repository) -> Vec<Warning> {
+    pub(crate) async fn missed_by_labels(&self, repository: &TangledRepository) -> Vec<Warning> {
         match self.definitions(repository).await {
             Ok(definitions) => definitions.warnings(),
             Err(e) => vec![unread("the labels", &e)],
@@ -645,7 +648,7 @@ impl Tangled {
     /// `wanted` is missing, because it may be new.
     pub(crate) async fn definitions_with(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         wanted: impl Fn(&[LabelDefinition]) -> bool,
     ) -> Result<Arc<Definitions>> {
         let known = self.definitions(repository).await?;
@@ -658,14 +661,14 @@ impl Tangled {
     /// Returns the definitions as [`Self::definitions`] does, but reads them again.
     pub(crate) async fn definitions_now(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> Result<Arc<Definitions>> {
         self.definitions.forget(&repository.record.uri);
         self.definitions(repository).await
     }
 
     /// Reads the labels that the repository's record lists.
-    async fn subscribed(&self, repository: &Repository) -> Result<Vec<AtUri>> {
+    async fn subscribed(&self, repository: &TangledRepository) -> Result<Vec<AtUri>> {
         let uri = AtUri::parse(&repository.record.uri)?;
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, &uri).await?;
@@ -681,7 +684,7 @@ impl Tangled {
     /// at-uri, before anything is written.
     pub(crate) async fn label_change(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         scope: &str,
         labels: (&[String], &[String]),
         assignees: (&[String], &[String]),
@@ -719,7 +722,7 @@ impl Tangled {
     /// Returns the bounds that the next label operation of `author` on `subject` must exceed.
     pub(crate) async fn label_ops_before(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         subject: &str,
         author: &str,
     ) -> Before {
@@ -732,7 +735,7 @@ impl Tangled {
     /// Without an answer the list is empty, and the local clock decides which operation is later.
     pub(crate) async fn label_ops_now(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         subject: &str,
         author: &str,
     ) -> Vec<Record> {

@@ -101,7 +101,7 @@ pub struct Tangled {
     settings: Arc<TangledSettings>,
     identities: Arc<identity::Identities>,
     session: session::Session,
-    repositories: Cache<Arc<repository::Repository>>,
+    repositories: Cache<Arc<repository::TangledRepository>>,
     collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
@@ -139,7 +139,7 @@ impl Tangled {
             settings,
             identities,
             session,
-            repositories: Cache::weighed(kept, most, |it: &Arc<repository::Repository>| {
+            repositories: Cache::weighed(kept, most, |it: &Arc<repository::TangledRepository>| {
                 it.record.weight()
             })
             .retrying(|it| it.doubt().is_some()),
@@ -191,7 +191,7 @@ impl Tangled {
                     e
                 }
             })?;
-            let pull = pulls::record::Pull::parse(record, self.fields())?;
+            let pull = pulls::record::TangledPull::parse(record, self.fields())?;
             match AtUri::parse(&pull.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(pull.target.clone()),

@@ -27,7 +27,7 @@ use crate::{
         view::unread,
     },
     records::{self, Record},
-    repository::Repository,
+    repository::TangledRepository,
     sources::{TargetField, is_down},
     tickets::{self, inline, markdown},
     walk::{IndexPager, Item},
@@ -71,7 +71,7 @@ impl Ticket {
         &self.record.uri
     }
 
-    fn link(&self, repository: &Repository) -> Link {
+    fn link(&self, repository: &TangledRepository) -> Link {
         let key = PrKey::Record(self.record.uri.clone());
         let mut link = Link::bare(Some(self.kind), Some(repository.id.clone()), key);
         link.title.clone_from(&self.title);
@@ -270,7 +270,7 @@ impl Tangled {
     /// Reads the comments on a pull request or an issue.
     async fn list_comments_about(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         record: &Record,
     ) -> Result<(Vec<Record>, Vec<Warning>)> {
         if repository.era == Era::Org10 {
@@ -284,7 +284,7 @@ impl Tangled {
 
     /// Reads all pull requests and issues of the repository, newest first. Returns warnings about
     /// those that could not be read.
-    async fn tickets_of(&self, repository: &Repository) -> (Vec<Ticket>, Vec<Warning>) {
+    async fn tickets_of(&self, repository: &TangledRepository) -> (Vec<Ticket>, Vec<Warning>) {
         if repository.era == Era::Org10 {
             return match self.tickets_in_account(repository).await {
                 Ok(found) => found,
@@ -311,7 +311,7 @@ impl Tangled {
     /// See [`forge_core::Issues::listed_issues`] and [`forge_core::PullRequests::listed_pulls`].
     pub(crate) async fn listed_records(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         kind: SubjectKind,
         records: &[String],
     ) -> Result<BTreeSet<String>> {
@@ -356,7 +356,7 @@ impl Tangled {
     /// Reads a list of the index; while the index is down, reads the known accounts.
     async fn indexed_or_known(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         match self.indexed(repository, list).await {
@@ -367,7 +367,7 @@ impl Tangled {
 
     async fn indexed(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let [records, states] = list.collections;
@@ -412,7 +412,7 @@ impl Tangled {
     /// As [`Self::indexed`], from the known accounts and without states.
     async fn listed_elsewhere(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         list: &List<'_>,
         down: &Error,
     ) -> (Vec<Ticket>, Vec<Warning>) {
@@ -432,7 +432,7 @@ impl Tangled {
 
     async fn tickets_in_account(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
@@ -452,7 +452,7 @@ impl Tangled {
     /// Returns the records that numbered pages of this repository show, without missing pages.
     async fn records_of_pages(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         pages: &[(SubjectKind, u64)],
         warnings: &mut Vec<Warning>,
     ) -> Vec<AtUri> {
@@ -481,7 +481,7 @@ impl Tangled {
         found
     }
 
-    fn home(&self, repository: &Repository) -> Home {
+    fn home(&self, repository: &TangledRepository) -> Home {
         let key = |host: &str, path: RepoPath| {
             let id = RepoId {
                 kind: ForgeKind::TANGLED,

@@ -86,7 +86,7 @@ impl Tangled {
 
     /// Returns the fault of a patch that is not gzip, or too large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
-        let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
+        let pull = crate::pulls::record::TangledPull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
         let rounds = pull.rounds.iter().enumerate().rev().take(MAX_ROUNDS);
         for (number, round) in rounds {

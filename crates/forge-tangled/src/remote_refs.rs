@@ -10,7 +10,7 @@ use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::{Tangled, blocking, knot::KnotBranch, repository::Repository};
+use crate::{Tangled, blocking, knot::KnotBranch, repository::TangledRepository};
 
 /// Timeout for listing the branches of a knot.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -94,7 +94,7 @@ impl Refs {
 impl Tangled {
     /// Lists the branches of a repository with git from its knot, without credentials: every
     /// repository is public.
-    pub(crate) async fn remote_refs(&self, repository: &Repository) -> Result<Refs> {
+    pub(crate) async fn remote_refs(&self, repository: &TangledRepository) -> Result<Refs> {
         // This refuses addresses that must not be contacted.
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());

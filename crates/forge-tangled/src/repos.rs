@@ -12,7 +12,8 @@ use forge_core::{
 };
 
 use crate::{
-    Era, Tangled, caps, fault, knot::MAX_BRANCHES, page, repository::Repository, ticket_writes,
+    Era, Tangled, caps, fault, knot::MAX_BRANCHES, page, repository::TangledRepository,
+    ticket_writes,
 };
 
 const ONLY_READ: &str = "this repository has no DID: it uses tangled's protocol of 2025, and no \
@@ -35,7 +36,11 @@ fn read_only_capabilities() -> Vec<(Capability, Support)> {
 impl Tangled {
     /// Refuses to write to a repository with an older or newer protocol, because no service shows a
     /// record of the wrong protocol.
-    pub(crate) fn require_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
+    pub(crate) fn require_2026(
+        &self,
+        repository: &TangledRepository,
+        what: Capability,
+    ) -> Result<()> {
         match repository.era {
             Era::Sh2026 => Ok(()),
             Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, &GIVE_A_DID)),
@@ -49,7 +54,7 @@ impl Tangled {
     }
 
     /// Returns the ids of a repository except its canonical id.
-    fn aliases(&self, repository: &Repository) -> Vec<RepoId> {
+    fn aliases(&self, repository: &TangledRepository) -> Vec<RepoId> {
         let at = |host: &str, path| RepoId {
             kind: ForgeKind::TANGLED,
             host: host.to_owned(),

@@ -28,7 +28,7 @@ const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; 
                              `dialect.manifest_name` in the configuration of the host";
 
 #[derive(Clone, Debug)]
-pub(crate) struct Repository {
+pub(crate) struct TangledRepository {
     pub id: RepoId,
     pub era: Era,
     pub owner: AccountIdentity,
@@ -67,7 +67,7 @@ impl Unconfirmed {
     /// # Errors
     ///
     /// If the knot refused to confirm the owner.
-    fn doubt(self, repository: &Repository) -> Result<(Warning, Error)> {
+    fn doubt(self, repository: &TangledRepository) -> Result<(Warning, Error)> {
         let (what, why) = match self {
             Self::Refused(e) => return Err(e),
             Self::Unknown(e) | Self::Silent(e) => {
@@ -132,7 +132,7 @@ impl Answer for Version {
     }
 }
 
-impl Repository {
+impl TangledRepository {
     /// Target in the records of pull requests: the DID, or in 2025 the at-uri.
     pub fn target(&self) -> &str {
         self.did.as_deref().unwrap_or(&self.record.uri)
@@ -164,7 +164,10 @@ impl Repository {
 
 impl Tangled {
     /// Returns the repository of an id. The lookup is cached for [`crate::TangledSettings::kept`].
-    pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
+    pub(crate) async fn repository(
+        &self,
+        id: &RepoId,
+    ) -> Result<std::sync::Arc<TangledRepository>> {
         let found = self.claimed_repository(id).await?;
         self.confirm_owner(&found).await?;
         Ok(found)
@@ -175,7 +178,7 @@ impl Tangled {
     pub(crate) async fn claimed_repository(
         &self,
         id: &RepoId,
-    ) -> Result<std::sync::Arc<Repository>> {
+    ) -> Result<std::sync::Arc<TangledRepository>> {
         let cell = self.repositories.cell(&id.comparison_key());
         let found = cell.get_or_try_init(|| async {
             Ok::<_, Error>(std::sync::Arc::new(self.find_repository(id).await?))
@@ -183,7 +186,7 @@ impl Tangled {
         found.await.cloned()
     }
 
-    async fn find_repository(&self, id: &RepoId) -> Result<Repository> {
+    async fn find_repository(&self, id: &RepoId) -> Result<TangledRepository> {
         if id.kind != ForgeKind::TANGLED {
             return Err(Error::invalid("repo", format!("{id} is not on tangled")));
         }
@@ -195,7 +198,7 @@ impl Tangled {
         }
     }
 
-    async fn by_name(&self, owner: &str, name: &str) -> Result<Repository> {
+    async fn by_name(&self, owner: &str, name: &str) -> Result<TangledRepository> {
         let owner = self.identities.account(owner).await?;
         let pds = self.identities.pds(&owner.did).await?;
         let slug = name.to_lowercase();
@@ -286,7 +289,7 @@ impl Tangled {
         error.with_hint(suggest::hint(name, names, "repositories"))
     }
 
-    fn of_sh_record(&self, owner: AccountIdentity, record: Record) -> Result<Repository> {
+    fn of_sh_record(&self, owner: AccountIdentity, record: Record) -> Result<TangledRepository> {
         let broken = |what: &str| {
             Error::new(
                 ErrorKind::Protocol,
@@ -299,7 +302,7 @@ impl Tangled {
         let knot = Origin::of_host(host, self.settings.reach)?;
         let did = record.text(&self.fields().repo_did).map(str::to_owned);
         let name = self.named(&record).to_owned();
-        Ok(Repository {
+        Ok(TangledRepository {
             id: self.canonical(&owner, &name),
             era: if did.is_some() {
                 Era::Sh2026
@@ -320,8 +323,8 @@ impl Tangled {
 
     /// Confirms the owner of a repository. Anybody can write a record that claims a repository, but
     /// the knot in the repository's own DID document knows the owner. If the knot cannot be asked,
-    /// reading continues, and [`Repository::doubt`] has the warning.
-    pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
+    /// reading continues, and [`TangledRepository::doubt`] has the warning.
+    pub(crate) async fn confirm_owner(&self, repository: &TangledRepository) -> Result<()> {
         // The wait for a silent knot is not repeated with each call.
         if repository.unconfirmed.initialized() {
             return Ok(());
@@ -335,7 +338,7 @@ impl Tangled {
     }
 
     /// As [`Self::confirm_owner`], for a write: an unconfirmed owner is an error.
-    pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
+    pub(crate) async fn owner_confirmed(&self, repository: &TangledRepository) -> Result<()> {
         if repository.declared_alone.is_some() && !repository.confirmed.initialized() {
             return self.declaration_confirmed(repository).await;
         }
@@ -351,7 +354,7 @@ impl Tangled {
     }
 
     /// Checks a declaration that was unconfirmed when found, as [`Self::owner_confirmed`] does.
-    async fn declaration_confirmed(&self, repository: &Repository) -> Result<()> {
+    async fn declaration_confirmed(&self, repository: &TangledRepository) -> Result<()> {
         let (owner, did) = (&repository.owner, repository.target());
         let doubt = self.doubt_of_declaration(owner, did, repository.knot());
         let Some(why) = doubt.await? else {
@@ -366,7 +369,7 @@ impl Tangled {
     }
 
     /// Asks the knot for the owner. A declaration of 1.0 was already checked when it was found.
-    async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
+    async fn ask_owner(&self, repository: &TangledRepository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
             _ => return Ok(()),
@@ -442,7 +445,7 @@ impl Tangled {
         asked.await.is_ok_and(|it| it.is_without(capability))
     }
 
-    async fn declared(&self, owner: AccountIdentity, record: Record) -> Result<Repository> {
+    async fn declared(&self, owner: AccountIdentity, record: Record) -> Result<TangledRepository> {
         let declared = &self.settings.dialects.fields.declared;
         let did = record.text(declared).map(str::to_owned).ok_or_else(|| {
             Error::new(
@@ -455,7 +458,7 @@ impl Tangled {
         let doubt = self.doubt_of_declaration(&owner, &did, &knot).await?;
         let doubt = doubt.map(|why| declared_alone(&owner, &did, why.message()));
         let name = record.rkey().to_owned();
-        Ok(Repository {
+        Ok(TangledRepository {
             id: self.canonical(&owner, &name),
             era: Era::Org10,
             owner,
@@ -498,7 +501,7 @@ impl Tangled {
         })
     }
 
-    async fn by_did(&self, did: &str) -> Result<Repository> {
+    async fn by_did(&self, did: &str) -> Result<TangledRepository> {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;

@@ -16,7 +16,7 @@ use crate::{
     hints::from_start,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
-    repository::{LISTS_COLLABORATORS, Repository},
+    repository::{LISTS_COLLABORATORS, TangledRepository},
     skipped::Skipped,
     xrpc::Xrpc,
 };
@@ -700,7 +700,7 @@ impl Tangled {
     /// as a whole.
     pub(crate) async fn without_index(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         names: [&str; 2],
         targets: &[TargetField],
         down: &Error,
@@ -774,7 +774,7 @@ impl Tangled {
     /// issues: its owner, its collaborators, the viewer, and `author`.
     pub(crate) async fn known_accounts(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         author: Option<&str>,
     ) -> BTreeSet<String> {
         let mut accounts = self.collaborators(repository).await.accounts;
@@ -788,7 +788,7 @@ impl Tangled {
 
     /// Returns the collaborators. The knot's list decides; without the list, the owner's records
     /// do. In 1.0, the records in the repository's own account decide.
-    pub(crate) async fn collaborators(&self, repository: &Repository) -> Pushers {
+    pub(crate) async fn collaborators(&self, repository: &TangledRepository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
@@ -796,7 +796,7 @@ impl Tangled {
 
     /// In 1.0 the record key of a collaborator is their DID, according to the project's description
     /// of its records; the content of such a record was not observed.
-    async fn collaborators_of_account(&self, repository: &Repository) -> Pushers {
+    async fn collaborators_of_account(&self, repository: &TangledRepository) -> Pushers {
         let read = async {
             let (knot, did) = self.account(repository).await?;
             let collection = &self.settings.dialects.org.collaborator;
@@ -837,7 +837,7 @@ impl Tangled {
         collaborators_at(knot, method, asked, &names.inputs.index).await
     }
 
-    async fn find_collaborators(&self, repository: &Repository) -> Pushers {
+    async fn find_collaborators(&self, repository: &TangledRepository) -> Pushers {
         if repository.era == Era::Org10 {
             return self.collaborators_of_account(repository).await;
         }

@@ -13,7 +13,7 @@ use crate::{
     hints::{AGAIN, comment_ids},
     pulls::view::LocatedPull,
     records::{self, NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     spelling,
     ticket_writes::{done, experimental},
     tickets::{self, editor, markdown},
@@ -44,7 +44,7 @@ impl Tangled {
     /// Comments on the ticket with this key, or answers a comment.
     pub(crate) async fn comment_in_account(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &str,
         body: &str,
         reply_to: Option<&str>,
@@ -64,7 +64,7 @@ impl Tangled {
     /// viewer has already written the same comment with the same change.
     pub(crate) async fn comment_in_account_once(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &str,
         body: &str,
         with: GoesWith,
@@ -118,7 +118,7 @@ impl Tangled {
     /// and a failed comment is only a warning.
     pub(crate) async fn comment_with_state(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &str,
         comment: Option<&str>,
         changed: bool,
@@ -161,7 +161,7 @@ impl Tangled {
     /// is a guess, which is returned as a warning.
     async fn put_comment(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &str,
         body: &str,
         parent: Option<&AtUri>,
@@ -220,7 +220,7 @@ impl Tangled {
     /// Builds the result for a written comment, with a warning about its guessed subject.
     async fn comment_outcome(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         (written, guess): &(Record, Option<Warning>),
     ) -> Result<Outcome<Comment>> {
         let mut outcome = done(self.model_of(repository, written).await?);
@@ -228,7 +228,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    async fn model_of(&self, repository: &Repository, record: &Record) -> Result<Comment> {
+    async fn model_of(&self, repository: &TangledRepository, record: &Record) -> Result<Comment> {
         let read = tickets::convert_to_2026(record.clone(), &self.settings.dialects);
         let models = self
             .comment_models(repository, std::slice::from_ref(&read))
@@ -238,7 +238,7 @@ impl Tangled {
     }
 
     /// Returns the at-uri of the comment of this repository with this key.
-    fn comment_of_account(&self, repository: &Repository, key: &str) -> Result<AtUri> {
+    fn comment_of_account(&self, repository: &TangledRepository, key: &str) -> Result<AtUri> {
         let collection = &self.settings.dialects.org.comment;
         let uri = AtUri::parse(key).ok().filter(|uri| {
             uri.collection == **collection && repository.did.as_ref() == Some(&uri.authority)

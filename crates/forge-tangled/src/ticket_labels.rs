@@ -17,7 +17,7 @@ use crate::{
     labels::GREY,
     page,
     records::{self, Listing, Record},
-    repository::Repository,
+    repository::TangledRepository,
     tickets,
 };
 
@@ -217,7 +217,7 @@ fn find_used_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> 
 
 impl Tangled {
     /// Reads all tickets of a repository: issues and pull requests.
-    async fn labelled_tickets(&self, repository: &Repository) -> Result<Listing> {
+    async fn labelled_tickets(&self, repository: &TangledRepository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (pulls, issues) = (&names.org.pull, &names.org.issue);
@@ -233,7 +233,7 @@ impl Tangled {
     /// Finds labels by name, as other tickets of this repository spell them.
     pub(crate) async fn labels_in_use(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         wanted: &[String],
     ) -> Result<Vec<Value>> {
         if wanted.is_empty() {
@@ -246,7 +246,7 @@ impl Tangled {
     /// Returns a page of the labels that the tickets of a repository have, by name.
     pub(crate) async fn labels_of_tickets(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         req: &PageReq,
     ) -> Result<Page<Label>> {
         let tickets = self.labelled_tickets(repository).await?;

@@ -23,7 +23,7 @@ use crate::{
     knot::{KnotBranch, no_branch},
     pulls::{
         merge::no_message,
-        record::{Content, Pull},
+        record::{Content, TangledPull},
         view::LocatedPull,
     },
     remote_refs::MAX_PRINTED,
@@ -440,7 +440,7 @@ async fn fetch(
 async fn check_every_commit_shown(
     git: &Git,
     clone: &LocalClone,
-    pull: &Pull,
+    pull: &TangledPull,
     target: &str,
     head: &str,
 ) -> Result<()> {

@@ -22,11 +22,11 @@ use crate::{
     hints::{AGAIN, OTHER_HEAD},
     knot::no_branch,
     pulls::{
-        record::{Content, Pull, Round},
+        record::{Content, Round, TangledPull},
         view::LocatedPull,
     },
     records::{NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     spelling::{self, Spelling},
     ticket_labels::{check_list, relabel, set_labels},
     tickets::{self, editor},
@@ -55,7 +55,7 @@ impl Tangled {
     /// and another account may have opened it.
     pub(crate) async fn create_ticket(
         &self,
-        repository: std::sync::Arc<Repository>,
+        repository: std::sync::Arc<TangledRepository>,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
         let title = LIMITS.check_title(&req.title)?;
@@ -106,12 +106,13 @@ impl Tangled {
         )?;
         let names = &self.settings.dialects;
         let fields = &names.fields;
-        let is_open = |p: &Pull| tickets::inline(&p.record, names).state == Some(PrState::Open);
-        let open: Vec<&Pull> = others
+        let is_open =
+            |p: &TangledPull| tickets::inline(&p.record, names).state == Some(PrState::Open);
+        let open: Vec<&TangledPull> = others
             .iter()
             .filter(|p| p.base == base && is_open(p))
             .collect();
-        let from_there = |p: &&&Pull| {
+        let from_there = |p: &&&TangledPull| {
             let named = p.source.as_deref().unwrap_or(repository.target());
             p.head == *head && named == source.target()
         };
@@ -363,7 +364,7 @@ impl Tangled {
     /// about the spelling.
     pub(crate) async fn write_state(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &Record,
         spelling: Spelling,
     ) -> Result<Vec<Warning>> {
@@ -415,8 +416,8 @@ impl Tangled {
     /// is a fork or the same repository.
     async fn resolve_ends(
         &self,
-        repository: &Repository,
-        source: &Repository,
+        repository: &TangledRepository,
+        source: &TangledRepository,
         base: &str,
         head: &str,
     ) -> Result<Ends> {
@@ -464,7 +465,12 @@ impl Tangled {
     }
 
     /// Asks the knot for the merge base of two commits.
-    async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
+    async fn merge_base(
+        &self,
+        repository: &TangledRepository,
+        base: &str,
+        head: &str,
+    ) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let of = &names.inputs.knot;
@@ -495,8 +501,8 @@ impl Tangled {
     /// warnings about guesses to `told`.
     async fn submit(
         &self,
-        (repository, ticket): (&Repository, &str),
-        (source, branch): (&Repository, &str),
+        (repository, ticket): (&TangledRepository, &str),
+        (source, branch): (&TangledRepository, &str),
         ends: &Ends,
         before: usize,
         told: &mut Vec<Warning>,
@@ -560,7 +566,7 @@ impl Tangled {
     /// ticket may stay.
     async fn delete_orphan_ticket(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &AtUri,
         is_new: bool,
         why: Error,
@@ -595,7 +601,11 @@ fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
 
-fn unknown_merge_base_error(fork: &Repository, upstream: &Repository, base: &str) -> Error {
+fn unknown_merge_base_error(
+    fork: &TangledRepository,
+    upstream: &TangledRepository,
+    base: &str,
+) -> Error {
     let base = one_line(base);
     Error::invalid(
         "head",

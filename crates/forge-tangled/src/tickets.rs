@@ -17,9 +17,9 @@ use crate::{
     Dialects, Tangled, fault,
     hints::list_pulls,
     patch::{Patch, has_too_many_parts},
-    pulls::record::{Content, Pull, Round},
+    pulls::record::{Content, Round, TangledPull},
     records::{self, Listing, Record},
-    repository::Repository,
+    repository::TangledRepository,
     skipped, ticket_labels,
     xrpc::Xrpc,
 };
@@ -203,7 +203,7 @@ pub(crate) fn markdown<'a>(value: &'a Value, name: &str, names: &Dialects) -> Op
 }
 
 /// Builds the pull request of a ticket and its patches; `None` for an issue.
-fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<Pull>> {
+fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<TangledPull>> {
     let fields = &names.fields;
     let Some(base) = ticket.text(&fields.target_branch).map(str::to_owned) else {
         return Ok(None);
@@ -252,7 +252,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
         .first()
         .and_then(|p| editor(p, names))
         .or_else(|| editor(&ticket, names));
-    Ok(Some(Pull {
+    Ok(Some(TangledPull {
         author: author.unwrap_or(&uri.authority).to_owned(),
         title: title.to_owned(),
         body: markdown(&ticket.value, &fields.body, names)
@@ -296,13 +296,16 @@ impl Talk {
 }
 
 impl Tangled {
-    pub(crate) async fn account<'a>(&self, repository: &'a Repository) -> Result<(Xrpc, &'a str)> {
+    pub(crate) async fn account<'a>(
+        &self,
+        repository: &'a TangledRepository,
+    ) -> Result<(Xrpc, &'a str)> {
         let did = repository.did.as_deref().unwrap_or_default();
         Ok((self.knot(repository).await?, did))
     }
 
     /// Reads the rounds of all pull requests, with warnings about unreadable records.
-    pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
+    pub(crate) async fn ticket_patches(&self, repository: &TangledRepository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let mut all = records::all(&knot, did, &names.org.patch, MAX_TICKET_RECORDS).await?;
@@ -312,7 +315,11 @@ impl Tangled {
     }
 
     /// Reads a pull request by the key of its ticket.
-    pub(crate) async fn ticket(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
+    pub(crate) async fn ticket(
+        &self,
+        repository: &TangledRepository,
+        uri: &AtUri,
+    ) -> Result<TangledPull> {
         let missing = || {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
                 .with_hint(list_pulls())
@@ -337,8 +344,8 @@ impl Tangled {
     /// Reads all pull requests, newest first, with warnings. Returns whether there are more.
     pub(crate) async fn tickets(
         &self,
-        repository: &Repository,
-    ) -> Result<(Vec<Pull>, Vec<Warning>, bool)> {
+        repository: &TangledRepository,
+    ) -> Result<(Vec<TangledPull>, Vec<Warning>, bool)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let collection = &names.org.pull;
@@ -356,7 +363,7 @@ impl Tangled {
             }
         }
         pulls.sort_by(|a, b| {
-            let key = |p: &Pull| (p.created_at, p.record.uri.clone());
+            let key = |p: &TangledPull| (p.created_at, p.record.uri.clone());
             key(b).cmp(&key(a))
         });
         Ok((pulls, warnings, tickets.is_cut))
@@ -364,7 +371,7 @@ impl Tangled {
 
     /// Reads the comments on all tickets, because no request returns the comments of a single
     /// ticket.
-    pub(crate) async fn all_ticket_comments(&self, repository: &Repository) -> Result<Talk> {
+    pub(crate) async fn all_ticket_comments(&self, repository: &TangledRepository) -> Result<Talk> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let (mut comments, patches) = futures::try_join!(
@@ -380,7 +387,7 @@ impl Tangled {
     /// Reads the comments on a ticket, with warnings about unreadable records.
     pub(crate) async fn ticket_comments(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         ticket: &Record,
     ) -> Result<(Vec<Record>, Vec<Warning>)> {
         let talk = self.all_ticket_comments(repository).await?;
@@ -390,7 +397,7 @@ impl Tangled {
     /// Reads the commits between two ends as `git format-patch` writes them.
     pub(crate) async fn commits_as_patch(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         head: &str,
     ) -> Result<Arc<Patch>> {

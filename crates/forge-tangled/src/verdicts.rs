@@ -13,7 +13,7 @@ use crate::{
     kinds,
     pulls::{
         CALLED_MERGED,
-        record::{Content, Pull},
+        record::{Content, TangledPull},
         status::{Authority, Writers},
         view::LocatedPull,
     },
@@ -62,7 +62,7 @@ impl<'a> VerdictComment<'a> {
     }
 
     /// Parses the verdict of a comment, if the comment is on an existing round of `pull`.
-    fn of(record: &'a Record, pull: &Pull, fields: &ShFields) -> Option<Self> {
+    fn of(record: &'a Record, pull: &TangledPull, fields: &ShFields) -> Option<Self> {
         let said = Self::parse(comments::text(&record.value, fields)?)?;
         let round = pull.rounds.get(said.round)?;
         let fits = comments::round(&record.value, fields) == Some(said.round)
@@ -132,7 +132,7 @@ impl Tangled {
     /// Splits comments into those that give a verdict and the others.
     pub(crate) fn split_verdicts(
         &self,
-        pull: &Pull,
+        pull: &TangledPull,
         all: Vec<Record>,
     ) -> (Vec<Record>, Vec<Record>) {
         let verdicts = self.settings.verdict_comments;
@@ -146,7 +146,7 @@ impl Tangled {
     /// requests changes, and not if it approves.
     async fn confirm_verdicts(
         &self,
-        pull: &Pull,
+        pull: &TangledPull,
         verdicts: Vec<Record>,
         writers: &Writers,
     ) -> (Vec<Record>, Vec<Warning>) {
@@ -343,7 +343,7 @@ mod tests {
     const FIRST: &str = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
     const PATCH: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
 
-    fn pull() -> Pull {
+    fn pull() -> TangledPull {
         let round =
             |cid: &str| json!({ "patchBlob": { "$type": "blob", "ref": { "$link": cid } } });
         let value = json!({
@@ -356,7 +356,7 @@ mod tests {
             cid: None,
             value,
         };
-        Pull::parse(record, &ShFields::default()).unwrap()
+        TangledPull::parse(record, &ShFields::default()).unwrap()
     }
 
     fn comment(text: &str, round: Option<usize>, reply: bool) -> Record {

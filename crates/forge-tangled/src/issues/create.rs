@@ -16,7 +16,7 @@ use crate::{
     label_definitions::no_board,
     labels::Before,
     records::NewRecord,
-    repository::Repository,
+    repository::TangledRepository,
     ticket_labels::set_labels,
     ticket_writes::{describe, done, no_assignees, set_title, unread_write_error},
     write,
@@ -102,7 +102,7 @@ impl Tangled {
     /// Opens an issue in the account of a repository of 1.0.
     async fn open_ticket(
         &self,
-        repository: std::sync::Arc<Repository>,
+        repository: std::sync::Arc<TangledRepository>,
         title: &str,
         new: &NewIssue,
     ) -> Result<Outcome<Issue>> {
@@ -140,7 +140,7 @@ impl Tangled {
     /// Reads an issue after a write to the account of its repository.
     pub(super) async fn view_written_issue(
         &self,
-        repository: std::sync::Arc<Repository>,
+        repository: std::sync::Arc<TangledRepository>,
         uri: &AtUri,
     ) -> Result<Issue> {
         let view = async {

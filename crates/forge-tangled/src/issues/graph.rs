@@ -29,7 +29,7 @@ use crate::{
         view::unread,
     },
     records::Record,
-    repository::Repository,
+    repository::TangledRepository,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     walk::{IndexPager, Item},
 };
@@ -48,12 +48,12 @@ struct Node {
     issue: Stored,
     comments: u64,
     /// The repository and the state of an issue in another repository.
-    elsewhere: Option<(Arc<Repository>, PrState)>,
+    elsewhere: Option<(Arc<TangledRepository>, PrState)>,
 }
 
 /// The issues of a repository, with their labels and states.
 pub(super) struct Graph {
-    pub repository: Arc<Repository>,
+    pub repository: Arc<TangledRepository>,
     definitions: Arc<Definitions>,
     writers: Writers,
     nodes: HashMap<String, Node>,
@@ -118,7 +118,7 @@ impl Graph {
         &mut self,
         issue: Stored,
         comments: u64,
-        elsewhere: Option<(Arc<Repository>, PrState)>,
+        elsewhere: Option<(Arc<TangledRepository>, PrState)>,
     ) {
         let uri = issue.record.uri.clone();
         let node = Node {
@@ -209,7 +209,7 @@ impl Graph {
 impl Tangled {
     /// Reads the issues of a repository, with labels and states set by accounts that may push.
     /// Unreadable parts give a warning, and mark the relations as truncated.
-    pub(super) async fn issue_graph(&self, repository: &Arc<Repository>) -> Graph {
+    pub(super) async fn issue_graph(&self, repository: &Arc<TangledRepository>) -> Graph {
         let names = &self.settings.dialects;
         let writers = self.writers(repository).await;
         let mut accounts = writers.collaborators.clone();
@@ -313,7 +313,7 @@ impl Tangled {
     /// whether there are more issues.
     async fn issues_for_graph(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> (Vec<(Stored, u64)>, Vec<Warning>, bool) {
         let names = &self.settings.dialects;
         let listed = match self.check_ingested([&names.sh.issue]) {
@@ -352,7 +352,7 @@ impl Tangled {
 
     async fn issues_of_index_for_graph(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> Result<(Vec<(Stored, u64)>, Vec<Warning>, bool)> {
         let names = &self.settings.dialects;
         let of = &names.inputs.index;

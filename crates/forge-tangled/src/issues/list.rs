@@ -26,7 +26,7 @@ use crate::{
         status::{self, Words},
     },
     records::{self, Record},
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
@@ -148,7 +148,7 @@ impl Tangled {
     /// Reads a page after a position without the index, which is down.
     async fn rest_of_issues(
         &self,
-        repository: &Arc<Repository>,
+        repository: &Arc<TangledRepository>,
         query: &IssueQuery,
         people: &People,
         (down, behind): (&Error, Option<Place>),
@@ -184,7 +184,7 @@ impl Tangled {
     /// Builds the issues of the rows, with the sections of `fields`.
     async fn issue_rows(
         &self,
-        repository: &Arc<Repository>,
+        repository: &Arc<TangledRepository>,
         rows: Vec<IssueRow>,
         fields: &IssueFields,
     ) -> Vec<Issue> {
@@ -221,7 +221,7 @@ impl Tangled {
     /// Reads rows from the index until `limit` rows match or the list ends.
     async fn issues_of_index(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &IssueQuery,
         people: &People,
         position: Option<PagePosition>,
@@ -280,7 +280,7 @@ impl Tangled {
         })
     }
 
-    async fn issue_of_item(&self, repository: &Repository, item: Value) -> Result<IssueRow> {
+    async fn issue_of_item(&self, repository: &TangledRepository, item: Value) -> Result<IssueRow> {
         let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
         let issue = Stored::parse(item.record, self.fields())?;
@@ -311,7 +311,7 @@ impl Tangled {
     /// Returns the rows that match the query, in the same order. A few rows are checked at a time.
     async fn all_wanted(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         rows: Vec<IssueRow>,
         query: &IssueQuery,
         people: &People,
@@ -330,7 +330,7 @@ impl Tangled {
     /// needs them.
     async fn wanted(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         mut row: IssueRow,
         query: &IssueQuery,
         people: &People,
@@ -368,7 +368,7 @@ impl Tangled {
     /// Reads all matching issues in the order of the query, without the index.
     async fn issues_without_index(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &IssueQuery,
         people: &People,
         down: &Error,
@@ -432,7 +432,7 @@ impl Tangled {
     /// Returns the matching issues of a repository of 1.0, whose knot sends all issues unfiltered.
     async fn issues_of_account(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &IssueQuery,
         people: &People,
     ) -> Result<FoundIssues> {
@@ -466,7 +466,7 @@ impl Tangled {
     /// there are more issues.
     pub(super) async fn issue_tickets(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
     ) -> Result<(Vec<Stored>, Vec<Warning>, bool)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;

@@ -13,7 +13,7 @@ use crate::{
     Era, Tangled, comments, kinds,
     label_definitions::no_board,
     pulls::{status::Words, view::section},
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::IN_FLIGHT,
 };
@@ -29,11 +29,12 @@ impl Tangled {
     ) -> Result<IssueSet> {
         no_board(fields.board.as_ref())?;
         let mut set = IssueSet::default();
-        let mut groups: Vec<(Arc<Repository>, Asked)> = Vec::new();
+        let mut groups: Vec<(Arc<TangledRepository>, Asked)> = Vec::new();
         for id in ids {
             match self.related_address(id).await {
                 Ok((repository, uri)) => {
-                    let is_same = |known: &Repository| known.record.uri == repository.record.uri;
+                    let is_same =
+                        |known: &TangledRepository| known.record.uri == repository.record.uri;
                     match groups.iter_mut().find(|(known, _)| is_same(known)) {
                         Some((_, asked)) => asked.push((id.clone(), uri)),
                         None => groups.push((repository, vec![(id.clone(), uri)])),
@@ -54,7 +55,7 @@ impl Tangled {
         }
     }
 
-    async fn related_address(&self, id: &IssueId) -> Result<(Arc<Repository>, AtUri)> {
+    async fn related_address(&self, id: &IssueId) -> Result<(Arc<TangledRepository>, AtUri)> {
         let (repository, uri, _) = self.issue_address(id).await?;
         if repository.era == Era::Org10 {
             self.require_2026(&repository, Capability::IssueRelations)?;
@@ -64,7 +65,7 @@ impl Tangled {
 
     async fn add_related(
         &self,
-        repository: &Arc<Repository>,
+        repository: &Arc<TangledRepository>,
         asked: Asked,
         fields: &IssueFields,
         set: &mut IssueSet,
@@ -118,7 +119,7 @@ impl Tangled {
     }
 
     /// Adds the comments to an issue of the protocol of 2026.
-    pub(super) async fn add_comments(&self, repository: &Repository, issue: &mut Issue) {
+    pub(super) async fn add_comments(&self, repository: &TangledRepository, issue: &mut Issue) {
         let kind = kinds::comments(&self.settings.dialects);
         let author = AtUri::parse(&issue.node_id).map(|uri| uri.authority).ok();
         let accounts = self.known_accounts(repository, author.as_deref());

@@ -10,7 +10,7 @@ use forge_core::{
 use crate::{
     Tangled,
     labels::{Change, Definitions, LabelDefinition, Operand, Relation},
-    repository::Repository,
+    repository::TangledRepository,
 };
 
 static DEFINE: Hint = Hint::fixed(
@@ -205,7 +205,7 @@ impl Tangled {
     /// a value removes every value ([`Change::remaining`]).
     pub(super) async fn field_change(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         own: Option<&AtUri>,
         wanted: &Wanted<'_>,
     ) -> Result<Change> {

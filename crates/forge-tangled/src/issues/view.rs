@@ -19,7 +19,7 @@ use crate::{
         view::{section, unread},
     },
     records::{self, Record},
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::Sourced,
     tickets,
@@ -35,7 +35,7 @@ pub(crate) const ISSUES: Numbered = Numbered {
 /// An issue with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct LocatedIssue {
-    pub repository: Arc<Repository>,
+    pub repository: Arc<TangledRepository>,
     pub issue: Stored,
     pub number: Option<u64>,
 }
@@ -125,7 +125,7 @@ impl Tangled {
     pub(super) async fn issue_address(
         &self,
         id: &IssueId,
-    ) -> Result<(Arc<Repository>, AtUri, Option<u64>)> {
+    ) -> Result<(Arc<TangledRepository>, AtUri, Option<u64>)> {
         let repository = self.repository(&id.repo).await?;
         let names = self.settings.dialects.of(repository.era);
         let (uri, number) = match &id.key {
@@ -143,7 +143,11 @@ impl Tangled {
     }
 
     /// Reads an issue from its server.
-    pub(super) async fn issue_at(&self, repository: &Repository, uri: &AtUri) -> Result<Stored> {
+    pub(super) async fn issue_at(
+        &self,
+        repository: &TangledRepository,
+        uri: &AtUri,
+    ) -> Result<Stored> {
         if repository.era == Era::Org10 {
             let (knot, did) = self.account(repository).await?;
             if uri.authority != did {
@@ -330,7 +334,7 @@ impl Tangled {
     /// Adds the comments to an issue of Tangled 1.0.
     pub(super) async fn add_ticket_comments(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         issue: &Stored,
         view: &mut Issue,
     ) {
@@ -367,7 +371,7 @@ impl Tangled {
     /// Builds the model of an issue.
     pub(super) async fn build_issue(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         issue: &Stored,
         number: Option<u64>,
         mut beside: IssueFacts,

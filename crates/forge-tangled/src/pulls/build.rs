@@ -9,7 +9,7 @@ use forge_core::{
 
 use super::{
     merge_claim::by_record,
-    record::Pull,
+    record::TangledPull,
     status::{self, Status},
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     labels::{self, Definitions, Labelled},
     links::references,
     records::Record,
-    repository::Repository,
+    repository::TangledRepository,
 };
 
 /// Maximum number of issues that the references of one record close.
@@ -39,8 +39,8 @@ pub(crate) struct PullFacts {
 impl Tangled {
     pub(crate) async fn build(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
         mut beside: PullFacts,
     ) -> PullRequest {
         let decided = status::winner(&beside.statuses);
@@ -110,7 +110,11 @@ impl Tangled {
 
     /// Returns the issues that the record lists as references, also those of other repositories. An
     /// at-uri with a handle does not count, because handles move between accounts.
-    fn closing_references(&self, repository: &Repository, pull: &Pull) -> Vec<IssueId> {
+    fn closing_references(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Vec<IssueId> {
         // The records of Tangled 1.0 have no references.
         if repository.era == Era::Org10 {
             return Vec::new();
@@ -132,7 +136,12 @@ impl Tangled {
     }
 
     /// Returns the page. Records have no number, and the web has no page without one.
-    fn page(&self, repository: &Repository, pull: &Pull, number: Option<u64>) -> String {
+    fn page(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+        number: Option<u64>,
+    ) -> String {
         match number {
             Some(number) => format!(
                 "{}/{}/{}/pulls/{number}",
@@ -147,7 +156,7 @@ impl Tangled {
     /// Reads the labels that result from the label operations.
     pub(crate) async fn labels_of(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         subject: &str,
         operations: Vec<Record>,
     ) -> Result<Labelled> {
@@ -200,7 +209,7 @@ impl Tangled {
     }
 
     /// Reads the accounts with push access.
-    pub(crate) async fn writers(&self, repository: &Repository) -> status::Writers {
+    pub(crate) async fn writers(&self, repository: &TangledRepository) -> status::Writers {
         let pushers = self.collaborators(repository).await;
         status::Writers {
             doubt: pushers.doubt,
@@ -212,7 +221,7 @@ impl Tangled {
     /// and `why` the reason that it needs the right.
     pub(crate) async fn may_push(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         what: &str,
         why: &str,
     ) -> Result<()> {
@@ -232,7 +241,7 @@ impl Tangled {
     }
 }
 
-fn fork(repository: &Repository, pull: &Pull) -> Option<RepoId> {
+fn fork(repository: &TangledRepository, pull: &TangledPull) -> Option<RepoId> {
     let source = pull.fork(repository)?;
     let path = match forge_core::AtUri::parse(source) {
         Ok(uri) => RepoPath::Record(uri),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     build::PullFacts,
-    record::{Content, Pull},
+    record::{Content, TangledPull},
     view::{LocatedPull, unread},
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     labels::{Before, Change, Labelled},
     patch::{self, Patch},
     records::{self, NewRecord, Record},
-    repository::Repository,
+    repository::TangledRepository,
     sources::MAX_ACCOUNT_RECORDS,
     write,
 };
@@ -141,8 +141,8 @@ impl Tangled {
     /// request, the commits of the lower one are left out too. Also returns the tip of the base.
     async fn patch_of_branch(
         &self,
-        repository: &Repository,
-        fork: Option<&Repository>,
+        repository: &TangledRepository,
+        fork: Option<&TangledRepository>,
         base: &str,
         head: &HeadRef,
         below: Option<&LocatedPull>,
@@ -176,7 +176,7 @@ impl Tangled {
     async fn write_pull(
         &self,
         undeclared: Undeclared,
-        repository: &Repository,
+        repository: &TangledRepository,
         new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
@@ -243,12 +243,12 @@ impl Tangled {
 
     async fn opened(
         &self,
-        repository: std::sync::Arc<Repository>,
+        repository: std::sync::Arc<TangledRepository>,
         written: WrittenPull,
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
-        let mut pull = Pull::parse(written.pull, self.fields())?;
+        let mut pull = TangledPull::parse(written.pull, self.fields())?;
         let told = self.ingestion(&repository, Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
@@ -292,7 +292,7 @@ impl Tangled {
     /// itself, or the branch below the changes.
     pub(crate) async fn patch_from_knot(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         from: &str,
         head: &str,
@@ -305,7 +305,7 @@ impl Tangled {
         Ok((series(compared, from, head)?, base_tip.hash))
     }
 
-    async fn default_base(&self, repository: &Repository) -> Result<String> {
+    async fn default_base(&self, repository: &TangledRepository) -> Result<String> {
         match self.default_branch(repository).await? {
             Some(branch) => Ok(branch.name),
             None => Err(
@@ -319,7 +319,7 @@ impl Tangled {
     /// head.
     async fn reject_open_twin(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         head: &str,
         source: &str,
@@ -386,7 +386,7 @@ impl Tangled {
     /// distinguishes the two: an interrupted command may have opened the first.
     async fn reject_same_patch(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         new: &NewPull<'_>,
         blob: &Value,
         patch: &Patch,
@@ -420,8 +420,8 @@ impl Tangled {
     /// branch has moved.
     async fn is_copy(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
         title: &str,
         cid: Option<&str>,
         patch: &Patch,
@@ -441,7 +441,7 @@ impl Tangled {
 
     /// Reads the pull requests that the viewer has opened, in any repository. Fails if the viewer's
     /// server cannot list them, because the viewer could then open a second one.
-    async fn list_own_pulls(&self) -> Result<Vec<Pull>> {
+    async fn list_own_pulls(&self) -> Result<Vec<TangledPull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.pull;
@@ -449,7 +449,7 @@ impl Tangled {
             records::all(&pds, &viewer.identity.did, collection, MAX_ACCOUNT_RECORDS).await?;
         let pulls = found.records.into_iter();
         Ok(pulls
-            .filter_map(|record| Pull::parse(record, self.fields()).ok())
+            .filter_map(|record| TangledPull::parse(record, self.fields()).ok())
             .collect())
     }
 
@@ -457,7 +457,7 @@ impl Tangled {
     /// yet.
     async fn find_own_open_pull(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         head: &str,
         source: &str,
@@ -484,7 +484,7 @@ fn resubmit_or_close(uri: &str) -> Hint {
 }
 
 /// Returns true if the head of a pull request is in the repository `source`.
-fn is_of(repository: &Repository, pull: &Pull, source: &str) -> bool {
+fn is_of(repository: &TangledRepository, pull: &TangledPull, source: &str) -> bool {
     match &pull.source {
         Some(named) if repository.is_target(named) => source == repository.target(),
         Some(named) => named == source,

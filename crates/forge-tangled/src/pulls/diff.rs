@@ -9,11 +9,11 @@ use forge_core::{
 };
 use futures::stream;
 
-use super::{record::Pull, view::LocatedPull};
+use super::{record::TangledPull, view::LocatedPull};
 use crate::{
     Era, Tangled, page,
     patch::{self, Patch},
-    repository::Repository,
+    repository::TangledRepository,
 };
 
 impl Tangled {
@@ -136,7 +136,7 @@ impl Tangled {
     /// exactly the commits between them.
     async fn read_combined_diff_from(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         from: &str,
         patch: &Patch,
     ) -> Result<Vec<u8>> {
@@ -206,7 +206,7 @@ pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
 }
 
 /// Returns the head id of a diff of a round, as [`forge_core::model::PullRequest::head_id`].
-pub(super) fn head_id(pull: &Pull, round: usize, patch: &Patch) -> String {
+pub(super) fn head_id(pull: &TangledPull, round: usize, patch: &Patch) -> String {
     let of_round = pull.rounds.get(round);
     let id = of_round.and_then(|round| pull.patch_id(round));
     id.or(patch.head()).unwrap_or_default().to_owned()

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{merge_claim::CALLED_MERGED, record::Pull, view::LocatedPull};
+use super::{merge_claim::CALLED_MERGED, record::TangledPull, view::LocatedPull};
 use crate::{
     DraftMarker, Tangled,
     caps::{self, LIMITS},
@@ -30,7 +30,7 @@ impl Tangled {
 
     /// Returns the title after an edit. A draft keeps its marker: another title does not make it
     /// ready.
-    pub(crate) fn edited_title(&self, pull: &Pull, title: &str) -> Result<String> {
+    pub(crate) fn edited_title(&self, pull: &TangledPull, title: &str) -> Result<String> {
         match &self.settings.draft_marker {
             Some(marker) if marker.marks(&pull.title) => marked(marker, title),
             _ => Ok(title.to_owned()),
@@ -38,7 +38,7 @@ impl Tangled {
     }
 
     /// Refuses to merge a draft.
-    pub(crate) fn refuse_draft(&self, pull: &Pull) -> Result<()> {
+    pub(crate) fn refuse_draft(&self, pull: &TangledPull) -> Result<()> {
         if !self.is_draft(&pull.title) {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl Tangled {
             .await;
         record.cid = Some(told.cid);
         let located = LocatedPull {
-            pull: Pull::parse(record, self.fields())?,
+            pull: TangledPull::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);

@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{record::Pull, view::LocatedPull};
+use super::{record::TangledPull, view::LocatedPull};
 use crate::{
     Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::partial_failure,
 };
@@ -124,7 +124,7 @@ impl Tangled {
             });
         }
         let mut located = LocatedPull {
-            pull: Pull::parse(record, self.fields())?,
+            pull: TangledPull::parse(record, self.fields())?,
             ..located
         };
         if !edited && written.is_none() {

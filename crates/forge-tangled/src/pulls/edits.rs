@@ -25,7 +25,7 @@ use crate::{
     identity::AccountIdentity,
     knot::{Checked, no_branch},
     patch::Patch,
-    repository::Repository,
+    repository::TangledRepository,
     sources::IN_FLIGHT,
 };
 
@@ -110,7 +110,7 @@ impl Tangled {
     /// the patch applies.
     pub(super) async fn patch_of_edits(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         req: &CreatePull,
         author: &AccountIdentity,
@@ -179,7 +179,7 @@ impl Tangled {
     /// directory, and more for a missing directory, because a file may be in its place.
     async fn modes<'a>(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         base: &str,
         tip: &str,
         edits: &'a [FileEdit],
@@ -225,7 +225,7 @@ impl Tangled {
     /// Lists a directory; a missing directory is empty.
     async fn list_directory(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         tip: &str,
         path: &str,
     ) -> Result<Vec<Listed>> {
@@ -251,7 +251,7 @@ impl Tangled {
     /// Reads a file that exists, which is one with a mode.
     async fn read_existing(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         tip: &str,
         edit: &FileEdit,
         mode: Option<u32>,
@@ -262,7 +262,7 @@ impl Tangled {
     }
 
     /// Reads a file at a revision, as the knot sends it.
-    async fn blob(&self, repository: &Repository, tip: &str, path: &str) -> Result<Blob> {
+    async fn blob(&self, repository: &TangledRepository, tip: &str, path: &str) -> Result<Blob> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let names = &self.settings.dialects;
@@ -284,7 +284,7 @@ impl Tangled {
     /// if the knot does not send the file unchanged.
     pub(crate) async fn path_content(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         revision: &str,
         path: &str,
     ) -> Result<Option<PathContent>> {
@@ -322,7 +322,7 @@ impl Tangled {
     /// Reads a file at a revision. A file that the knot lacks gives [`FileContent::Missing`].
     pub(super) async fn file_content(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         tip: &str,
         path: &str,
     ) -> Result<FileContent> {
@@ -346,7 +346,7 @@ impl Tangled {
     /// Reads a complete file.
     async fn read_content(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         tip: &str,
         edit: &FileEdit,
     ) -> Result<Vec<u8>> {

@@ -14,16 +14,16 @@ use crate::{
     knot::no_branch,
     patch::Patch,
     records::{self, Record},
-    repository::{MAX_REPOS, Repository},
+    repository::{MAX_REPOS, TangledRepository},
 };
 
 impl Tangled {
     /// Returns the repository of a head branch, or `None` if that is `upstream` itself.
     pub(crate) async fn fork_of_head(
         &self,
-        upstream: &Repository,
+        upstream: &TangledRepository,
         head: &HeadRef,
-    ) -> Result<Option<Arc<Repository>>> {
+    ) -> Result<Option<Arc<TangledRepository>>> {
         let Some(owner) = &head.owner else {
             return Ok(None);
         };
@@ -67,7 +67,11 @@ impl Tangled {
 
     /// Returns the repository that the record of a pull request names as its source, for a target
     /// of this era.
-    pub(crate) async fn fork_of_source(&self, source: &str, era: Era) -> Result<Arc<Repository>> {
+    pub(crate) async fn fork_of_source(
+        &self,
+        source: &str,
+        era: Era,
+    ) -> Result<Arc<TangledRepository>> {
         let path = match AtUri::parse(source) {
             Ok(uri) => RepoPath::Record(uri),
             Err(_) => RepoPath::Did(source.to_owned()),
@@ -86,7 +90,12 @@ impl Tangled {
     }
 
     /// Finds the only repository of an account whose record names `upstream` as its source.
-    async fn find_only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
+    async fn find_only_fork(
+        &self,
+        upstream: &TangledRepository,
+        owner: &str,
+        did: &str,
+    ) -> Result<AtUri> {
         let pds = self.identities.pds(did).await?;
         let collection = &self.settings.dialects.sh.repo;
         let all = records::all(&pds, did, collection, MAX_REPOS).await?;
@@ -135,8 +144,8 @@ impl Tangled {
     /// fetches the base branch of `upstream` as a hidden ref, and compares the two.
     pub(crate) async fn patch_from_fork(
         &self,
-        upstream: &Repository,
-        fork: &Repository,
+        upstream: &TangledRepository,
+        fork: &TangledRepository,
         (base, from): (&str, Option<&str>),
         head: &str,
     ) -> Result<(Patch, String)> {
@@ -166,7 +175,7 @@ impl Tangled {
 
 /// Checks that a branch of `fork` can be compared with a branch of a repository of `era`. Two cases
 /// are known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
-fn check_comparable(fork: &Repository, era: Era) -> Result<()> {
+fn check_comparable(fork: &TangledRepository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());
     }
@@ -190,7 +199,7 @@ fn check_comparable(fork: &Repository, era: Era) -> Result<()> {
 
 /// Returns true if a repository's record says that it was made from `upstream`: by its DID, its
 /// at-uri, or an address that ends with owner and name.
-fn is_fork_of(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
+fn is_fork_of(record: &Record, upstream: &TangledRepository, fields: &ShFields) -> bool {
     let Some(source) = record.text(&fields.repo_source) else {
         return false;
     };

@@ -6,7 +6,7 @@ use forge_core::{
 };
 
 use super::{
-    record::Pull,
+    record::TangledPull,
     status::{self, Status},
 };
 use crate::{Era, Tangled, kinds, page, skipped};
@@ -72,7 +72,7 @@ impl Tangled {
 const TOGETHER: u64 = 60;
 
 /// Returns the status that was written with the pull request and repeats its record.
-fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
+fn opening<'a>(pull: &TangledPull, statuses: &'a [Status]) -> Option<&'a Status> {
     let first = statuses
         .iter()
         .find(|s| s.authority.is_some() && s.state.is_some())?;

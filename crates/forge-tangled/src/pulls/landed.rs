@@ -10,7 +10,7 @@ use super::view::LocatedPull;
 use crate::{
     KnotAnswers, Tangled,
     patch::{self, Patch, PatchMail},
-    repository::Repository,
+    repository::TangledRepository,
 };
 
 /// Maximum page size of `sh.tangled.repo.log`.
@@ -180,7 +180,7 @@ impl Tangled {
     /// found. The cursor of a log is the number of earlier commits (`sh.tangled.repo.log`).
     async fn log(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         tip: &str,
         until: Until<'_>,
         mails: &[PatchMail],
@@ -257,7 +257,7 @@ impl Tangled {
     /// Returns true if these commits, newest first, provably make the changes of a series.
     async fn make_series(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         commits: &[&Made],
         mails: &[PatchMail],
     ) -> Result<bool> {
@@ -283,7 +283,12 @@ impl Tangled {
     }
 
     /// Returns true if a commit provably makes the changes of a plain diff.
-    async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> Result<bool> {
+    async fn makes(
+        &self,
+        repository: &TangledRepository,
+        made: &Made,
+        patch: &Patch,
+    ) -> Result<bool> {
         let (Some(oid), Some(parent)) = (&made.oid, &made.parent) else {
             return Ok(false);
         };

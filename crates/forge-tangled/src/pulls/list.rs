@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{
     build::PullFacts,
     merge_claim::find_merge_claim,
-    record::Pull,
+    record::TangledPull,
     rest::{self, FullList, Place, Placed},
     status::{self, Status},
     view::LocatedPull,
@@ -25,7 +25,7 @@ use crate::{
     labels::Labelled,
     patch,
     records::Record,
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
@@ -37,7 +37,7 @@ const SCHEME: &str = "tangled";
 /// A row before it is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct PullRow {
-    pull: Pull,
+    pull: TangledPull,
     state: PrState,
     comments: u64,
     /// Warning about the state.
@@ -141,7 +141,7 @@ impl Tangled {
 
     async fn page_of(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &PullQuery,
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
@@ -239,7 +239,7 @@ impl Tangled {
     /// Reads a page after a position without the index, which is down.
     async fn rest_page(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &PullQuery,
         filters: &Filters,
         (down, behind): (&Error, Option<Place>),
@@ -321,7 +321,7 @@ impl Tangled {
     /// Reads rows from the index until `limit` rows match or the list ends.
     async fn index_page(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &PullQuery,
         filters: &Filters,
         position: Option<PagePosition>,
@@ -389,7 +389,7 @@ impl Tangled {
     /// unfiltered.
     async fn tickets_page(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &PullQuery,
         filters: &Filters,
     ) -> Result<(Vec<PullRow>, Vec<Warning>, u64, bool)> {
@@ -434,7 +434,7 @@ impl Tangled {
     /// file, with warnings about unread rounds.
     async fn touching(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         filters: &Filters,
         rows: Vec<PullRow>,
     ) -> (Vec<PullRow>, Vec<Warning>) {
@@ -465,7 +465,7 @@ impl Tangled {
     /// Returns true if the newest round changes a wanted file.
     async fn is_touching(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         touches: &PathFilter,
         row: &PullRow,
     ) -> Result<bool> {
@@ -473,10 +473,10 @@ impl Tangled {
         Ok(touches.is_touched_by(&patch::files(&patch.diff())))
     }
 
-    async fn row(&self, repository: &Repository, item: Value) -> Result<PullRow> {
+    async fn row(&self, repository: &TangledRepository, item: Value) -> Result<PullRow> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
-        let pull = Pull::parse(item.record, self.fields())?;
+        let pull = TangledPull::parse(item.record, self.fields())?;
         let words = status::Words::of_pulls(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
             Some(state) => (state, as_indexed()),
@@ -493,7 +493,7 @@ impl Tangled {
 
     async fn matches(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         row: &PullRow,
         query: &PullQuery,
         filters: &Filters,
@@ -522,7 +522,11 @@ impl Tangled {
         Ok(labelled && assigned && filters.finds(row, &labels, &assignees))
     }
 
-    async fn labels_for(&self, repository: &Repository, pull: &Pull) -> Result<Labelled> {
+    async fn labels_for(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<Labelled> {
         let uri = pull.record.uri.as_str();
         let kind = kinds::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(pull.author()));
@@ -534,7 +538,7 @@ impl Tangled {
     /// status records of all known accounts, each account once.
     async fn pulls_without_index(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
@@ -554,7 +558,7 @@ impl Tangled {
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;
         for record in records {
-            match Pull::parse(record, self.fields()) {
+            match TangledPull::parse(record, self.fields()) {
                 Ok(pull) if repository.is_target(&pull.target) => pulls.push(pull),
                 Ok(_) => {}
                 Err(e) => warnings.push(Warning::new(e.message())),
@@ -604,7 +608,7 @@ impl Tangled {
 
     async fn models(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         rows: Vec<PullRow>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
@@ -761,7 +765,7 @@ fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
 }
 
 /// Name of the knot of a 1.0 repository, as the source of an answer.
-pub(crate) fn knot_name(repository: &Repository) -> String {
+pub(crate) fn knot_name(repository: &TangledRepository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 

@@ -17,7 +17,7 @@ use super::{
     head_branch,
     landed::{MergeDetection, Until, subject_of},
     merge_claim::{drop_unproved_warning, find_merge_claim},
-    record::Pull,
+    record::TangledPull,
     state::EffectiveState,
     status::Status,
     view::LocatedPull,
@@ -396,7 +396,7 @@ fn check_merged_round(located: &LocatedPull, merged: EffectiveState) -> Result<(
 ///
 /// # Errors
 /// `precondition_failed` if it is not UTF-8.
-pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
+pub(super) fn as_text<'a>(pull: &TangledPull, patch: &'a Patch) -> Result<&'a str> {
     patch::text(&patch.raw).map_err(|not| {
         let why = not.why("its newest round");
         let message = format!("{} cannot be merged: {why}", pull.record.uri);

@@ -12,7 +12,7 @@ use forge_core::{
 
 use super::{
     landed::{MergeDetection, Until, subject_of},
-    record::{Pull, Round},
+    record::{Round, TangledPull},
     status::{self, Status},
     view::LocatedPull,
 };
@@ -133,7 +133,7 @@ pub(super) fn find_merge_claim(statuses: &[Status]) -> Option<&Status> {
 }
 
 /// Returns the warning of a merged state that only a status record states.
-pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
+pub(super) fn by_record(who: &str, said: &Status, pull: &TangledPull) -> Warning {
     Warning::new(format!(
         "{} says that the pull request is merged; '{}' was not searched for the change",
         claim(who, said),
@@ -172,7 +172,7 @@ fn reopen_to_merge(uri: &str) -> Hint {
 }
 
 /// Returns the rounds that a status can mean, with their numbers.
-fn meant<'a>(pull: &'a Pull, said: &Status) -> Vec<(usize, &'a Round)> {
+fn meant<'a>(pull: &'a TangledPull, said: &Status) -> Vec<(usize, &'a Round)> {
     let in_time = |round: &Round| round.created_at.is_none_or(|at| at <= said.at);
     let newest = pull.latest();
     let mut backwards = pull.rounds.iter().enumerate().rev();

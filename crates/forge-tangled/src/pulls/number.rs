@@ -6,7 +6,7 @@ use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
 use forge_http::BodyMax;
 use http::{Request, StatusCode};
 
-use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::Repository};
+use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::TangledRepository};
 
 /// Maximum number of records that an error names if a page has several.
 const SHOWN: usize = 3;
@@ -35,7 +35,7 @@ impl Tangled {
     /// Returns the record of the pull request that the web shows under a number.
     pub(crate) async fn number_to_uri(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         number: u64,
     ) -> Result<AtUri> {
         let collection = &self.settings.dialects.of(repository.era).pull;
@@ -46,7 +46,7 @@ impl Tangled {
     /// Reads the record of `collection` that the web shows under a number.
     pub(crate) async fn web_record(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         of: &Numbered,
         number: u64,
         collection: &str,

@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning, is_full_oid};
 use serde_json::Value;
 
-use crate::{ShFields, cid, records::Record, repository::Repository};
+use crate::{ShFields, cid, records::Record, repository::TangledRepository};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -25,7 +25,7 @@ pub(crate) struct Round {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Pull {
+pub(crate) struct TangledPull {
     pub uri: AtUri,
     /// The DID of the author; in 2025 and 2026, the account that has the record.
     pub author: String,
@@ -49,7 +49,7 @@ pub(crate) struct Pull {
     pub warnings: Vec<Warning>,
 }
 
-impl Pull {
+impl TangledPull {
     /// Parses a record. Fields of the wrong type count as missing, and only a missing required
     /// field is an error.
     pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
@@ -125,7 +125,7 @@ impl Pull {
 
     /// Returns the repository of the changes if it is not the target. Records of 2025 may name the
     /// target by its DID, and the same repository as the source by its at-uri.
-    pub fn fork(&self, target: &Repository) -> Option<&str> {
+    pub fn fork(&self, target: &TangledRepository) -> Option<&str> {
         let source = self.source.as_deref();
         source.filter(|source| !target.is_target(source))
     }
@@ -194,13 +194,13 @@ mod tests {
 
     use super::*;
 
-    fn parse(value: Value) -> Result<Pull> {
+    fn parse(value: Value) -> Result<TangledPull> {
         let record = Record {
             uri: "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".into(),
             cid: Some("bafy".into()),
             value,
         };
-        Pull::parse(record, &ShFields::default())
+        TangledPull::parse(record, &ShFields::default())
     }
 
     fn blob(text: &str) -> Value {
@@ -318,7 +318,7 @@ mod tests {
                 "title": "none", "target": {"repo": "did:plc:other"},
             }),
         };
-        let found = Pull::parse(record, &names.sh_fields).unwrap();
+        let found = TangledPull::parse(record, &names.sh_fields).unwrap();
         assert_eq!(
             (found.title.as_str(), found.target.as_str()),
             ("T", "did:plc:r")

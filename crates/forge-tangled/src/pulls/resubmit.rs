@@ -12,7 +12,7 @@ use super::{
     create::{parse_given_patch, replaced},
     landed::MergeDetection,
     merge_claim::find_merge_claim,
-    record::Pull,
+    record::TangledPull,
     state::EffectiveState,
     view::LocatedPull,
 };
@@ -132,7 +132,7 @@ impl Tangled {
         }
     }
 
-    async fn check_author(&self, pull: &Pull) -> Result<()> {
+    async fn check_author(&self, pull: &TangledPull) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did == pull.author() {
             return Ok(());
@@ -247,7 +247,7 @@ impl Tangled {
             .await;
         record.cid = Some(told.cid);
         let located = LocatedPull {
-            pull: Pull::parse(record, self.fields())?,
+            pull: TangledPull::parse(record, self.fields())?,
             ..located.clone()
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);
@@ -258,7 +258,7 @@ impl Tangled {
 
 /// Refuses another round if the rounds are `versions`. Their format was not observed, and a round
 /// in addition to versions does not fit this form.
-fn check_takes_rounds(pull: &Pull) -> Result<()> {
+fn check_takes_rounds(pull: &TangledPull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Tangled, fault,
     hints::{AS_PATCH, merge},
-    repository::Repository,
+    repository::TangledRepository,
 };
 
 /// Maximum height of a stack.
@@ -133,7 +133,7 @@ impl Tangled {
     /// Returns the pull request `pr` if a new one can build on it.
     pub(crate) async fn to_build_on(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         pr: &PrId,
     ) -> Result<LocatedPull> {
         let below = self.locate(pr).await?;

@@ -11,12 +11,12 @@ use serde_json::json;
 use super::{
     landed::MergeDetection,
     merge_claim::find_merge_claim,
-    record::Pull,
+    record::TangledPull,
     status::{self, Status, Words},
     view::LocatedPull,
 };
 use crate::{
-    Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::Repository,
+    Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::TangledRepository,
     sources::Kind, tid, write,
 };
 
@@ -72,15 +72,19 @@ impl Tangled {
 
     /// Returns the state of a pull request, from the records of the index and of the accounts that
     /// may set the state. The index may lack records of these accounts.
-    pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
+    pub(crate) async fn state_of(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<PrState> {
         Ok(EffectiveState::of(&self.statuses_of(repository, pull).await?).state)
     }
 
     /// Returns all status records, oldest first, as [`Self::state_of`] finds them.
     pub(super) async fn statuses_of(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
     ) -> Result<Vec<Status>> {
         let names = &self.settings.dialects;
         let (kind, words) = (kinds::statuses(names), Words::of_pulls(names));
@@ -92,7 +96,7 @@ impl Tangled {
     /// index, and those of the accounts that may set the state, which the index may lack.
     pub(crate) async fn statuses_about(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         kind: &Kind,
         words: Words<'_>,
         (uri, author): (&str, &str),
@@ -109,7 +113,11 @@ impl Tangled {
     }
 
     /// Refuses an account whose status would not count, before the write.
-    pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
+    pub(crate) async fn may_set_state(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<()> {
         self.may_set(repository, &pull.record.uri, pull.author(), Op::Comment)
             .await
     }
@@ -118,7 +126,7 @@ impl Tangled {
     /// comments instead.
     pub(crate) async fn may_set(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         uri: &str,
         author: &str,
         comment: Op,
@@ -378,7 +386,7 @@ fn partial_state_error(located: &LocatedPull, comment: Option<&str>, error: Erro
 
 /// Returns the error for a change of a merged pull request, with a hint to write only the requested
 /// comment.
-fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
+fn merged(pull: &TangledPull, what: &str, comment: Option<&str>) -> Error {
     let uri = &pull.record.uri;
     let error = Error::precondition(
         Precondition::Merged,

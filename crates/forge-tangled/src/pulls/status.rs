@@ -13,7 +13,7 @@ use forge_core::{
     text::{one_line, truncate_chars},
 };
 
-use crate::{Dialects, records::Record, repository::Repository, tid};
+use crate::{Dialects, records::Record, repository::TangledRepository, tid};
 
 /// Maximum number of seconds by which the clock of a status's author may be ahead.
 const MAX_SKEW: i64 = 300;
@@ -64,7 +64,7 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    pub fn of(repository: &Repository, collaborators: &BTreeSet<String>) -> Self {
+    pub fn of(repository: &TangledRepository, collaborators: &BTreeSet<String>) -> Self {
         Self {
             owner: repository.owner.did.clone(),
             collaborators: collaborators.clone(),

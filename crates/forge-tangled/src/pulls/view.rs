@@ -14,7 +14,7 @@ use super::{
     build::PullFacts,
     merge::as_text,
     merge_claim::find_merge_claim,
-    record::{Content, Pull, Round},
+    record::{Content, Round, TangledPull},
     status,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     labels::{self, Labelled},
     patch::{self, Patch},
     records::{self, Record},
-    repository::Repository,
+    repository::TangledRepository,
     skipped,
     sources::Sourced,
     tickets::{self, Talk},
@@ -35,8 +35,8 @@ use crate::{
 /// A pull request with its repository.
 #[derive(Clone, Debug)]
 pub(crate) struct LocatedPull {
-    pub repository: Arc<Repository>,
-    pub pull: Pull,
+    pub repository: Arc<TangledRepository>,
+    pub pull: TangledPull,
     pub number: Option<u64>,
 }
 
@@ -71,7 +71,11 @@ impl Tangled {
     }
 
     /// Returns the record of a key, and the number if the key is a number.
-    async fn address(&self, repository: &Repository, key: &PrKey) -> Result<(AtUri, Option<u64>)> {
+    async fn address(
+        &self,
+        repository: &TangledRepository,
+        key: &PrKey,
+    ) -> Result<(AtUri, Option<u64>)> {
         let (uri, number) = match key {
             PrKey::Number(number) => (
                 self.number_to_uri(repository, *number).await?,
@@ -83,7 +87,7 @@ impl Tangled {
     }
 
     /// Reads a pull request from its author's server.
-    async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
+    async fn pull_at(&self, repository: &TangledRepository, uri: &AtUri) -> Result<TangledPull> {
         if uri.collection != self.settings.dialects.sh.pull {
             return Err(missing_pull_error(uri));
         }
@@ -95,7 +99,7 @@ impl Tangled {
                     true => missing_pull_error(uri),
                     false => e,
                 })?;
-        let pull = Pull::parse(record, self.fields())?;
+        let pull = TangledPull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
                 Noun::PullRequest,
@@ -238,7 +242,7 @@ impl Tangled {
     /// Reads other accounts' records about a pull request. A row of a list needs no labels.
     async fn read_remarks(
         &self,
-        repository: &Repository,
+        repository: &TangledRepository,
         uri: &AtUri,
         fields: PrFields,
     ) -> PullRecords {
@@ -479,8 +483,8 @@ impl Tangled {
 
     pub(crate) async fn latest_patch(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
     ) -> Result<Arc<Patch>> {
         match pull.latest() {
             Some((number, round)) => self.patch_of(repository, pull, number, round).await,
@@ -491,8 +495,8 @@ impl Tangled {
     /// Returns the patch of a round, which never changes and is read once.
     pub(crate) async fn patch_of(
         &self,
-        repository: &Repository,
-        pull: &Pull,
+        repository: &TangledRepository,
+        pull: &TangledPull,
         number: usize,
         round: &Round,
     ) -> Result<Arc<Patch>> {
@@ -614,7 +618,7 @@ pub(crate) fn unread(what: &str, error: &Error) -> Warning {
     }
 }
 
-fn no_patch(pull: &Pull, number: usize) -> Error {
+fn no_patch(pull: &TangledPull, number: usize) -> Error {
     let uri = &pull.record.uri;
     let (what, hint) = match pull.has_versions {
         true => (
