@@ -579,7 +579,7 @@ fn dropped_record_has_a_reason() {
         json!({"uri": uri, "reason": reason})
     );
     edited.says(&format!(
-        "visible to others: ineffective (stored, and the index drops it: \"{reason}\": {uri})"
+        "visible to others: ineffective (stored, but the index ignores it: \"{reason}\": {uri})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
 }

@@ -567,7 +567,11 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
             reset: Some(reset),
         },
         format!(
-            "{host} limits the rate of requests ({bucket}){}{said}",
+            "{host} limits the rate of requests{}{}{said}",
+            match bucket {
+                "requests" => String::new(),
+                _ => format!(" ({bucket} limit)"),
+            },
             if said.is_empty() { "" } else { ": " }
         ),
     )

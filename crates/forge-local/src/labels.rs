@@ -29,7 +29,7 @@ const MAX_NAME_LENGTH: usize = 50;
 const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
 /// Recovery for a name that already exists.
 static OVERWRITE: Hint = Hint::fixed(
-    "overwrite it, or choose another name",
+    "choose another name, or overwrite it",
     Action::again(&[(Param::Force, Arg::Set(Cow::Borrowed("true")))]),
 );
 /// Colours for labels without a colour, used in turn.

@@ -188,7 +188,7 @@ impl Tangled {
                     IndexShows::This { host } => {
                         format!("{host} lists the record, but the record does not count: {reason}")
                     }
-                    _ => format!("the index drops it: {reason}"),
+                    _ => format!("the index ignores it: {reason}"),
                 };
                 let ingestion = Ingestion::Ineffective {
                     uri: uri.to_string(),

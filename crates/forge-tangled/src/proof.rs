@@ -112,7 +112,7 @@ impl Tangled {
             .find_other_dependent(target, below, &record.uri)
             .await?;
         Some(format!(
-            "another pull request depends on {below} already: {other}"
+            "another pull request already depends on {below}, namely {other}"
         ))
     }
 

@@ -290,7 +290,7 @@ impl Tangled {
                 ),
             )
             .with_hint(
-                Hint::new("leave a comment instead, or ask somebody else for a review")
+                Hint::new("ask somebody else for a review, or leave a comment instead")
                     .with_action(Action::again(&[(
                         Param::Verdict,
                         Arg::Set(Cow::Borrowed("comment")),

@@ -92,7 +92,7 @@ fn pull_stored_only_on_pds_is_not_ready() {
 fn pull_with_dropped_record_is_not_ready() {
     let t = Tangled::new();
     let uri = t.foreign(b"no gzip", |_| {});
-    let evidence = "the index drops it: the patch of round 0 is not gzip";
+    let evidence = "the index ignores it: the patch of round 0 is not gzip";
     assert_unmet(&t, &uri, "ineffective", evidence, &["author"]);
 }
 

@@ -462,7 +462,7 @@ impl Ui {
                 let look = Action::new(Call::Ingestion).on(uri);
                 return Err(Error::new(
                     ErrorKind::Protocol,
-                    format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
+                    format!("{uri} is stored, but the index ignores it (ineffective): {reason}"),
                 )
                 .with_hint(Hint::new("see the details, and how to recover").with_action(look)));
             }

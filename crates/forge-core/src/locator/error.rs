@@ -24,9 +24,9 @@ pub enum ParseLocatorError {
     },
     /// The input matches no known form.
     #[error(
-        "invalid repo format: '{input}'. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
+        "invalid repo format: '{input}'{why}. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
          a git remote, 'gh:owner/repo', 'tangled:handle/repo', 'did:…', 'at://…', or a path \
-         ('file:///…', './x'){why}"
+         ('file:///…', './x')"
     )]
     InvalidRepo {
         /// The input, sanitised for a message.

@@ -57,7 +57,7 @@ pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
 }
 
 fn other_name_hint() -> Hint {
-    Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
+    Hint::new("pass another name for the new branch, or no name").with_action(CHOOSE_HEAD)
 }
 
 /// Returns the paths to look up in the base branch: edited files, and the parent directories of

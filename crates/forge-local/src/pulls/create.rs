@@ -159,7 +159,7 @@ impl Local {
         if head == base {
             return Err(
                 Error::invalid("head", format!("head and base are both '{head}'")).with_hint(
-                    Hint::new("choose another base, or commit on a new branch")
+                    Hint::new("commit on a new branch, or choose another base")
                         .with_action(CHOOSE_BASE),
                 ),
             );

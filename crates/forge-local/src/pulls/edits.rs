@@ -85,7 +85,7 @@ impl Local {
                 "head",
                 format!("'{shown}' is not a branch name: {problem}"),
             )
-            .with_hint("give the new branch another name, or none"));
+            .with_hint("pass another name for the new branch, or no name"));
         }
         if cat.info(&branch_ref(branch)).await?.is_some() {
             return Err(branch_exists_error(&shown, &shown));
@@ -121,5 +121,5 @@ fn branch_exists_error(branch: &str, other: &str) -> Error {
             format!("the branch '{branch}' cannot exist together with the branch '{other}'");
         Error::invalid("head", message)
     };
-    error.with_hint("give the new branch another name, or none")
+    error.with_hint("pass another name for the new branch, or no name")
 }

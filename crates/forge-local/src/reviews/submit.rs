@@ -27,7 +27,7 @@ use crate::{
 
 /// Recovery for authors who approve, or request changes on, their own pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
-    "leave a comment instead, or ask somebody else for a review",
+    "ask somebody else for a review, or leave a comment instead",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
 );
 

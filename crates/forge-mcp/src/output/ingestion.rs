@@ -65,7 +65,7 @@ impl IngestionDetail {
         let mut text = format!("visible to others: {word}");
         match (&self.uri, &self.reason) {
             (Some(uri), Some(reason)) => text.push_str(&format!(
-                " (stored, and the index drops it: {reason}: {})",
+                " (stored, but the index ignores it: {reason}: {})",
                 name(uri)
             )),
             (Some(uri), None) => {

@@ -105,11 +105,11 @@ impl Tangled {
             return self.diff_of_patch(located, round, &patch, req).await;
         };
         if since >= round {
-            return Err(Error::invalid(
-                "since",
-                format!("round {since} does not come before round {round}"),
-            )
-            .with_hint(
+            let message = match round {
+                0 => "round 0 is the first round, so no round comes before it".to_owned(),
+                _ => format!("round {since} does not come before round {round}"),
+            };
+            return Err(Error::invalid("since", message).with_hint(
                 Hint::new("name an earlier round; they are counted from 0, the newest last")
                     .with_action(OTHER_ROUND_SINCE),
             ));

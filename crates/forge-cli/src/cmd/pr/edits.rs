@@ -27,7 +27,7 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
         let from_pipe = file == "-";
         if from_pipe && piped {
             return Err(refused(format!(
-                "standard input cannot be read twice, for '{path}' and for another flag"
+                "standard input ('-') can be read only once, but '{path}' and another flag name it"
             )));
         }
         piped |= from_pipe;
