@@ -1,4 +1,4 @@
-//! Lists of several repositories, for forges without one query that covers them all.
+//! Lists pull requests of several repositories, for forges that have no single query for them all.
 
 use futures::{StreamExt as _, stream};
 
@@ -7,8 +7,8 @@ use crate::{
     model::{PullQuery, PullRequest, PullsAcross},
 };
 
-/// Maximum number of lists that are read concurrently. An account can have thousands of
-/// repositories.
+/// Maximum number of lists that are read concurrently. There is a limit because an account can have
+/// thousands of repositories.
 const MAX_CONCURRENT_LISTS: usize = 8;
 
 /// Lists the pull requests of each of `repos` with a separate list for each of `queries`, at most

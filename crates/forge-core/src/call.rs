@@ -1,7 +1,8 @@
-//! State of the running call that the transport reports: writes sent, bytes in memory, waits.
+//! State of a running call: writes sent, bytes in memory, pauses. The HTTP transport reports it.
 //!
-//! [`crate::Client`] opens the scope of a call; the transport finds the scope itself, so backends
-//! do not pass a handle of the call. Outside of a call every function here does nothing.
+//! A call is one operation of [`crate::Client`]. While the client runs a call, a thread-local
+//! variable holds the call's state. The transport finds the state there, so backends do not pass a
+//! handle of the call. Outside of a call every function here does nothing.
 
 use std::{
     cell::RefCell,
@@ -23,12 +24,12 @@ use crate::{
 };
 
 /// Memory limit for all answers of one call together, in bytes. An answer counts twice its length,
-/// because its text is parsed and printed, plus a fixed amount for each object. The limit keeps a
+/// because its text is parsed and printed. Each object in it adds a fixed amount. The limit keeps a
 /// process below 150 MB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
-/// Memory limit for the results that all calls of a server keep at the same time, in bytes. See
-/// [`kept`].
+/// Memory limit for the results that all calls of a server keep at the same time, in bytes.
+/// [`kept`] runs such calls.
 pub const MAX_KEPT: usize = MAX_HELD;
 
 /// Memory used by the results of all running [`kept`] scopes, in bytes.
@@ -57,14 +58,15 @@ impl Drop for CurrentCallGuard {
 /// Memory that one [`kept`] scope adds to [`KEPT`].
 struct Kept {
     weight: AtomicUsize,
-    /// True if an answer is refused that would raise the total of all scopes above [`MAX_KEPT`].
+    /// True if this scope refuses an answer that would raise the total of all scopes above
+    /// [`MAX_KEPT`].
     yields: bool,
     was_refused: AtomicBool,
 }
 
 impl Kept {
-    /// Adds `weight` to the kept memory. Returns false if the total of all scopes exceeds the
-    /// limit.
+    /// Adds `weight` to the kept memory. Returns false if the scope yields and all scopes together
+    /// now exceed the limit. An answer in the only scope is never refused.
     fn add(&self, weight: usize) -> bool {
         let total = |counter: &AtomicUsize| {
             let before = counter.fetch_add(weight, Ordering::Relaxed);
@@ -93,8 +95,8 @@ impl Drop for Kept {
 #[derive(Default)]
 pub(crate) struct CallState {
     observer: Option<Arc<dyn Observer>>,
-    /// True if the call uses a transport that counts writes. A git repository is accessed without a
-    /// transport.
+    /// True if the call uses a transport that counts writes. A call in a local git repository uses
+    /// none.
     uses_transport: AtomicBool,
     /// Number of writes that the forge may have carried out.
     writes: AtomicUsize,
@@ -443,7 +445,7 @@ mod tests {
         );
         let unknown = other.of_write(lost().with_retry(Retry::Ambiguous));
         assert_eq!(unknown.message(), "no connection");
-        // Without a transport, writes are not counted.
+        // Without a transport, writes are not counted, so the call may have written something.
         assert!(!CallState::new(None).wrote_nothing());
     }
 }

@@ -179,9 +179,9 @@ capabilities! {
     IssueRelations = "issue.relations", "Relating issues by parent, sub-issue and dependency";
     /// Fields of issues, with values.
     IssueValues = "issue.values", "Using fields of issues";
-    /// The fields belong to a board, which a request must name.
+    /// Fields of issues belong to a project board, which a request must name.
     IssueBoard = "issue.board", "Keeping the fields of issues on a board";
-    /// Define the fields and their values.
+    /// Define fields of issues and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
@@ -250,7 +250,7 @@ pub enum Support {
     },
     /// The forge does not support the capability.
     No {
-        /// The limit of the forge that is the reason.
+        /// The limit of the forge that is the reason for this.
         why: &'static str,
         /// The nearest alternative that works.
         instead: &'static Hint,
@@ -271,7 +271,7 @@ static REPORT: Hint = Hint::new("report this as a defect");
 /// The table of a backend, with one row for each capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// A row for each of [`Capability::ALL`], which the behaviour suite tests.
+    /// One row for each of [`Capability::ALL`]. The behaviour suite checks that none is missing.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.
     pub limits: Limits,

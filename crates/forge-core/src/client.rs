@@ -1,4 +1,5 @@
-//! [`Client`] and [`Repo`]: the handles of callers. Every call passes the checks of [`Client`].
+//! [`Client`] and [`Repo`], the handles through which callers use a forge. [`Client`] checks
+//! capability and access before every call.
 
 use std::{
     collections::BTreeSet, fmt, future::Future, num::NonZeroUsize, sync::Arc, time::Duration,
@@ -25,7 +26,7 @@ use crate::{
     text::one_line,
 };
 
-/// Effects that a handle allows.
+/// Whether a handle may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Allows only reads. A write fails with `permission_denied` before anything is sent.
@@ -110,7 +111,7 @@ impl Quota {
 pub struct Policy {
     /// Maximum duration of one call.
     pub deadline: Duration,
-    /// Effects that calls may have.
+    /// Whether calls may write.
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
@@ -320,8 +321,8 @@ impl Repo {
         &*self.client.forge
     }
 
-    /// Returns how the backend supports `capability`. [`Self::capabilities`] also considers the
-    /// limits of the repository and the rights of the viewer.
+    /// Returns how the backend supports `capability` in general. [`Self::capabilities`] also
+    /// considers the settings of the repository and the rights of the viewer.
     #[must_use]
     pub fn support(&self, capability: Capability) -> Support {
         self.forge().capabilities().get(capability)
@@ -345,8 +346,8 @@ impl Repo {
         self.forge().concurrency()
     }
 
-    /// Returns the capabilities in this repository. The repository, the policy and the rights of
-    /// the viewer can narrow the table of the backend.
+    /// Returns the capabilities in this repository. The settings of the repository and the rights
+    /// of the viewer can rule out a capability that the backend supports in general.
     ///
     /// # Errors
     /// The errors of [`Repos::repo`](crate::Repos::repo).
@@ -460,8 +461,8 @@ impl Repo {
             .await
     }
 
-    /// With `live`, asks the forge's services and compares their answers with what the backend
-    /// expects. Otherwise lists the checks as not asked.
+    /// With `live`, sends requests to the forge's services and compares the answers with what the
+    /// backend expects. Otherwise sends nothing, and lists each comparison as skipped.
     pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
         let (forge, id) = (self.forge(), &self.id);
         self.client
@@ -480,8 +481,8 @@ impl Repo {
             .await
     }
 
-    /// Checks a request before its head branch is pushed; writes nothing. Not every forge checks all
-    /// of the request.
+    /// Checks a request before its head branch is pushed; writes nothing. Some forges check only a
+    /// part of the request.
     pub async fn check_create_pull(&self, req: &CreatePull) -> Result<()> {
         self.client
             .run(Op::PrCreate, &self.id, req.needs(), || {
@@ -499,15 +500,15 @@ impl Repo {
             .await
     }
 
-    /// Returns one pull request with the sections that `fields` selects.
+    /// Returns one pull request, with the optional parts that `fields` selects.
     pub async fn pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.client
             .run(Op::PrView, pr, vec![], || self.forge().view(pr, fields))
             .await
     }
 
-    /// Returns the at-uris of `records` that the forge lists as pull requests of the repository.
-    /// Contacts no account only because an at-uri names it.
+    /// Returns those at-uris in `records` that the forge lists as pull requests of the repository.
+    /// An at-uri alone causes no request to the account that it names.
     pub async fn listed_pulls(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::PrList, &self.id, vec![], || {
@@ -546,7 +547,7 @@ impl Repo {
             .await
     }
 
-    /// Submits another round of changes.
+    /// Submits another round: a new version of the changes.
     pub async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrResubmit, pr, req.needs(), || {
@@ -624,7 +625,7 @@ impl Repo {
             .await
     }
 
-    /// Returns the requirements of the base branch of `pull`. `pull` must have been read with
+    /// Returns the requirements of the base branch of `pull`, which must have been read with
     /// [`PrFields::RULES`].
     pub async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>> {
         self.client
@@ -842,8 +843,10 @@ impl Repo {
     }
 
     /// Returns the failure reasons for each of `checks`, in the same order. An entry is `None` if
-    /// the forge has none. In that case [`Check::summary`] is the reason if the check is a commit
-    /// status or comes from an app; the summary of a GitHub Actions job is only a title.
+    /// the forge has no reason for that check.
+    ///
+    /// For such a check, [`Check::summary`] is the reason if the check is a commit status or comes
+    /// from an app. The summary of a GitHub Actions job is only a title.
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
@@ -870,7 +873,7 @@ impl Repo {
             .await
     }
 
-    /// Returns one issue with the sections that `fields` selects.
+    /// Returns one issue, with the optional parts that `fields` selects.
     pub async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         self.client
             .run(Op::IssueView, issue, vec![], || {
@@ -879,8 +882,8 @@ impl Repo {
             .await
     }
 
-    /// Returns the at-uris of `records` that the forge lists as issues of the repository. Contacts
-    /// no account only because an at-uri names it.
+    /// Returns those at-uris in `records` that the forge lists as issues of the repository. An
+    /// at-uri alone causes no request to the account that it names.
     pub async fn listed_issues(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::IssueList, &self.id, vec![], || {
@@ -889,8 +892,8 @@ impl Repo {
             .await
     }
 
-    /// Returns the issues `ids` with their relations, and related issues that the same answer
-    /// contains.
+    /// Returns the issues `ids` with their relations. If the forge's answer also contains related
+    /// issues, these are returned too.
     pub async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
         self.client
             .run(Op::IssueRelated, &self.id, vec![], || {
@@ -933,8 +936,9 @@ impl Repo {
     /// Closes or reopens an issue.
     ///
     /// # Errors
-    /// `invalid_input` for a duplicate with another state or reason, or of the issue itself; the
-    /// errors of [`Issues::set_issue_state`](crate::Issues::set_issue_state).
+    /// `invalid_input` if `duplicate_of` is the issue itself, or if `duplicate_of` is set together
+    /// with another state than closed or another reason than duplicate; the errors of
+    /// [`Issues::set_issue_state`](crate::Issues::set_issue_state).
     pub async fn set_issue_state(
         &self,
         issue: &IssueId,
@@ -1026,7 +1030,7 @@ impl Repo {
             .await
     }
 
-    /// Returns the links of a pull request or an issue to others.
+    /// Returns the links between the subject and other pull requests and issues.
     pub async fn links(&self, subject: &Subject) -> Result<Links> {
         self.client
             .run(Op::Links, subject, vec![], || self.forge().links(subject))

@@ -40,9 +40,10 @@ fn too_large(op: Op) -> Error {
         .with_op(op.name())
 }
 
-/// Wraps a body so that reading fails once the waits for chunks took `left`, the rest of
-/// `deadline`, or once the body exceeds [`MAX_STREAMED`]. Time between two reads does not count,
-/// because the reader may wait for a pager.
+/// Wraps a body so that reading it fails after the deadline or above [`MAX_STREAMED`] bytes.
+///
+/// `left` is the time that remains of `deadline`. Only waiting for chunks uses up this time. The
+/// time between two reads does not count, because the reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -57,8 +58,8 @@ pub(crate) fn within_deadline(
             match timeout(left, body.next()).await {
                 Ok(None) => None,
                 Ok(Some(Err(e))) => Some((Err(e), None)),
-                // `timeout` never fires while chunks are ready at once, so the remaining time is
-                // checked too.
+                // `timeout` never fires while chunks are ready at once, so `left` is checked here
+                // too.
                 Ok(Some(Ok(chunk))) if !left.is_zero() => {
                     let left = left.saturating_sub(begun.elapsed());
                     match room.checked_sub(chunk.len()) {

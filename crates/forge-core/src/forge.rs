@@ -1,13 +1,20 @@
-//! The traits that a backend implements.
+//! The traits that a backend implements. A backend is the code for one kind of forge, such as
+//! GitHub.
 //!
-//! Each resource has a trait, so that a backend has one file for each resource. The traits have no
-//! default bodies: otherwise a wrapper or backend that forgets a method would compile and answer
-//! wrongly. For an unsupported operation the method returns
-//! [`Error::unsupported`](crate::Error::unsupported), and the row in [`Capabilities`] says so. The
-//! behaviour suite checks that the two agree.
+//! Each resource has a trait of its own, so that a backend has one file for each resource. The
+//! methods have no default bodies, except [`PullRequests::check_create`]. With default bodies, a
+//! wrapper or backend that forgets a method would compile and answer wrongly.
+//!
+//! A method that a forge does not support returns
+//! [`Error::unsupported`](crate::Error::unsupported), and its row in [`Capabilities`] says so too.
+//! The behaviour suite checks that the method and the row agree.
 //!
 //! Callers do not use these traits. They use a [`Client`](crate::Client) or a
 //! [`Repo`](crate::Repo), which check capability, access and deadline for all backends.
+//!
+//! In this file, the viewer is the account of the credentials in use. A record is an atproto
+//! record: on tangled, each pull request and issue is a record of its author's account. An at-uri
+//! is the address of a record.
 
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize};
 
@@ -64,8 +71,8 @@ pub trait Forge:
     /// Returns kind and host of this forge.
     fn info(&self) -> &ForgeInfo;
 
-    /// Returns the capabilities of this backend. A repository, or the rights of the viewer, may
-    /// allow fewer.
+    /// Returns the capabilities of this backend. In one repository there may be fewer, depending on
+    /// its settings and on the rights of the viewer.
     fn capabilities(&self) -> &'static Capabilities;
 
     /// Returns the number of concurrent requests that the forge handles without slowing down.
@@ -75,7 +82,7 @@ pub trait Forge:
     fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String>;
 }
 
-/// Repositories and the viewer.
+/// Operations on repositories, and the account of the credentials in use (the viewer).
 #[async_trait]
 pub trait Repos: Send + Sync {
     /// Returns the account of the credentials in use.
@@ -101,8 +108,9 @@ pub trait Repos: Send + Sync {
     /// root.
     ///
     /// # Errors
-    /// The errors of [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a
-    /// file of more than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
+    /// The errors of [`Repos::repo`]; `not_found` if the branch, tag or commit `at` does not exist;
+    /// `invalid_input` (field `path`) for a file of more than
+    /// [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
     async fn repo_file(
         &self,
         repo: &RepoId,
@@ -124,9 +132,8 @@ pub trait Repos: Send + Sync {
 
     /// Forks the repository for the viewer.
     ///
-    /// # Behavior
-    /// If the viewer already has a fork, the existing fork is returned. The content of a new fork
-    /// may appear a little later.
+    /// A fork that the viewer already has is returned. The content of a new fork may appear only
+    /// some time after this call.
     ///
     /// # Errors
     /// `permission_denied` if the repository may not be forked.
@@ -135,10 +142,10 @@ pub trait Repos: Send + Sync {
     /// Compares the answers of the forge's services with what this backend expects.
     ///
     /// # Behavior
-    /// - Nothing is written. Requests are sent only if `live` is true; otherwise their entries are
-    ///   marked as skipped.
-    /// - Reads that [`Self::repo`] and other methods make in any case are not repeated here.
-    /// - No text contains a credential.
+    /// - Nothing is written.
+    /// - Requests are sent only if `live` is true. Otherwise each result is marked as skipped.
+    /// - Requests that methods such as [`Self::repo`] send anyway are not examined here.
+    /// - No text in the results contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
 
@@ -151,10 +158,10 @@ pub trait PullRequests: Send + Sync {
     /// - Title, branches and labels are checked before the first write.
     /// - Fails with `already_exists` and the URL if an open pull request has the same head and
     ///   base.
-    /// - With [`CreatePull::edits`], the changes become one commit on top of the base branch, with
-    ///   the title as message. If the forge needs a branch for the commit, the branch is called
-    ///   `head`. If opening the pull request then fails, the branch is deleted, or the error says
-    ///   that the branch remains.
+    /// - [`CreatePull::edits`] become one commit on top of the base branch, with the title as
+    ///   message. If the forge needs a branch for this commit, [`CreatePull::head`] is the name of
+    ///   the branch. If opening the pull request then fails, the branch is deleted, or the error
+    ///   says that the branch remains.
     ///
     /// # Errors
     /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …); `precondition_failed`
@@ -164,8 +171,8 @@ pub trait PullRequests: Send + Sync {
     /// Checks a request before its head branch is pushed; writes nothing.
     ///
     /// # Behavior
-    /// Accepts a missing head branch. A backend that does not implement the check accepts every
-    /// request, and [`Self::create`] then refuses it after the push.
+    /// The head branch may be missing. A backend without this check accepts every request here, so
+    /// that [`Self::create`] refuses an invalid request only after the push.
     ///
     /// # Errors
     /// The errors of [`Self::create`].
@@ -176,7 +183,10 @@ pub trait PullRequests: Send + Sync {
     /// Returns a page of pull requests, newest first.
     ///
     /// # Behavior
-    /// - A page is full unless there are no more matches, even if this program does the filtering.
+    /// - A page has fewer items than requested only if there are no more matches. This also holds
+    ///   if this program filters the list because the forge cannot.
+    /// - With [`PullQuery::touches`], a page also ends after
+    ///   [`MAX_TOUCH_SCAN`](crate::MAX_TOUCH_SCAN) pull requests were examined, with a warning.
     /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -188,13 +198,13 @@ pub trait PullRequests: Send + Sync {
         page: PageReq,
     ) -> Result<Page<PullRequest>>;
 
-    /// Runs each of `queries` over the repositories of `scope`, with at most `limit` results for
-    /// each query and repository. All queries must select the same sections.
+    /// Runs each of `queries` over the repositories of `scope`. Each query returns at most `limit`
+    /// results for each repository. All queries must have the same [`PullQuery::fields`].
     ///
     /// # Behavior
     /// - Sends as few requests as the forge allows, concurrently.
-    /// - [`PullsAcross::failed`] names each repository or owner that cannot be read; the rest is
-    ///   valid.
+    /// - [`PullsAcross::failed`] names each repository or owner that cannot be read; the results of
+    ///   all others are valid.
     ///
     /// # Errors
     /// Fails only if nothing can be read, with the errors of [`PullRequests::list`].
@@ -205,28 +215,29 @@ pub trait PullRequests: Send + Sync {
         limit: usize,
     ) -> Result<PullsAcross>;
 
-    /// Returns one pull request with the sections that `fields` selects.
+    /// Returns one pull request, with the optional parts that `fields` selects.
     ///
     /// # Behavior
-    /// [`PullRequest::warnings`] lists the sections that cannot be read in full; the rest is valid.
+    /// [`PullRequest::warnings`] lists the parts that cannot be read in full; all other parts are
+    /// valid.
     ///
     /// # Errors
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
-    /// Returns the at-uris of `records` that the forge lists as pull requests of `repo`. Empty if
-    /// pull requests on this forge are not records.
+    /// Returns those at-uris in `records` that the forge lists as pull requests of `repo`. The set
+    /// is empty on a forge that does not store pull requests as records.
     ///
     /// # Behavior
-    /// No account is contacted only because an at-uri names it: any pull request can claim to build
-    /// on any record.
+    /// An at-uri alone causes no request to the account that it names, because any pull request can
+    /// claim to build on any record.
     ///
     /// # Errors
     /// Fails if the pull requests cannot be listed.
     async fn listed_pulls(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>>;
 
-    /// Returns the pull requests of a head branch: open ones first, then newest first. The list is
-    /// empty if no pull request matches.
+    /// Returns the pull requests of a head branch, open ones before others, each group newest
+    /// first. The list is empty if no pull request matches.
     ///
     /// # Errors
     /// Fails if a service that may know a matching pull request did not answer.
@@ -255,13 +266,13 @@ pub trait PullRequests: Send + Sync {
     /// `invalid_input`; `conflict` if `expected_version` is not the current one.
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>>;
 
-    /// Submits another round of changes. Only for forges where a pull request consists of rounds
-    /// and does not follow its branch.
+    /// Submits another round: a new version of the changes. Only for forges on which a pull request
+    /// consists of rounds and does not follow its branch.
     ///
     /// # Behavior
     /// - Earlier rounds stay as they are.
-    /// - Submitting the newest round again changes nothing and returns a warning. A comment in the
-    ///   request is still posted, and listed as a step of the outcome.
+    /// - If the newest round already has these changes, nothing is submitted and the outcome has a
+    ///   warning. A comment in the request is still posted, and the outcome lists it as a step.
     ///
     /// # Errors
     /// `permission_denied` if another account opened the pull request; `precondition_failed` if the
@@ -272,10 +283,10 @@ pub trait PullRequests: Send + Sync {
     /// Closes the pull request without merging.
     ///
     /// # Behavior
-    /// Closing a closed pull request returns a warning. The comment is still posted and the branch
-    /// still deleted; the outcome lists these steps and is not `unchanged`. A comment that equals
-    /// the newest one is not posted again. A head branch that is not at [`CloseReq::expected_head`]
-    /// is kept, with a warning.
+    /// - Closing a closed pull request returns a warning. The comment is still posted and the
+    ///   branch still deleted. The outcome lists these steps and is not `unchanged`.
+    /// - A comment that equals the newest comment is not posted again.
+    /// - A head branch that is not at [`CloseReq::expected_head`] is kept, with a warning.
     ///
     /// # Errors
     /// `precondition_failed` if merged; `invalid_input` if `expected_head` is not a full object id.
@@ -344,14 +355,14 @@ pub trait PullRequests: Send + Sync {
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
     /// Returns the requirements of the base branch of `pull`, or `None` if the forge has no branch
-    /// rules. Reuses the rules in [`PullRequest::base_rules`], which were read for
-    /// [`PrFields::RULES`].
+    /// rules. `pull` must have been read with [`PrFields::RULES`], because the rules that
+    /// [`PullRequest::base_rules`] then contains are not requested again.
     ///
     /// # Behavior
     /// [`BaseRules::unread`] names the rules that the viewer may not see.
     ///
     /// # Errors
-    /// A failed request is not an error: its rules are reported as unread.
+    /// A failed request for rules is not an error: [`BaseRules::unread`] names these rules too.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
     /// Merges the pull request.
@@ -360,7 +371,8 @@ pub trait PullRequests: Send + Sync {
     /// - Merges completely or not at all; a conflict changes nothing and names the files.
     /// - If the pull request is already merged at `expected_head` into `expected_base`, the result
     ///   is `already_merged` and nothing is merged.
-    /// - With [`MergeReq::only_left_over`] an unmerged pull request is refused.
+    /// - With [`MergeReq::only_left_over`], which finishes an earlier merge, an unmerged pull
+    ///   request is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
@@ -446,15 +458,18 @@ pub trait Reviews: Send + Sync {
     /// Submits a review with its verdict, body and threads, or keeps it pending.
     ///
     /// # Behavior
-    /// - Comments that are pending already are submitted only with
+    /// - The comments of an existing pending review are submitted only with
     ///   [`PendingReview::Submit`](crate::model::PendingReview::Submit).
     /// - If a thread is refused, no thread of the request is added to a pending review.
     ///
     /// # Errors
-    /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
-    /// if the viewer opened the pull request and the verdict is not a comment, if the pull request
-    /// is closed or merged, or if the viewer has a pending review although [`NewReview::pending`]
-    /// refuses one, or has none to submit; `conflict` for a stale `expected_head`.
+    /// - `invalid_input`: the body is missing, or a line or file is outside the diff.
+    /// - `precondition_failed`: the viewer opened the pull request, and the verdict is not a
+    ///   comment.
+    /// - `precondition_failed`: the pull request is closed or merged.
+    /// - `precondition_failed`: the viewer has a pending review although [`NewReview::pending`]
+    ///   refuses one, or has no pending review to submit.
+    /// - `conflict`: `expected_head` is stale.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
     /// Deletes the viewer's pending review, and returns the number of its comments.
@@ -494,7 +509,8 @@ pub trait Reviews: Send + Sync {
 /// Checks.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// Returns the checks of the head commit; of checks with the same name only the newest.
+    /// Returns the checks of the head commit. Of several checks with the same name, only the newest
+    /// is returned.
     ///
     /// # Errors
     /// `not_found` for the pull request.
@@ -507,10 +523,12 @@ pub trait Checks: Send + Sync {
     /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// Returns the failure reasons for each of `checks`, in the same order: the annotations on
-    /// lines of files, or the failed step if there are none. An entry is `None` if the forge has
-    /// neither. In that case [`Check::summary`] is the reason if the check is a commit status or
-    /// comes from an app; the summary of a GitHub Actions job is only a title.
+    /// Returns the failure reasons for each of `checks`, in the same order. A reason consists of
+    /// the annotations on lines of files, or names the failed step if there are no annotations.
+    ///
+    /// An entry is `None` if the forge has neither. For such a check, [`Check::summary`] is the
+    /// reason if the check is a commit status or comes from an app. The summary of a GitHub Actions
+    /// job is only a title.
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].
@@ -534,7 +552,8 @@ pub trait Issues: Send + Sync {
     /// Returns a page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is full unless there are no more matches, even if this program does the filtering.
+    /// - A page has fewer items than requested only if there are no more matches. This also holds
+    ///   if this program filters the list because the forge cannot.
     /// - A malformed issue becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -542,25 +561,27 @@ pub trait Issues: Send + Sync {
     async fn issues(&self, repo: &RepoId, query: &IssueQuery, page: PageReq)
     -> Result<Page<Issue>>;
 
-    /// Returns one issue with the sections that `fields` selects.
+    /// Returns one issue, with the optional parts that `fields` selects.
     ///
     /// # Errors
-    /// `not_found`, also for the number of a pull request; `protocol` if the stored issue is
+    /// `not_found`, also if the number belongs to a pull request; `protocol` if the stored issue is
     /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// Returns the at-uris of `records` that the forge lists as issues of `repo`. Empty if issues
-    /// on this forge are not records.
+    /// Returns those at-uris in `records` that the forge lists as issues of `repo`. The set is
+    /// empty on a forge that does not store issues as records.
     ///
     /// # Behavior
-    /// No account is contacted only because an at-uri names it: any text can name any record.
+    /// An at-uri alone causes no request to the account that it names, because any text can name
+    /// any record.
     ///
     /// # Errors
     /// Fails if the issues cannot be listed.
     async fn listed_issues(&self, repo: &RepoId, records: &[String]) -> Result<BTreeSet<String>>;
 
-    /// Returns the issues `ids` with their relations and the sections of `fields`. Related issues
-    /// that the same answer contains are returned too, with their own relations.
+    /// Returns the issues `ids` with their relations, such as parent and sub-issues, and with the
+    /// parts that `fields` selects. If the forge's answer also contains related issues, these are
+    /// returned too, with their own relations.
     ///
     /// # Behavior
     /// - Sends as few requests as the forge allows, for any number of `ids`.
@@ -610,8 +631,8 @@ pub trait Issues: Send + Sync {
     /// Replaces the body of the comment whose [`Comment::id`] is `key` on an issue.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` for another account's comment; with
-    /// [`IssueSwap`](crate::Capability::IssueSwap), `conflict` if `expected_version` is stale.
+    /// `not_found`; `permission_denied` for another account's comment; `conflict` if
+    /// `expected_version` is stale, on forges with [`IssueSwap`](crate::Capability::IssueSwap).
     async fn edit_issue_comment(
         &self,
         issue: &IssueId,
@@ -630,7 +651,7 @@ pub trait Issues: Send + Sync {
     /// The results are in the order of `edits`.
     ///
     /// # Errors
-    /// Fails only if no edit was tried; otherwise each edit has a result.
+    /// Fails only if no edit was attempted. Otherwise each edit has its own result.
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
@@ -674,10 +695,11 @@ pub trait Issues: Send + Sync {
     /// - References in code are ignored, as are numbers that belong to no pull request or issue of
     ///   the repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
-    /// - If a direction cannot be read, or the forge does not record it, the result has a warning.
+    /// - If one of the two directions cannot be read, or the forge does not record it, the result
+    ///   has a warning.
     ///
     /// # Errors
-    /// `not_found` for the subject itself.
+    /// `not_found` if the subject itself does not exist.
     async fn links(&self, subject: &Subject) -> Result<Links>;
 }
 
@@ -706,11 +728,13 @@ pub trait Labels: Send + Sync {
 /// Files shown in descriptions and comments.
 #[async_trait]
 pub trait Attachments: Send + Sync {
-    /// Uploads files and returns the URLs that texts can refer to, in the order of `files`.
+    /// Uploads files and returns their URLs, in the order of `files`. Descriptions and comments can
+    /// refer to these URLs.
     ///
     /// # Behavior
-    /// A failed upload does not stop the others: each file has a result. An upload is never
-    /// retried; if its answer is lost, the file stays on the forge and nothing refers to it.
+    /// - A failed upload does not stop the others: each file has its own result.
+    /// - An upload is never retried. If the forge's answer to an upload is lost, the file stays on
+    ///   the forge and nothing refers to it.
     ///
     /// # Errors
     /// Fails only if no file can be uploaded: `not_found` for the repository, `permission_denied`.

@@ -1,8 +1,14 @@
-//! The core of `forge`: forges ([`Forge`] and related traits), capabilities ([`Capability`]),
-//! requests and results ([`model`], [`Outcome`], [`Page`]), names of repositories ([`locator`]),
-//! errors ([`Error`]), and the handle for callers ([`Repo`]).
+//! The core of `forge`: the traits, types and errors that all other crates share.
 //!
-//! The crate does no I/O; the backends do. Library users start with the `forge` crate.
+//! A forge is a place that keeps pull requests: GitHub, tangled, or a local git repository. A
+//! backend is the code for one kind of forge.
+//! - [`Forge`] and related traits: the operations that a backend implements.
+//! - [`Capability`]: a feature that a forge has or lacks.
+//! - [`model`], [`Outcome`] and [`Page`]: requests and results.
+//! - [`locator`]: names of repositories, pull requests and issues.
+//! - [`Client`] and [`Repo`]: the handles that callers use.
+//!
+//! This crate does no I/O; the backends do. Library users start with the `forge` crate.
 
 mod across;
 pub mod call;

@@ -178,7 +178,7 @@ ops! {
 
 /// Capabilities that the arguments of a request need in addition to [`Op::capability`].
 pub(crate) trait Needs {
-    /// Returns the capabilities, in the order for reporting.
+    /// Returns the capabilities, in the order in which missing ones are reported.
     fn needs(&self) -> Vec<Capability>;
 }
 

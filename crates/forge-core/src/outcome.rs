@@ -1,4 +1,8 @@
 //! The result of a write: the value, and whether it is visible to others.
+//!
+//! On tangled, a write stores an atproto record on the author's PDS. A separate service, the index
+//! (also called appview), reads the record and displays it, often some seconds later. Reading a
+//! record is called ingestion.
 
 use std::time::Duration;
 
@@ -14,9 +18,9 @@ pub struct Outcome<T> {
     pub value: T,
     /// Ingestion state of the object in the index that displays it.
     pub ingestion: Ingestion,
-    /// True if the requested state existed before the call; the first warning then describes this
-    /// state. Other parts of the request, such as a comment or the deletion of a branch, may still
-    /// have been done and are listed in `steps`. For a merge see
+    /// True if the requested state, such as closed, existed before the call. The first warning then
+    /// describes this state. Other parts of the request, such as a comment or the deletion of a
+    /// branch, may still have been done and are listed in `steps`. For a merge see
     /// [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
@@ -32,7 +36,7 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// Builds the outcome of a write without warnings that is visible at once.
+    /// Builds the outcome of a write that is visible at once. It has no warnings.
     pub fn immediate(value: T) -> Self {
         Self {
             value,
@@ -67,7 +71,7 @@ impl<T> Outcome<T> {
     }
 
     /// Returns the names of the steps that were done although the requested state existed before,
-    /// separated by commas. Returns `None` if there are none.
+    /// separated by commas. Returns `None` if there is no such step.
     pub fn extra_steps(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
@@ -105,20 +109,21 @@ pub enum Ingestion {
     },
     /// The index does not display the object yet, but may do so later.
     Pending {
-        /// The record's at-uri. `None` if it is unknown whether the record was written; the steps
-        /// that were done remain, and a warning says how to finish.
+        /// The record's at-uri. `None` if it is unknown whether the record was written. In that
+        /// case the steps that were done remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
         /// Time waited so far, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
     },
-    /// The record is stored or deleted on the PDS, but the appview does not ingest this collection.
+    /// The record is stored or deleted on the PDS, but the appview does not read records of this
+    /// kind.
     PdsOnly {
         /// Alternative to waiting.
         instead: String,
     },
-    /// The index drops the record, for a reason that can be proved.
+    /// The index ignores the record, for a reason that can be proved.
     Ineffective {
         /// The record's at-uri.
         uri: String,
@@ -191,7 +196,7 @@ pub struct Warning {
     /// Recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// The field of the model that is incomplete, if the warning is about one.
+    /// The field of the model that is incomplete, if the warning is about a field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
 }
@@ -220,11 +225,12 @@ impl Warning {
         self
     }
 
-    /// Merges the warnings of the rows of a list. Each warning appears once, in the order of the
-    /// rows; the warnings in `told` are left out. A warning that only some rows have names up to
-    /// three of these rows. A hint that differs between rows is dropped.
+    /// Merges the warnings of the rows of a list, so that each warning appears once, in the order
+    /// of the rows. `rows` yields the name and the warnings of each row. Warnings in `told` are
+    /// left out.
     ///
-    /// `rows` yields the name and the warnings of each row.
+    /// If only some rows have a warning, its message names up to three of these rows. A hint that
+    /// differs between rows is dropped.
     #[must_use]
     pub fn of_rows<'a>(
         rows: impl IntoIterator<Item = (String, &'a [Self])>,
@@ -264,7 +270,7 @@ impl Warning {
     }
 }
 
-/// Joins the first few names, and counts the others.
+/// Joins the first three names, and adds the number of further names: `a, b, c and 2 more`.
 fn join_few(names: &[String], count: usize) -> String {
     const MAX_NAMES: usize = 3;
     let shown: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
@@ -326,7 +332,7 @@ mod tests {
             assert_eq!(better.clone().combine(worse.clone()), *worse);
             assert_eq!(worse.clone().combine(better.clone()), *worse);
         }
-        // Of two equal verdicts, the first is kept.
+        // Of two states of equal rank, the first is kept.
         let first = pending("at://x").combine(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }

@@ -2,7 +2,7 @@ use std::{future::Future, time::Duration};
 
 use crate::Result;
 
-/// Pauses before each retry. GitHub starts to compute mergeability at the first request.
+/// Pauses before each retry. GitHub computes mergeability only after a first request for it.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -45,7 +45,7 @@ mod tests {
 
     #[tokio::test]
     async fn mergeability_is_read_at_most_four_times() {
-        // C-000-12: three pauses of 1, 2 and 4 seconds.
+        // C-000-12 (a requirement): three pauses of 1, 2 and 4 seconds.
         for (known_at, wanted) in [(0, &[][..]), (2, &[1, 2][..]), (9, &[1, 2, 4][..])] {
             let paused = RefCell::new(Vec::new());
             let found = settle_mergeability(

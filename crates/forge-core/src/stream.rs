@@ -23,7 +23,7 @@ impl Repo {
         })
     }
 
-    /// Streams the issues of a query, in its order.
+    /// Streams the issues of a query, in the order of the query.
     pub fn all_issues(&self, query: IssueQuery) -> impl Stream<Item = Result<Issue>> {
         items(self.limits().page_max, move |page| {
             let query = query.clone();
