@@ -10,17 +10,17 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 pub use hidden::{Hidden, hidden};
 
 /// Maximum length of a text that is parsed as Markdown, in bytes. Texts of forges have at most
-/// 65,536 characters of at most four bytes. The parser's tree takes fifty times the memory of the
-/// text.
+/// 65,536 characters of at most four bytes. There is a limit because the parser's tree takes fifty
+/// times the memory of the text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
-/// Base limit for the cells that a parser may add to the tables of a text. Each byte of the text
-/// raises the limit by [`ADDED_CELLS_PER_BYTE`].
+/// Base limit for the empty cells that a Markdown parser may add to the short rows of all tables in
+/// a text. Each byte of the text raises this limit by [`ADDED_CELLS_PER_BYTE`].
 const MAX_ADDED_CELLS: usize = 1_024;
 const ADDED_CELLS_PER_BYTE: usize = 2;
 
-/// Returns the beginning of a text, which is parsed as Markdown, and the number of bytes left out
-/// at the end.
+/// Returns the part at the beginning of a text that is parsed as Markdown, and the number of bytes
+/// after this part.
 #[must_use]
 pub fn beginning(text: &str) -> (&str, usize) {
     let end = text.floor_char_boundary(MAX_TEXT);
@@ -31,8 +31,8 @@ pub fn beginning(text: &str) -> (&str, usize) {
 }
 
 /// Returns the start of the widest table if its short rows could make a parser add too many cells.
-/// A parser gives every row as many cells as the header has, so three thousand bytes make 260,000
-/// cells.
+/// A parser fills every row up to the number of cells in the header, so three thousand bytes can
+/// make 260,000 cells.
 fn padded_table(text: &str) -> Option<usize> {
     let (mut columns, mut added, mut widest) = (0, 0, 0);
     let (mut at, mut header) = (0, 0);
@@ -59,14 +59,16 @@ fn padded_table(text: &str) -> Option<usize> {
 
 /// Returns the HTML comments of a Markdown text and similar hidden parts, in order.
 ///
-/// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other
-/// `<! … >`, and `</` before a non-letter into comments.
+/// - A comment spans from `<!--` to `-->` or `--!>`.
+/// - In HTML, browsers also hide `<? … >`, any other `<! … >`, and `</` before a non-letter.
+///   Without a `>`, such a part ends at the next tag or at the end of its block.
 ///
 /// Visible text is never returned: code, prose in which `<!--` does not begin HTML, and tags with
-/// any attribute values. If an HTML block ends within a comment, the comment extends to the next
-/// comment end in HTML, or else to the end of the text. A page shows nothing in between, because it
-/// escapes a `-->` in prose and code. A hidden part that is no comment ends at the next tag, at the
-/// latest at the end of its block.
+/// any attribute values.
+///
+/// If a comment is still open at the end of an HTML block, it extends to the next comment end in
+/// HTML, or else to the end of the text. The page shows nothing up to there: it escapes a `-->` in
+/// prose or code, so that this `-->` does not end the comment.
 ///
 /// Text that a page never shows is searched for comments as well: the target of a link, a link
 /// definition, or a table cell beyond the last column. Tables and footnotes are parsed as on
@@ -97,8 +99,8 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // An inline tag is always complete. Outside of a comment it is handled like other text
-            // that the page does not show.
+            // An inline tag is always complete. Outside of a comment, the last arm skips it. It is
+            // then searched for comments like other text that the page does not show.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);
@@ -123,15 +125,15 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
 /// GitHub's extensions of `CommonMark` that affect which text is shown.
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES);
 
-/// State of the HTML tokenizer of a browser (html.spec.whatwg.org, "Tokenization").
+/// State of the HTML tokenizer, modelled after a browser's (html.spec.whatwg.org, "Tokenization").
 #[derive(Clone, Copy)]
 enum HtmlState {
     Shown,
     Tag(InTag),
     /// Inside a comment that begins at this offset.
     Comment(usize),
-    /// Inside a bogus comment that begins at this offset: other markup that a browser handles like
-    /// a comment.
+    /// Inside a bogus comment that begins at this offset: markup, such as `<? … >`, that a browser
+    /// handles like a comment.
     Bogus(usize),
 }
 
@@ -249,8 +251,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Ends the HTML: the text up to the next block or tag is not HTML, so only an open comment
-    /// continues.
+    /// Ends a part of the text that is HTML. The text up to the next block or tag is not HTML, so
+    /// only an open comment continues.
     fn leave(&mut self, end: usize) {
         match self.at {
             HtmlState::Shown | HtmlState::Comment(_) => {}
@@ -262,7 +264,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Searches a part that is not shown for whole comments, unless a comment is already open.
+    /// Searches a part that the page does not show for whole comments, unless a comment is already
+    /// open.
     fn scan_hidden_part(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while !self.is_open()

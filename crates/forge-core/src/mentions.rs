@@ -1,8 +1,9 @@
-//! Finds references in a text: pull requests, issues and records, outside of code.
+//! Finds references in a Markdown text: to pull requests, issues, atproto records and tickets. A
+//! ticket is an entry of another issue tracker, such as `PROJ-123` in Jira.
 //!
-//! The text is Markdown. Fences, code spans and HTML comments contain no references. An address is
-//! a reference if it is bare or the target of a link. The repository is not queried, so a reference
-//! may have a number that does not exist.
+//! Code spans, code blocks and HTML comments contain no references. An address is a reference if it
+//! stands in the text or is the target of a link. No network is used, so the pull request or issue
+//! of a reference may not exist.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"). They apply on
-/// every forge where a description closes issues.
+/// every forge on which a description can close issues.
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];
@@ -29,13 +30,13 @@ const RELATING: [&[&str]; 6] = [
     &["relates", "to"],
     &["part", "of"],
 ];
-/// Words that, before a hyphen and a number, form the name of a standard (`UTF-8`) and not a ticket
-/// key.
+/// Names of standards, protocols and the like that stand before a hyphen and a number: `UTF-8`.
+/// Such a word is not the key of a ticket.
 const STANDARDS: [&str; 20] = [
     "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
 ];
-/// Number of bytes of a text that are searched: four times the limit of any forge.
+/// Maximum number of characters of a text that are searched: four times the limit of any forge.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Maximum number of references in one text.
 const MAX_MENTIONS: usize = 500;
@@ -119,9 +120,9 @@ pub fn is_closing_word(word: &str) -> bool {
     CLOSING.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Returns the references in `text`, in order. `hosts` maps hosts to forges and defines the host of
-/// `owner/name`. At most 500 are returned. If a text has more, `warnings` gets a warning, at most
-/// once.
+/// Returns the references in `text`, in order, at most 500. If the text has more, a warning is
+/// added to `warnings`, unless it already contains this warning. `hosts` maps host names to forges,
+/// and defines which host the short form `owner/name` means.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text, |_, _| false);
@@ -168,8 +169,9 @@ pub struct Ticket {
 
 /// Returns the tickets that `text` refers to outside of code, in order.
 ///
-/// `key_of` returns the key at the start of a word; [`ticket_key`] is the usual choice. A link
-/// whose address has no key counts as its visible text, if that text is exactly one key.
+/// `key_of` returns the ticket key at the start of a word; [`ticket_key`] is the usual choice. In a
+/// link, the address is read and the visible text is skipped. Only if the visible text is exactly
+/// one key and the address has none, the visible text is read instead.
 #[must_use]
 pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text, |address, shown| {
@@ -228,7 +230,8 @@ pub fn is_standard(key: &str) -> bool {
     STANDARDS.contains(&project)
 }
 
-/// Returns true if the word continues after a key: with `a` in `PROJ-1a`, with `-3` in `PROJ-1-3`.
+/// Returns true if the word continues in `behind`, the text after a key: `a` in `PROJ-1a`, `-3` in
+/// `PROJ-1-3`.
 #[must_use]
 pub fn goes_on(behind: &str) -> bool {
     behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -237,7 +240,7 @@ pub fn goes_on(behind: &str) -> bool {
             .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the references in a text without code, in order.
+/// Returns the references in a text that [`prose`] returned, in order.
 fn references(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose, is_next_number).filter_map(move |word| {
         let closed = || gh_number(word.text).filter(|_| word.closes);
@@ -250,14 +253,14 @@ fn references(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose or part of a word, and whether the words before it close or relate.
+/// A word or a part of a word, and whether a closing keyword or a relating phrase precedes it.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
     relates: bool,
 }
 
-/// Returns the words of a text. A word is divided where `begins` accepts its text before and after.
+/// Returns the words of a text. A word is split where `begins` accepts the halves before and after.
 fn words(
     prose: &str,
     begins: impl Fn(&str, &str) -> bool + Copy,
@@ -289,8 +292,9 @@ fn words(
     })
 }
 
-/// Divides a word where `begins` accepts the text before and after. Returns the parts with their
-/// positions. Punctuation at the start is not divided off, and a URL is never divided.
+/// Splits a word at each position where `begins` accepts the halves before and after. Returns the
+/// parts with their positions. Punctuation at the start stays with the text after it, and a URL is
+/// never split.
 fn parts(word: &str, begins: impl Fn(&str, &str) -> bool) -> impl Iterator<Item = (usize, &str)> {
     let url = word.find("://").unwrap_or(word.len());
     let mut has_text = false;
@@ -307,8 +311,9 @@ fn parts(word: &str, begins: impl Fn(&str, &str) -> bool) -> impl Iterator<Item 
     })
 }
 
-/// Returns true if `behind` is a number in a list without spaces, or in parentheses: `#1,#2`,
-/// `#1/#2`, `fix(#1)`. `docs/#1` is a path.
+/// Returns true if a word may be split into `before` and `behind`, because `behind` is a number in
+/// a list without spaces or in parentheses: `#1,#2`, `#1/#2`, `fix(#1)`. `docs/#1` is not split,
+/// because it is a path.
 fn is_next_number(before: &str, behind: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     let is_number = behind
@@ -337,7 +342,6 @@ fn without_punctuation(word: &str) -> &str {
     word.trim_start_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Returns true if the previous words are `words`.
 fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
     let from = before.len().saturating_sub(words.len());
     before
@@ -345,8 +349,8 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
         .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
-/// Returns the visible words of a Markdown text without its code, with the addresses of its links.
-/// A link whose address and visible text `is_text` accepts is replaced by its text.
+/// Returns the visible words of a Markdown text, without its code. Each link is replaced by its
+/// address, or by its visible text if `is_text` accepts the address and the visible text.
 fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
@@ -357,7 +361,8 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
     };
     let mut prose = String::new();
     let mut html = String::new();
-    // The open link: its position in `prose` and its address. `shown` is its visible text.
+    // The open link: the position of its address in `prose`, and the address. `shown` is its
+    // visible text.
     let mut link = None;
     let mut shown = String::new();
     // Number of open links, images and code blocks. Their content is skipped.
@@ -435,7 +440,8 @@ fn comments_ending_after(
     comments.iter().skip(before)
 }
 
-/// Returns the visible text of an HTML block without comments: no tags, no preformatted text.
+/// Returns the visible text of an HTML block whose comments have been removed. The result has no
+/// tags, and is empty for preformatted text.
 fn shown_of_html(html: &str) -> String {
     let start = html.trim_start().get(..4).unwrap_or_default();
     if start.eq_ignore_ascii_case("<pre") {
@@ -459,7 +465,7 @@ fn skip_tag(html: &str) -> &str {
     for (at, c) in html.char_indices() {
         match quote {
             None if c == '>' => return html.get(at + 1..).unwrap_or_default(),
-            // Outside of a value a quote is an ordinary character.
+            // A quote begins a value only after `=`; elsewhere it is an ordinary character.
             None if before == '=' && matches!(c, '"' | '\'') => quote = Some(c),
             Some(open) if open == c => quote = None,
             _ => {}
@@ -488,7 +494,7 @@ fn parse_reference(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
             (word.trim_end_matches(ends), None)
         }
     };
-    // A path of this machine is a reference only as a `file:` address.
+    // A path of this machine is a reference only if it is written as a `file:` address.
     let is_path = address.starts_with(['/', '.', '~']);
     let is_address = address.contains("://");
     let is_name = digits.is_some() && address.contains(['/', ':']) && !is_path;
@@ -503,9 +509,9 @@ fn parse_reference(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     }
 }
 
-/// Returns the issue in `GH-7`, in any case. GitHub reads `GH-7` as `#7` (docs.github.com,
-/// "Autolinked references and URLs"). Without a closing keyword, the key may be one of another
-/// tracker.
+/// Returns the issue that `GH-7` names, in capitals or small letters. GitHub reads `GH-7` as `#7`
+/// (docs.github.com, "Autolinked references and URLs"). Callers require a closing keyword before
+/// the word, because otherwise it may be the key of a ticket in another tracker.
 fn gh_number(word: &str) -> Option<MentionTarget> {
     let (mark, digits) = word.split_at_checked(3)?;
     let number = number(digits).filter(|_| mark.eq_ignore_ascii_case("gh-"));
@@ -515,7 +521,7 @@ fn gh_number(word: &str) -> Option<MentionTarget> {
 /// Returns the issue that `file:///…#issue-7` names. Punctuation may follow the number.
 fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
-    // A path of this machine is a reference only as a `file:` address.
+    // A path of this machine is a reference only if it is written as a `file:` address.
     if !address.contains("://") {
         return None;
     }
@@ -591,7 +597,8 @@ mod tests {
             "fixes (#7)",
             "fixes(#7) fix(#7): x fixes,#7 fixes/#7 fixes+#7 x,fixes #7",
             "fixes x,#7 fixes ,#7 fixes *x*,#7",
-            // GitHub documents a keyword, an optional colon and a space.
+            // GitHub documents a keyword, an optional colon and a space. Without the space, nothing
+            // is closed.
             "fixes:#7 fixes:GH-7 fixes#7",
             "GH-7 see gh-7 fixes GH-0 fixes GH-7a fixes GH7 fixes xgh-7 fixes (GH-7) fixes gh-",
             "fixes #99999999999999999999",

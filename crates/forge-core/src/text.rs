@@ -9,11 +9,12 @@
 //! | carriage return | unchanged before a newline, else `␍` |
 //! | C1 controls | `<U+009B>` |
 //! | controls of the writing direction (U+061C, U+200E/F, U+202A–202E, U+2066–2069) | `<U+202E>` |
-//! | characters without a width (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, tags U+E0000–E007F …) | `<U+200B>` |
-//! | joiners (U+200C/D) and variation selectors | unchanged after the letter or emoji that they modify, else `<U+200D>` |
+//! | zero-width characters (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, …) | `<U+200B>` |
+//! | tags (U+E0000–E007F) | `<U+E0041>` |
+//! | joiners (U+200C/D), variation selectors | unchanged after a letter or emoji, else `<U+200D>` |
 //!
-//! [`quote`] marks a text as foreign: after a prefix, between double quotes, or as text of HTML.
-//! The quoted text cannot imitate the text around it.
+//! [`quote`] marks a text as foreign: each line after a prefix, one line between double quotes, or
+//! text of HTML. The quoted text cannot imitate the text around it.
 //!
 //! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay valid. A UTF-8
 //! terminal shows them as replacement characters.
@@ -60,13 +61,14 @@ pub enum Quote<'a> {
         /// The prefix, such as `> `.
         prefix: &'a str,
     },
-    /// A line between double quotes. Tabs and line ends become spaces, double quotes single ones.
+    /// A line between double quotes. In the text, tabs and line ends become spaces, and double
+    /// quotes become single quotes.
     Inline,
     /// Text for an HTML element, or for an attribute between double quotes.
     Html,
 }
 
-/// Quotes foreign text: neutralises the text, and writes it in a form that the text cannot leave.
+/// Quotes foreign text: neutralises the text, and writes it so that it cannot end the quote.
 ///
 /// A carriage return without a newline does not end a line; [`Quote::Lines`] shows it as `␍`.
 #[must_use]
@@ -81,7 +83,8 @@ pub fn quote(text: &str, form: Quote<'_>) -> String {
             }
         }
         Quote::Inline => {
-            // The carriage returns are replaced before `neutralise` would show them.
+            // `neutralise` would make a carriage return visible, so carriage returns are replaced
+            // first.
             let in_line = |c| match c {
                 '"' => '\'',
                 '\n' | '\r' | '\t' => ' ',
@@ -131,8 +134,8 @@ pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
 }
 
 /// Removes the characters that [`neutralise`] makes visible, and returns how many were removed.
-/// Meant for readers such as a language model, which visible markers within words would mislead.
-/// Tabs, line breaks and carriage returns stay.
+/// Meant for readers such as a language model, because visible markers within words would mislead
+/// them. Tabs, line breaks and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     if !text.chars().any(|c| c != '\r' && is_suspect(c)) {
@@ -148,7 +151,7 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
                 return true;
             }
             let (shown, before) = neutraliser.judge(*c);
-            // A removed character does not affect how its neighbours combine.
+            // A removed character does not affect whether the characters around it may combine.
             if shown {
                 neutraliser.before = before;
             } else {
@@ -160,8 +163,8 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), hidden)
 }
 
-/// Removes the sequences that colour a terminal or move its cursor (`ESC [ … letter`), which logs
-/// contain. A single ESC stays; [`neutralise`] makes it visible.
+/// Removes the sequences that colour a terminal's text or move its cursor (`ESC [ … letter`). Logs
+/// contain them. A single ESC stays; [`neutralise`] makes it visible.
 #[must_use]
 pub fn strip_ansi(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
@@ -207,7 +210,7 @@ pub struct Neutraliser {
     before: PreviousChar,
 }
 
-/// The kind of the previous character, which decides whether a joiner or a variation selector may
+/// The kind of the previous character. It decides whether a joiner or a variation selector may
 /// follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PreviousChar {
@@ -219,7 +222,7 @@ enum PreviousChar {
     Keycap,
     /// A letter or an emoji. Both a joiner and a selector may follow.
     Letter,
-    /// A variation selector. A joiner may follow, but no second selector, because a row of
+    /// A variation selector. A joiner may follow. A second selector may not, because a row of
     /// selectors can carry hidden text.
     Selector,
     /// A joiner. Neither a joiner nor a selector may follow.

@@ -1,5 +1,5 @@
-//! The open elements of a page, as far as they decide whether text is hidden (html.spec.whatwg.org,
-//! "Tree construction").
+//! The HTML elements that are open at a position of a page, as far as they decide whether text is
+//! hidden (html.spec.whatwg.org, "Tree construction").
 
 /// Elements that hide their content and whose content is markup.
 const HIDING: &[&str] = &[
@@ -71,11 +71,12 @@ const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Additional elements that an ordinary end tag does not cross, like blocks and barriers.
+/// Further elements, besides blocks and barriers, that stop an ordinary end tag: it does not close
+/// an element outside of them.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
-/// Maximum number of open elements. The limit bounds the time, because every tag is compared with
-/// all of them. Chromium uses the same limit.
+/// Maximum number of open elements. Every tag is compared with all of them, so the limit bounds the
+/// time. Chromium uses the same limit.
 const MAX_OPEN: usize = 512;
 
 /// The kind of content after a start tag.

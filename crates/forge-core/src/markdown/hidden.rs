@@ -22,27 +22,28 @@ pub struct Hidden {
     pub is_comment: bool,
 }
 
-/// Returns the parts of a Markdown text that the page of a forge does not show, in order. Some
-/// unshown parts are kept because they carry no message.
+/// Returns the parts of a Markdown text that the page of a forge does not show, in order. Parts
+/// that carry no message for a reader, such as the size of an image, are left out of the result.
+/// This file calls such parts kept.
 ///
-/// | Hidden | Shown, or kept anyway |
+/// | Hidden | Shown, or kept |
 /// |---|---|
 /// | HTML comments | code with comments in it |
 /// | unused link definitions, footnotes without a reference | address of a link or an image |
 /// | titles of links and images, texts in place of images | labels of one short word |
 /// | the info string of a code fence | the name of a known language |
 /// | attributes of HTML | `href` and `src` with an address; sizes |
-/// | the content of `<template>`, `<script>`, `<style>` and the like | `<details>`, which a click opens |
-/// | the content of an element with `hidden` | text hidden by `style`: forges remove that attribute |
+/// | the content of `<template>`, `<script>`, `<style>` and so on | `<details>`: a click opens it |
+/// | the content of an element with `hidden` | text hidden by `style`: forges remove `style` |
 /// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
 /// | zero-width characters written as entities | `%` within `$` or `$$`, `\phantom` of a formula |
-/// | `%%` in a `mermaid` fence and `%` in a `math` fence, up to the end of the line | properties of GeoJSON |
+/// | `%%` in `mermaid` and `%` in `math` fences, up to the line's end | properties of GeoJSON |
 /// | everything after 512 elements that are open at once | |
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
 /// | a table whose short rows lack thousands of cells, and everything after it | |
 ///
-/// Tags are parsed as in a browser. An element that stays open after its block hides the same text
-/// here as on the page.
+/// Tags are parsed as in a browser. An element may therefore stay open after its block, and then
+/// hides the same text here as on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
     let (read, rest) = beginning(text);
@@ -156,7 +157,7 @@ struct ScannedPage<'a> {
     used: BTreeSet<String>,
     at: TokenizerState,
     elements: Elements,
-    /// Offset from which an open element hides text; `None` if no element hides it.
+    /// Offset from which an open element hides text; `None` if no element hides text.
     since: Option<usize>,
     in_image: usize,
     /// Language of the open code block.
@@ -169,7 +170,7 @@ struct ScannedPage<'a> {
     skipped: usize,
     /// True after too many elements were open. Everything that follows is hidden.
     is_cut: bool,
-    /// Ranges that the page shows, or that are kept although it does not.
+    /// Ranges that are not hidden: the page shows them, or they are kept although it does not.
     seen: Vec<Range<usize>>,
     hidden: Vec<Hidden>,
 }
@@ -391,8 +392,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends the HTML: the text up to the next block or tag is not HTML. Only an open comment or a
-    /// quoted value continues.
+    /// Ends a part of the text that is HTML. The text up to the next block or tag is not HTML, so
+    /// only an open comment or a quoted value continues.
     fn leave(&mut self, end: usize) {
         match &self.at {
             TokenizerState::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
@@ -405,7 +406,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends an open attribute value where the page writes a link or image, whose HTML has a `"`.
+    /// Ends an open tag at a link or image if the tag is in a value between double quotes. The page
+    /// writes the link or image as HTML with a `"`, which ends the value.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
@@ -502,7 +504,7 @@ impl ScannedPage<'_> {
         self.seen.push(at..at + digits);
     }
 
-    /// Hides the comments in a part of a code block that the page draws.
+    /// Hides the comments in a part of a code block that the page draws as a diagram or formula.
     fn hide_code_comments(&mut self, part: Range<usize>) {
         let mut at = part.start;
         let lines = self.text.get(part).unwrap_or_default();
@@ -530,7 +532,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Closes everything that is open at the end of the text, except in footnotes.
+    /// Ends everything that is open at the end of the text. The hidden parts leave out the
+    /// footnotes `notes`, because a page shows footnotes after the text.
     fn finish(&mut self, notes: &[Range<usize>]) {
         let end = self.text.len();
         let is_open = self.end_at(end) || self.is_cut;
@@ -538,7 +541,7 @@ impl ScannedPage<'_> {
             .into_iter()
             .flat_map(|part| subtract_ranges(part, notes))
             .collect();
-        // An element that is open at the end of the text also hides the footnotes.
+        // An element that is still open at the end of the text also hides the footnotes.
         if is_open {
             notes.iter().for_each(|note| self.hide(note.clone(), false));
         }
@@ -617,13 +620,13 @@ impl ScannedPage<'_> {
 
 /// Language of a code block that the page draws without its comments.
 enum DrawnCode {
-    /// The page shows the code itself, or the text is outside of code blocks.
+    /// The page shows the code as it is, or the text is outside of code blocks.
     None,
     /// A TeX formula.
     Math,
     /// A diagram.
     Mermaid,
-    /// A diagram, in a directive of several lines: `%%{init: … }%%`.
+    /// A diagram, inside a directive of several lines: `%%{init: … }%%`.
     MermaidDirective,
 }
 
@@ -636,8 +639,8 @@ impl DrawnCode {
         }
     }
 
-    /// Returns the start of the comment or directive in a line. Both are hidden up to the end of
-    /// the line: some diagrams also allow a comment after a statement.
+    /// Returns the start of the comment or directive in a line. It is hidden up to the end of the
+    /// line. It may follow a statement, because some diagrams allow a comment there.
     fn comment_start(&mut self, line: &str) -> Option<usize> {
         let start = match self {
             Self::None => return None,
@@ -670,8 +673,9 @@ fn language_of(info: &str) -> &str {
 }
 
 impl OpenTag {
-    /// Continues parsing the tag in `rest`. Returns the length up to the end of the tag, if the tag
-    /// ends here. Before `last`, a `>` at the start of a line belongs to the enclosing quote.
+    /// Continues parsing the tag in `rest`. If the tag ends in `rest`, returns the length up to its
+    /// end. Before the offset `last`, a `>` at the start of a line does not end the tag: it belongs
+    /// to a Markdown quote around the tag.
     fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
         let mut begins_line = false;
         for (at, c) in rest.char_indices() {
@@ -870,8 +874,8 @@ fn subtract_ranges(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Returns true if the part is an entity for an invisible character. All other hidden parts have
-/// words.
+/// Returns true if the part is an entity for an invisible character. Such a part is returned even
+/// if it has no words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
