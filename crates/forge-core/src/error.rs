@@ -33,7 +33,7 @@ pub enum Noun {
     Label,
     /// An account.
     Account,
-    /// A record of an account, in atproto's sense.
+    /// An atproto record of an account.
     Record,
     /// Anything else; the message names it.
     Other,
@@ -59,24 +59,25 @@ pub enum Precondition {
     Stacked,
     /// A rule of the forge or the repository forbids the operation. The message names the rule.
     Rule,
-    /// A work tree that has the branch checked out blocks the operation, because these files have
-    /// changes. An empty list means that a git operation in the work tree is unfinished.
+    /// These files have changes in a work tree that has the branch checked out, which blocks the
+    /// operation. If the list is empty, an unfinished git operation in the work tree blocks it.
     WorkTree(Vec<String>),
 }
 
-/// The kind of value that another writer changed after the caller had read it.
+/// The kind of value that somebody else changed after the caller had read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Changed {
-    /// The head of a pull request, with commit ids as values.
+    /// The head of a pull request. The expected and the actual value are commit ids.
     Head,
     /// The base branch or its tip.
     Base,
     /// Another git ref.
     Ref,
-    /// A stored object, with versions as values (a CID, a commit id, a time).
+    /// A stored object. The expected and the actual value are versions (a CID, a commit id, a
+    /// time).
     Record,
-    /// A view that the caller has seen: a page of a list or of a diff, or a confirmed state.
+    /// Something shown to the caller: a page of a list or of a diff, or a state that was confirmed.
     View,
 }
 
@@ -124,7 +125,7 @@ pub enum ErrorKind {
     },
     /// An argument is invalid.
     InvalidInput {
-        /// Name of the argument in the core vocabulary.
+        /// Name of the argument in `snake_case`, the same in Rust and MCP.
         field: Option<&'static str>,
     },
     /// The state of the pull request does not allow the operation.
@@ -253,7 +254,8 @@ impl Error {
         Self::invalid(field, message).with_context(WHAT, BRANCH)
     }
 
-    /// Like [`Error::invalid`], for an argument `field` whose new branch already exists.
+    /// Like [`Error::invalid`], for a branch that the argument `field` should create but that
+    /// already exists.
     #[must_use]
     pub fn branch_exists(field: &'static str, message: impl Into<String>) -> Self {
         Self::invalid(field, message).with_context(EXISTING, BRANCH)
@@ -271,8 +273,8 @@ impl Error {
         Self::new(ErrorKind::Precondition(why), message)
     }
 
-    /// Creates an [`ErrorKind::Unsupported`] error. `why` is the limit of the forge, `instead` the
-    /// nearest alternative.
+    /// Creates an [`ErrorKind::Unsupported`] error. `why` is the reason, a limit of the forge.
+    /// `instead` is the nearest alternative.
     #[must_use]
     pub fn unsupported(capability: Capability, why: &str, instead: impl Into<Hint>) -> Self {
         Self::new(
@@ -389,9 +391,10 @@ impl Error {
     }
 }
 
-/// Context key for the kind of a missing object that an argument names.
+/// Context key. Its value is the kind of object that an argument names but that does not exist.
 const WHAT: &str = "what";
-/// Context key for the kind of an existing object that an argument was to create.
+/// Context key. Its value is the kind of object that an argument should create but that exists
+/// already.
 const EXISTING: &str = "existing";
 /// Value of [`WHAT`] and [`EXISTING`] for a branch.
 const BRANCH: &str = "branch";

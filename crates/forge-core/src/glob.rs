@@ -20,13 +20,13 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// Matches the whole text. Backtracks only to the last star, so the time for a hostile pattern is
-/// bounded by the product of both lengths. The last `**` is stored separately, because it also
-/// matches a `/`.
+/// bounded by the product of both lengths. The last `**` is stored apart from the last `*`, because
+/// only `**` also matches a `/`.
 fn matches_whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    // The last `**`: where the pattern and the text resume, and whether only the starts of path
-    // segments are tried.
+    // For the last `**`: the positions in pattern and text at which matching resumes, and whether
+    // the text may resume only at the start of a path segment.
     let mut deep: Option<(usize, usize, bool)> = None;
     while t < text.len() || p < pattern.len() {
         if pattern.get(p) == Some(&'*') {

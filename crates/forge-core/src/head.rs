@@ -7,7 +7,7 @@ use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 /// Checks that the head of `pull` is the commit `expected`; passes if `expected` is `None`.
 ///
 /// Only full ids are accepted, because two commits whose ids share the first twelve digits can be
-/// made in seconds. If the head is a patch, its id is a CID
+/// made in seconds. If the head is a patch, its id is a CID, the content hash that atproto uses
 /// ([`crate::model::PullRequest::head_id`]).
 ///
 /// # Errors
@@ -82,9 +82,10 @@ pub fn check_expected_base(
     )))
 }
 
-/// Returns the error for a head that is `actual` instead of `expected`. `actual` is empty if the
-/// head is unknown, and equals `expected` if the host refused `expected` although it still shows
-/// this head.
+/// Returns the error for a head that is `actual` instead of `expected`.
+///
+/// - `actual` is empty if the head is unknown.
+/// - `actual` equals `expected` if the host refused `expected` although it still shows this head.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {

@@ -46,7 +46,7 @@ impl Hint {
         }
     }
 
-    /// Creates a hint with an action in a constant.
+    /// Creates a hint with an action. Usable in constants.
     #[must_use]
     pub const fn fixed(text: &'static str, action: Action) -> Self {
         Self {
@@ -137,7 +137,8 @@ pub enum Call {
     ConfigGet,
     /// Lists every problem of the configuration files.
     ConfigValidate,
-    /// Shows which services have ingested a record. The target is the at-uri of the record.
+    /// Shows which services have ingested, that is read and stored, an atproto record. The target
+    /// is the at-uri of the record.
     Ingestion,
     /// Creates the fields, options and labels that the workflow of a repository needs.
     WorkflowInit,
@@ -169,7 +170,7 @@ impl Serialize for Call {
     }
 }
 
-/// An argument of an [`Action`], with its name in the core vocabulary.
+/// An argument of an [`Action`]. Its name in `snake_case` is the same in Rust and MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -198,7 +199,7 @@ pub enum Param {
     Base,
     /// A description or a comment.
     Body,
-    /// The id of a claim on an issue.
+    /// The id of a claim, which reserves an issue in a workflow.
     Claim,
     /// A command of a workflow.
     Command,
@@ -206,7 +207,7 @@ pub enum Param {
     Cursor,
     /// Flag: also delete the head branch.
     DeleteBranch,
-    /// The pull request directly below in the stack.
+    /// The pull request directly below this one in the stack.
     DependsOn,
     /// Flag: make the pull request a draft.
     Draft,
@@ -218,7 +219,7 @@ pub enum Param {
     Head,
     /// A host name.
     Host,
-    /// Sections to show, by their names in the model.
+    /// Parts of an item to show, by the names of the model's fields.
     Include,
     /// A configuration key.
     Key,
@@ -244,13 +245,14 @@ pub enum Param {
     Path,
     /// The priority of an issue.
     Priority,
-    /// Flag: write a record again, so that the index ingests it.
+    /// Flag: write an atproto record again, so that the index (the service that displays it) reads
+    /// it.
     PutAgain,
     /// A label to remove; repeatable.
     RemoveLabel,
     /// A repository.
     Repo,
-    /// A round of a pull request, counted from 0.
+    /// The number of a round (a submitted version of a pull request), counted from 0.
     Round,
     /// A search query.
     Search,
@@ -284,7 +286,7 @@ pub enum Arg {
     Choose,
     /// No value: the argument is omitted.
     Omit,
-    /// Replaces the first value by the second in every argument of the failed call.
+    /// Replaces the first value by the second in this argument of the failed call.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 
@@ -311,13 +313,13 @@ impl Action {
         Self::new(Call::Op(op))
     }
 
-    /// Creates a call that repeats the failed call with changed arguments, in a constant.
+    /// Creates a call that repeats the failed call with changed arguments. Usable in constants.
     #[must_use]
     pub const fn again(args: &'static [(Param, Arg)]) -> Self {
         Self::fixed(Call::Again, args)
     }
 
-    /// Creates a call with arguments, in a constant.
+    /// Creates a call with arguments. Usable in constants.
     #[must_use]
     pub const fn fixed(call: Call, args: &'static [(Param, Arg)]) -> Self {
         Self {
@@ -342,8 +344,8 @@ impl Action {
         self
     }
 
-    /// Replaces a wrong value in the arguments of the failed call. A list argument is searched for
-    /// the value.
+    /// Replaces a wrong value of an argument of the failed call. In a list, only this value is
+    /// replaced.
     #[must_use]
     pub fn replace(
         mut self,

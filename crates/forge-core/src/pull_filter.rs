@@ -1,5 +1,6 @@
-//! Filters a list in this program, for backends that cannot filter: fields of a query, and words
-//! and qualifiers in GitHub's search syntax.
+//! Filters a list of pull requests in this program, for forges that cannot filter. A filter
+//! consists of the fields of a [`PullQuery`] and of a search text. The search text has words and
+//! qualifiers in GitHub's search syntax.
 
 use crate::{
     Error, Result,
@@ -22,8 +23,8 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
-/// The fields of a pull request that a filter can test. A field that no term tests may be left
-/// empty.
+/// The fields of a pull request that a filter can test. A field may be left empty if no term of the
+/// filter tests it.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
     /// Number, if the pull request has one.
@@ -108,7 +109,7 @@ impl Filter {
             .map(parse)
             .transpose()?
             .unwrap_or_default();
-        // A state in the search text replaces the default state.
+        // A state in the search text, such as `is:merged`, replaces the default state.
         let tests_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
         let state = match query.state {
             StateFilter::Open if terms.iter().any(tests_state) => StateFilter::All,
@@ -139,7 +140,8 @@ impl Filter {
             add(TermTest::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != TermTest::Anything);
-        // A search for open pull requests needs only the open ones; the index has all of them.
+        // For `is:open`, it is enough to list the open pull requests. The index of open pull
+        // requests has all of them.
         let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open
@@ -204,7 +206,7 @@ impl SearchTerm {
     }
 }
 
-/// Compares two logins or two label names.
+/// Returns true if two logins, or two label names, are equal regardless of case.
 #[must_use]
 pub fn same_login(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()

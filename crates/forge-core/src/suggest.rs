@@ -12,9 +12,10 @@ const MAX_COMPARED_LENGTH: usize = 128;
 
 /// Returns at most three candidates that `word` probably means, most similar first.
 ///
-/// Two names are similar if they are equal regardless of case, if at most one letter in three (but
-/// always one) is wrong, missing, extra or swapped, or if the candidate contains `word` (of three
-/// letters or more).
+/// A candidate is similar in one of these cases:
+/// - It is equal to `word` regardless of case.
+/// - At most one letter in three (but always one) is wrong, missing, extra or swapped.
+/// - It contains `word`, and `word` has three letters or more.
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);
@@ -59,9 +60,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// Returns the hint for a missing name. It lists similar names from `known`, and all names if there
-/// are few. If there are many and none is similar, it lists the first ones. `what` is the plural
-/// noun for the names, such as `labels`.
+/// Returns the hint for a missing name. It lists the similar names from `known`. If `known` has few
+/// names, it lists all of them too. If `known` has many names and none is similar, it lists the
+/// first ones. `what` is the plural noun for the names, such as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -80,7 +81,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// Returns the failed call as an action in which the most similar name replaces `word` in the
+/// Returns the failed call as an action, with `word` replaced by the most similar name in the
 /// arguments `params`.
 #[must_use]
 pub fn corrected<'a>(

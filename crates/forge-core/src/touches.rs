@@ -5,7 +5,8 @@ use crate::{
     model::{FileChange, PullQuery},
 };
 
-/// Maximum number of pull requests examined for one page of a list by changed files.
+/// Maximum number of pull requests examined for one page of a list that is filtered by changed
+/// files.
 pub const MAX_TOUCH_SCAN: u64 = 300;
 
 /// A filter of paths, directories and globs, relative to the root of the repository.

@@ -46,12 +46,12 @@ pub const SECRET_VARIABLES: [&str; 8] = [
     "JIRA_TOKEN",
 ];
 
-/// Further environment variables with tokens, which a configuration declares.
+/// Further environment variables that contain tokens. A configuration file declares them.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Hides an environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // Variables in `SECRET_VARIABLES` are not hidden from every child: git may need them to
+    // Variables in `SECRET_VARIABLES` are not hidden from every child, because git may need them to
     // authenticate.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{Action, Changed, Error, ErrorKind, Hint, Result};
 
 /// Checks that `target` still has the version that the caller read. Passes if no version is
-/// expected. `read` is the call that shows the current version.
+/// expected. The error suggests the call `read`, which shows the current version.
 ///
 /// # Errors
 /// `conflict` with both versions.

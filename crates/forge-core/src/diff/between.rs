@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{Warning, model::ChangedCommit, text::one_line};
 
-/// The differences between an older and a newer diff.
+/// The differences between an older and a newer diff, such as the diffs of two versions of a pull
+/// request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffDelta {
@@ -53,8 +54,8 @@ pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     found
 }
 
-/// Groups the sections of a diff by their first line. A file that several commits change has
-/// several sections.
+/// Groups the sections of a diff by their first line. A section begins at a `diff --git` line. A
+/// file that several commits change has several sections.
 fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -103,9 +104,9 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().flat_map(lines)
 }
 
-/// Returns the lines of a file without blob ids and line numbers, because these change when the
-/// base branch moves. For a binary file without shown content the ids are kept, because nothing
-/// else tells two contents apart.
+/// Returns the lines of a file, with blob ids and line numbers removed, because these change when
+/// the base branch moves. The ids of a binary file whose content is not shown are kept, because
+/// nothing else tells two contents apart.
 fn comparable_lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
@@ -145,8 +146,8 @@ pub struct SeriesCommit {
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// Value that is equal if the commit is the same in both versions, such as [`changed_lines`] of
-    /// its diff.
+    /// Value by which a commit is recognised in both versions, such as [`changed_lines`] of its
+    /// diff.
     pub essence: Vec<u8>,
 }
 
@@ -174,9 +175,10 @@ pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     lines.filter(is_kept).flatten().copied().collect()
 }
 
-/// Returns the commits that differ between two versions of a series; commits with equal essence are
-/// left out. Two commits with the same headline are reported as one changed commit. All others are
-/// reported as dropped or new: new commits in their order, then the dropped ones.
+/// Returns the commits that differ between two versions of a series. Commits with equal essence are
+/// left out. An old and a new commit with the same headline are reported as one changed commit. All
+/// others are reported as new or dropped: first the new commits in their order, then the dropped
+/// ones.
 #[must_use]
 pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
     let mut left: Vec<&SeriesCommit> = old.iter().collect();

@@ -14,9 +14,9 @@ pub use header::FileHeader;
 pub use line::{DiffLine, HeaderKey, HunkHeader, LineReader, mail_commit};
 pub use path::{quote_path, shared_path, unquote_path};
 
-/// Maximum number of files and hunks of a diff that are read.
+/// Maximum number of files and hunks that callers read of one diff.
 ///
-/// Each takes hundreds of bytes of memory, although a line of a dozen bytes can begin one.
+/// A file or hunk takes hundreds of bytes of memory, although a line of a dozen bytes can begin it.
 pub const MAX_PARTS: usize = 65_536;
 
 /// The changes of one file.

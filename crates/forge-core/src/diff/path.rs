@@ -75,7 +75,7 @@ pub fn shared_path(names: &[u8]) -> Option<String> {
     (new.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
 }
 
-/// Splits the names of a `diff --git` line into two names of equal length, if possible.
+/// Splits the names of a `diff --git` line in the middle, so that both have the same length.
 pub(super) fn halves(names: &[u8]) -> Option<(String, String)> {
     let half = names.len().checked_sub(1)? / 2;
     let (old, new) = (names.get(..half)?, names.get(half + 1..)?);
