@@ -7,11 +7,12 @@ use crate::{Error, RepoId, Warning};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PullScope {
-    /// The repositories to query by name.
+    /// The repositories to query, each named individually.
     pub repos: Vec<RepoId>,
-    /// All repositories of these owners; `@me` is the viewer.
+    /// Owners whose repositories are all queried; `@me` is the viewer.
     pub owners: Vec<String>,
-    /// Every repository in which the viewer is involved, for queries about the viewer.
+    /// True to query every repository in which the viewer is involved. For queries about the
+    /// viewer.
     pub everywhere: bool,
 }
 

@@ -53,12 +53,12 @@ pub struct BaseRule {
 pub enum BaseRuleKind {
     /// A number of approvals.
     Approvals {
-        /// Number of approvals; 0 requires only a pull request.
+        /// Number of approvals. With 0, the rule requires only a pull request.
         count: u64,
     },
     /// An owner of the changed code approves.
     CodeOwnerReview,
-    /// An account other than the author of the last push approves it.
+    /// An account other than the author of the last push approves the pull request.
     LastPushApproval,
     /// Each push dismisses the approvals.
     DismissStaleApprovals,

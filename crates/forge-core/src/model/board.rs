@@ -67,7 +67,7 @@ impl ProjectItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProjectStatus {
-    /// The forge's internal id of the option.
+    /// The forge's internal id of the column (an option of the field `Status`).
     pub id: String,
     /// Name.
     pub name: String,

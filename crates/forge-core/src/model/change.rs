@@ -13,7 +13,7 @@ pub struct Signature {
     pub name: String,
     /// E-mail address.
     pub email: String,
-    /// Time.
+    /// Time of authoring or committing.
     pub at: Timestamp,
     /// Account of this person, if known to the forge.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,14 +46,14 @@ pub struct Commit {
     pub message_headline: String,
     /// Rest of the message.
     pub message_body: String,
-    /// The author, then the co-authors that trailers name.
+    /// The author, then the co-authors from `Co-authored-by` trailers.
     pub authors: Vec<Signature>,
     /// Committer.
     pub committer: Signature,
 }
 
 impl Commit {
-    /// Builds the commit `oid` with a message of one line, `headline`.
+    /// Builds the commit `oid`. Its message is the single line `headline`.
     pub fn new(
         oid: impl Into<String>,
         headline: impl Into<String>,
@@ -104,7 +104,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// Builds a change of the file `path` without line counts.
+    /// Builds a change of the file `path`. The line counts stay `None`.
     pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
         Self {
             path: path.into(),
@@ -140,16 +140,17 @@ pub struct DiffReq {
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
-    /// True if the number of context lines is only a preference: no commit is fetched to provide
-    /// them, and no warning is given for another number.
+    /// True if `context_lines` is only a preference. The backend then fetches no commit to get that
+    /// many lines, and does not warn if the diff has a different number.
     pub prefers_context: bool,
-    /// The rounds to compare instead of showing the newest one.
+    /// The round to show, and optionally an earlier round to compare it with. `None` shows the
+    /// newest round.
     pub rounds: Option<Rounds>,
-    /// Shows only the changes since this commit was the head. The commit is an id or at least its
-    /// first 7 digits. If the head was rebased in the meantime, changes from the base branch are
-    /// left out.
+    /// Id of an earlier head commit, or at least its first 7 digits. The diff then shows only the
+    /// changes since that head. If the head was rebased in the meantime, changes from the base
+    /// branch are left out.
     pub since: Option<String>,
-    /// A clone on this machine, used if the forge does not send a diff this large.
+    /// A clone on this machine. It is used if the diff is too large for the forge to send.
     pub clone: Option<LocalClone>,
 }
 
@@ -180,13 +181,14 @@ impl DiffReq {
     }
 }
 
-/// Rounds of a pull request, counted from 0.
+/// Selects rounds of a pull request, counted from 0. A round is one submitted version of the
+/// changes (a term of tangled).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Rounds {
     /// The requested round; `None` for the newest.
     pub round: Option<usize>,
-    /// An earlier round, whose changes are left out.
+    /// An earlier round. Changes that it already had are left out.
     pub since: Option<usize>,
 }
 
@@ -199,21 +201,22 @@ impl Rounds {
     }
 }
 
-/// A clone of the repository on this machine. The backend may fetch objects into it and push from
-/// it. The only ref that may change is the remote-tracking ref of a push.
+/// A clone of the repository on this machine. The backend may fetch objects into the clone and push
+/// from it. The only ref of the clone that may change is the remote-tracking ref of a pushed
+/// branch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LocalClone {
     /// Directory of the clone.
     pub dir: PathBuf,
-    /// The name of the remote for the repository.
+    /// The remote of the clone that stands for the repository.
     pub remote: String,
     /// How far the clone is trusted, depending on who chose it.
     pub trust: Trust,
 }
 
 impl LocalClone {
-    /// Builds the clone in `dir`. `remote` is the name of the remote for the repository.
+    /// Builds the clone in `dir`, in which the remote `remote` stands for the repository.
     pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
         Self {
             dir: dir.into(),
@@ -262,7 +265,7 @@ pub enum HeadChange {
 }
 
 impl HeadChange {
-    /// Returns an explanation that can continue a sentence about the head.
+    /// Returns the end of a sentence that begins with "the head", such as "was rebased".
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -278,9 +281,9 @@ impl HeadChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangedCommit {
-    /// Id at the earlier head, hex; `None` for a new commit.
+    /// Commit id in the earlier version, hex; `None` for a new commit.
     pub old: Option<String>,
-    /// Id at the head, hex; `None` for a dropped commit.
+    /// Commit id in the newer version, hex; `None` for a dropped commit.
     pub new: Option<String>,
     /// First line of the message.
     pub headline: String,
@@ -315,7 +318,7 @@ pub struct ContentsReq {
     pub oid: String,
     /// Paths of the files.
     pub paths: Vec<String>,
-    /// A clone on this machine, which is read instead of the forge if it has the commit.
+    /// A clone on this machine. If the clone has the commit, it is read instead of the forge.
     pub clone: Option<LocalClone>,
 }
 
@@ -366,10 +369,10 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 pub struct Diff {
     /// The merge base, hex, if known.
     pub base_oid: Option<String>,
-    /// The head, as in [`PullRequest::head_id`](super::PullRequest::head_id). Empty if the forge
-    /// sends nothing but the diff.
+    /// Id of the head, as in [`PullRequest::head_id`](super::PullRequest::head_id). Empty if the
+    /// forge sends only the diff, without an id.
     pub head_oid: String,
-    /// Lines of context; `None` if the forge stores finished diffs.
+    /// Number of context lines. `None` if it is unknown, because the forge stores finished diffs.
     pub context_lines: Option<u32>,
     /// The commits that changed since an earlier head, if [`DiffReq::since`] or [`Rounds::since`]
     /// is set.

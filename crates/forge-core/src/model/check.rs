@@ -18,7 +18,7 @@ pub enum CheckStatus {
     Cancelled,
 }
 
-/// A check run or commit status. Of checks with the same name, the newest.
+/// A check run or commit status. If there are several with the same name, this is the newest.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Check {
@@ -183,9 +183,10 @@ pub struct ChecksReport {
 }
 
 impl ChecksReport {
-    /// Builds a report from all checks of a commit. Of the checks with the same name, workflow,
-    /// event and app, only the one that started last is kept. Failed checks come first. A commit
-    /// status never replaces a check run.
+    /// Builds a report from all checks of a commit. Failed checks come first.
+    ///
+    /// Of several checks with the same name, workflow, event and app, only the one that started
+    /// last is kept. A commit status never replaces a check run.
     #[must_use]
     pub fn of(commit: String, checks: Vec<Check>) -> Self {
         let checks = ordered(newest(checks));
@@ -198,7 +199,8 @@ impl ChecksReport {
         }
     }
 
-    /// Marks the report as incomplete. A check that was not read may have failed or be unfinished.
+    /// Marks the report as incomplete. The combined state becomes pending unless it is a failure,
+    /// because a check that was not read may have failed or be unfinished.
     #[must_use]
     pub fn cut(mut self) -> Self {
         self.truncated = true;
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn truncated_checks_are_never_a_success() {
-        // C-000-6: missing checks are reported.
+        // Requirement C-000-6: missing checks are reported.
         let of = |status| ChecksReport::of(String::new(), vec![check("a", status, None)]);
         for (status, wanted) in [
             (CheckStatus::Success, CheckRollup::Pending),

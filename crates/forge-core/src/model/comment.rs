@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Actor;
 use crate::{PrId, Timestamp};
 
-/// Id of a comment: its pull request, and the forge's key, which is opaque.
+/// Id of a comment: its pull request and the forge's opaque key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct CommentId {
     /// The pull request.
@@ -18,7 +18,7 @@ pub struct CommentId {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comment {
-    /// Key of the comment. [`CommentId`] is this key with the pull request.
+    /// Key of the comment. A [`CommentId`] consists of this key and the pull request.
     pub id: String,
     /// Author.
     pub author: Actor,
@@ -43,7 +43,7 @@ pub struct Comment {
     pub file_path: Option<String>,
     /// Line, counted from 1, for a comment on lines.
     pub line_number: Option<u64>,
-    /// Hunk around the line, for a comment on lines.
+    /// Part of the diff around the line, for a comment on lines.
     pub diff_hunk: Option<String>,
     /// URL of the comment's page; empty if there is no such page.
     pub url: String,

@@ -34,7 +34,7 @@ pub enum StatusEventKind {
     Commented,
 }
 
-/// An entry of the status history.
+/// An entry of the status history of a pull request or an issue.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct StatusEvent {
@@ -47,14 +47,14 @@ pub struct StatusEvent {
     /// Time.
     pub created_at: Timestamp,
     /// Role that gives the actor the right to this event (`author`, `owner`, `collaborator`).
-    /// `None` if the forge itself checks rights.
+    /// `None` on a forge that checks the rights itself.
     pub authority: Option<String>,
     /// Additional text, such as the merge commit.
     pub detail: Option<String>,
 }
 
 impl StatusEvent {
-    /// Builds an event without a detail, for a forge that itself checks rights.
+    /// Builds an event without a detail, for a forge that checks the rights itself.
     pub fn new(
         id: impl Into<String>,
         kind: StatusEventKind,

@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::{Error, ErrorKind, text};
 
-/// Verdict on the answer of a service, compared with what the backend expects.
+/// Verdict on whether a service answers as the backend expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminedVerdict {
@@ -17,7 +17,7 @@ pub enum ExaminedVerdict {
 }
 
 impl ExaminedVerdict {
-    /// Returns the stable word, which is the same in text and JSON.
+    /// Returns the stable name of the verdict. It is the same in text and JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,15 +46,15 @@ impl ExaminedVerdict {
 /// Maximum length of a detail, in characters.
 const MAX_DETAIL: usize = 500;
 
-/// An expectation of a backend, compared with a running service.
+/// Result of checking one expectation of a backend against a running service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Examined {
-    /// The operation, route or method that was queried.
+    /// The operation, route or method of the service that was checked.
     pub name: String,
-    /// Verdict on the answer.
+    /// Verdict on the service's answer.
     pub verdict: ExaminedVerdict,
-    /// Description of the answer, on one line, without the query of a URL.
+    /// Description of the service's answer, on one line. Queries of URLs are removed.
     pub detail: String,
 }
 
@@ -78,7 +78,8 @@ impl Examined {
         Self::new(name, ExaminedVerdict::of_error(error), error.message())
     }
 
-    /// Builds the entry for a query that is made only with `live`.
+    /// Builds the entry for a check that was skipped, because it runs only if `live` is requested
+    /// ([`Repos::examine`](crate::Repos::examine)).
     #[must_use]
     pub fn not_asked(name: impl Into<String>) -> Self {
         Self::new(name, ExaminedVerdict::Skipped, "not asked")

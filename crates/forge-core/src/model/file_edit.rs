@@ -8,16 +8,16 @@ use crate::{Error, Result, text};
 /// Maximum number of files in one pull request.
 const MAX_FILES: usize = 1000;
 const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
-/// Maximum length of a path in bytes. Most systems cannot check out a longer one.
+/// Maximum length of a path in bytes. Most systems cannot check out a longer path.
 const MAX_PATH_BYTES: usize = 4095;
-/// Maximum length of the part of a branch name that is made from a title, in bytes.
+/// Maximum length, in bytes, of the words that a generated branch name takes from the title.
 const MAX_SLUG_LENGTH: usize = 40;
 
 /// The new content of a whole file, or its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct FileEdit {
-    /// Path in the repository, with `/`.
+    /// Path in the repository, with `/` as separator.
     pub path: String,
     /// Complete new content; `None` deletes the file.
     pub content: Option<Vec<u8>>,
@@ -71,9 +71,13 @@ impl FileEdit {
     /// Checks the edits without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) for: a path that git refuses; two edits of the same path; a
-    /// path inside a file of another edit; too many files or bytes; a deletion with an executable
-    /// bit.
+    /// `invalid_input` (field `edits`) for:
+    ///
+    /// - a path that git refuses,
+    /// - two edits of the same path,
+    /// - an edit that needs a directory where another edit writes a file,
+    /// - too many files or bytes,
+    /// - a deletion that sets an executable bit.
     pub fn check(edits: &[Self]) -> Result<()> {
         if edits.len() > MAX_FILES {
             return Err(Error::invalid(
@@ -143,7 +147,8 @@ impl FileEdit {
     }
 
     /// Returns the git mode of the file after the edit, such as `0o100644`, or `None` for a
-    /// deletion. `there` is the mode that the path has in `branch`, if it exists.
+    /// deletion. `there` is the mode that the path has in `branch`, or `None` if the path does not
+    /// exist there.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`) if the file to delete is missing, or if the path is a
@@ -233,8 +238,8 @@ impl FileEdit {
         text::one_line(&self.path).into_owned()
     }
 
-    /// Returns a branch name for edits: words of the title, and a random suffix that makes the name
-    /// unique.
+    /// Returns a branch name made of words of the title and a random suffix. The suffix makes the
+    /// name unique.
     #[must_use]
     pub fn branch_name(title: &str) -> String {
         let mut slug = String::new();
@@ -252,7 +257,8 @@ impl FileEdit {
             "" => "edit",
             slug => slug,
         };
-        // `RandomState` gets random keys from the system.
+        // `RandomState` has random keys from the system, so the same title gets another suffix each
+        // time.
         let random = RandomState::new().hash_one(title) & 0xffff_ffff;
         format!("{slug}-{random:08x}")
     }
@@ -285,8 +291,8 @@ fn path_problem(path: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns true for every spelling of `.git` that some file system accepts. Ignores case and the
-/// characters that HFS+ and NTFS drop, like `verify_path` in git's `read-cache.c`.
+/// Returns true for every spelling that some file system treats as `.git`. Like `verify_path` in
+/// git's `read-cache.c`, ignores case and the characters that HFS+ and NTFS drop.
 fn is_dot_git(part: &str) -> bool {
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     part.split('\\').any(|name| {

@@ -7,9 +7,9 @@ use crate::{Error, PrId, PrKey, RepoId, Result, Timestamp, locator::ISSUE_SUFFIX
 
 /// Id of an issue.
 ///
-/// `Display` prints a locator, as for [`PrId`](crate::PrId). On some forges issues and pull
-/// requests share their numbers. A git repository numbers them separately, so the locator of an
-/// issue there shows the kind: `file:///srv/tools#issue-3`.
+/// `Display` prints a locator (a text that names the issue), as for [`PrId`](crate::PrId). On some
+/// forges, issues and pull requests share their numbers. A git repository numbers them separately.
+/// The locator of an issue there therefore contains the kind: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
     /// The repository.
@@ -103,7 +103,7 @@ pub struct Issue {
     pub comments_count: u64,
     /// URL of the issue's page, or a locator if the issue has no page.
     pub url: String,
-    /// Version for a compare-and-swap edit; opaque.
+    /// Opaque version of the issue. An edit can require that it is unchanged (compare-and-swap).
     pub version: String,
     /// Field values by the name of the field. On GitHub the fields belong to the board in
     /// [`IssueFields::board`]; a git repository stores them in the issue.
@@ -119,8 +119,8 @@ pub struct Issue {
     /// ([`IssueFields::details`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<IssueDetails>,
-    /// Pull requests that close the issue when merged; `None` on a forge where only
-    /// [`Links`](super::Links) contain them. ([`IssueFields::closing_pulls`])
+    /// Pull requests that close the issue when merged. `None` on a forge where only
+    /// [`Links`](super::Links) contains them. ([`IssueFields::closing_pulls`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing_pulls: Option<Vec<ClosingPull>>,
     /// Items on project boards. ([`IssueFields::projects`])
@@ -303,13 +303,13 @@ impl RelatedIssue {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct IssueSet {
-    /// The requested issues, and related issues that the same answer contained.
+    /// The requested issues, and related issues that the forge's response also contained.
     pub issues: Vec<Issue>,
     /// Requested issues that could not be read, with the reason.
     pub failed: Vec<(IssueId, Error)>,
 }
 
-/// A field of issues with a fixed set of values.
+/// A field that issues can have, with its fixed set of allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IssueField {
@@ -335,7 +335,8 @@ impl IssueField {
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
-    /// Only the newest five comments, on forges where reading all of them takes more requests.
+    /// Limits [`Self::comments`] to the newest five, on forges where reading all comments takes
+    /// more requests.
     pub newest_comments: bool,
     /// Parent, sub-issues and dependencies.
     pub relations: bool,
@@ -445,7 +446,7 @@ pub struct IssueQuery {
 }
 
 impl IssueQuery {
-    /// Returns true if a filter needs the search of the forge.
+    /// Returns true if one of the filters needs the forge's search.
     #[must_use]
     pub fn searches(&self) -> bool {
         let filters = [
@@ -586,10 +587,11 @@ impl SetIssueState {
         self
     }
 
-    /// Returns this request for `issue`, with the reason that `duplicate_of` implies.
+    /// Returns this request for `issue`. If `duplicate_of` is set, the reason becomes `Duplicate`.
     ///
     /// # Errors
-    /// `invalid_input` if `duplicate_of` is set with another state or reason, or to `issue` itself.
+    /// `invalid_input` if `duplicate_of` is `issue` itself, or is combined with the state open or
+    /// with another reason.
     pub(crate) fn with_duplicate_reason(&self, issue: &IssueId) -> Result<Self> {
         let Some(other) = &self.duplicate_of else {
             return Ok(self.clone());

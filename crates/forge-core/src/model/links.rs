@@ -26,7 +26,7 @@ impl Subject {
         }
     }
 
-    /// Returns the key in that repository.
+    /// Returns the key of the pull request or issue in its repository.
     #[must_use]
     pub fn key(&self) -> &PrKey {
         match self {
@@ -95,14 +95,16 @@ impl From<IssueState> for LinkState {
     }
 }
 
-/// A link to a pull request or an issue. `Display` is a locator.
+/// A link to a pull request or an issue. `Display` prints a locator, such as
+/// `github.com/octo/tools#7`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Link {
     /// Kind of the target. `None` for a number in another repository, because such a target is not
     /// looked up.
     pub kind: Option<SubjectKind>,
-    /// Repository of the target. `None` for a record, because its repository is not looked up.
+    /// Repository of the target. `None` for an atproto record, because its repository is not looked
+    /// up.
     pub repo: Option<RepoId>,
     /// Key of the target in that repository.
     pub key: PrKey,
@@ -151,8 +153,8 @@ impl fmt::Display for Link {
 
 /// All links of a pull request or an issue.
 ///
-/// In each direction, a target is only in the list with the strongest relation. For example, a
-/// closed issue is not repeated among the mentions.
+/// In each direction, a target is only in the list with the strongest relation. For example, an
+/// issue in [`Self::closes`] is not repeated in [`Self::mentions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Links {
@@ -164,8 +166,9 @@ pub struct Links {
     pub mentions: Vec<Link>,
     /// Pull requests and issues that mention the subject in their text or comments.
     pub mentioned_by: Vec<Link>,
-    /// Pull requests below the subject in a stack. Either a record names the other pull request, or
-    /// both are open and the base branch of the subject is the head branch of the other.
+    /// Pull requests that the subject is stacked on. Either the record of the subject names the
+    /// other pull request, or both are open and the base branch of the subject is the head branch
+    /// of the other.
     pub depends_on: Vec<Link>,
     /// Pull requests stacked on the subject.
     pub needed_by: Vec<Link>,
@@ -175,8 +178,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// Removes duplicates, links to `subject` itself, and targets that a list with a stronger
-    /// relation has.
+    /// Removes duplicates, links to `subject` itself, and targets that are already in a list with a
+    /// stronger relation.
     #[must_use]
     pub fn settled(mut self, subject: &Subject) -> Self {
         let own = Link::bare(

@@ -37,7 +37,7 @@ pub enum MergeState {
     Mergeable,
     /// The merge has conflicts.
     Conflicting,
-    /// The forge has not computed the state yet, so read again.
+    /// The forge has not computed the state yet. Read the pull request again later.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ pub struct MergeReq {
     pub expected_base: Option<String>,
     /// Refuse the merge unless the pull request has this
     /// [`version`](crate::model::PullRequest::version). Used on forges where the title and message
-    /// of the merge come from a record.
+    /// of the merge come from the pull request's record (its atproto document).
     pub expected_version: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,
@@ -130,11 +130,12 @@ pub struct MergeReq {
     pub auto: bool,
     /// Merge even if requirements are unmet.
     pub admin: bool,
-    /// Merge nothing, and only finish an earlier merge: write its missing record, and delete the
-    /// head branch if `delete_branch` is set. For callers who confirmed only these steps.
+    /// Only finish an earlier merge, and merge nothing new. This writes the missing record of that
+    /// merge, and deletes the head branch if `delete_branch` is set. For callers who confirmed only
+    /// these steps.
     pub only_left_over: bool,
-    /// Leave the files of work trees with the base branch unchanged. Only for forges that are git
-    /// repositories on this machine.
+    /// Leave the files unchanged in work trees that have the base branch checked out. Only for
+    /// forges that are git repositories on this machine.
     pub leave_checkout: bool,
     /// Do not wait for the forge to compute mergeability, because the caller has already waited.
     pub skip_wait: bool,

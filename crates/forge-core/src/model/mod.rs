@@ -1,9 +1,22 @@
-//! The domain model: pull requests, reviews, checks and their parts, the same on every forge.
+//! The domain model: types for pull requests, issues, reviews and checks, the same for every forge.
 //!
-//! Field names are the core vocabulary (`snake_case`), which is the same in Rust, MCP and docs; the
-//! CLI's `--json` maps them to the camelCase of gh. Times are [`Timestamp`](crate::Timestamp)s,
-//! object ids are full hex. Text fields contain the unchanged text of the forge, so pass them
-//! through [`crate::text`] before printing them to a terminal.
+//! Field names are in `snake_case` and are the same in Rust, MCP and docs. The CLI's `--json` maps
+//! them to the camelCase names of gh. Times are [`Timestamp`](crate::Timestamp)s. Object ids are
+//! full hex. Text fields contain the unchanged text of the forge, so pass them through
+//! [`crate::text`] before printing them to a terminal.
+//!
+//! Terms in the comments of this module:
+//!
+//! - A record is an atproto document. Tangled stores pull requests and issues as records.
+//! - The index is the service that collects these records and displays them. It may lag behind.
+//! - A round is one submitted version of a pull request on tangled. On other forges, a pull request
+//!   has no rounds, because it follows its head branch.
+//! - A stack is a series of pull requests. Each of them depends on the one below it.
+//! - The viewer is the account that the credentials belong to.
+//! - A section is a group of fields that is read only on request, such as the comments or the
+//!   checks. [`PrFields`] and [`IssueFields`] select sections.
+//! - A locator is a text that names a repository, a pull request or an issue. See
+//!   [`crate::locator`].
 
 mod across;
 mod actor;

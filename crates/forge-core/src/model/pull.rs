@@ -26,7 +26,9 @@ pub enum PrState {
 
 /// A pull request.
 ///
-/// Sections that take more requests are `None` unless [`PrFields`] selects them.
+/// A section is a group of fields that takes more requests to read, such as the comments. It is
+/// `None` unless [`PrFields`] selects it. The comment of such a field names the constant of
+/// [`PrFields`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PullRequest {
@@ -55,23 +57,24 @@ pub struct PullRequest {
     /// The branch with the changes.
     pub head_branch: String,
     /// The head commit, hex. `None` if the branch is gone and the commit was not recorded. If there
-    /// is a [`Self::head_patch`], the commit is unverified: the author states it.
+    /// is a [`Self::head_patch`], the commit is unverified, because the author states it.
     pub head_oid: Option<String>,
-    /// CID of the patch, if the forge stores the changes as a patch.
+    /// CID (content hash) of the patch, if the forge stores the changes as a patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_patch: Option<String>,
     /// The ref of the base repository from which git can fetch the head, such as
-    /// `refs/pull/7/head`. `None` if there is no such ref, because the commits are made from the
-    /// patch.
+    /// `refs/pull/7/head`. `None` on a forge that stores a patch, because the commits are made from
+    /// the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_ref: Option<String>,
     /// The repository of the head branch, if it is not the repository of the base branch (a fork).
     pub head_repo: Option<RepoId>,
-    /// Number of submitted rounds; `None` on forges where a pull request follows its branch.
+    /// Number of submitted rounds (versions of the changes, on tangled). `None` on forges where a
+    /// pull request follows its head branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// The pull request below in the stack, on forges that record it. ([`PrFields::DEPENDS_ON`], if
-    /// reading it takes a request)
+    /// The pull request that this one is stacked on, if the forge records it.
+    /// ([`PrFields::DEPENDS_ON`], on forges where reading it takes a request)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<PrKey>,
     /// The forge's internal ids of the repository of the head branch.
@@ -97,7 +100,8 @@ pub struct PullRequest {
     pub assignees: Vec<Actor>,
     /// Milestone.
     pub milestone: Option<Milestone>,
-    /// Number of reviewers whose latest opinion is an approval.
+    /// Number of reviewers whose latest opinion is an approval. An opinion is a review with a
+    /// verdict.
     pub approvals: u64,
     /// Number of reviewers whose latest opinion requests changes.
     pub changes_requested: u64,
@@ -105,16 +109,18 @@ pub struct PullRequest {
     pub pending_reviewers: Vec<Reviewer>,
     /// Combined decision of the reviews.
     pub review_decision: Option<ReviewDecision>,
-    /// The latest opinion of each reviewer, sorted by time. For a reviewer without an opinion, the
-    /// latest comment.
+    /// The latest opinion of each reviewer, sorted by time. A reviewer without an opinion is listed
+    /// with the latest comment.
     pub latest_reviews: Vec<Review>,
-    /// The latest review by the author of the pull request, which does not count. `None` if there
-    /// is no such review, or if the forge lists it elsewhere.
+    /// The latest review by the author of the pull request. It is not among
+    /// [`Self::latest_reviews`] and does not count. `None` if there is no such review, or if the
+    /// forge lists it elsewhere.
     #[serde(skip)]
     pub author_review: Option<Review>,
     /// Number of comments, not including threads.
     pub comments_count: u64,
-    /// Version for a compare-and-swap edit; opaque.
+    /// Opaque version of the pull request. An edit can require that it is unchanged
+    /// (compare-and-swap).
     pub version: String,
     /// Added lines. ([`PrFields::STATS`])
     pub additions: Option<u64>,
@@ -140,8 +146,8 @@ pub struct PullRequest {
     /// if the forge has no such list)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues: Option<Vec<LinkedIssue>>,
-    /// Issues that the pull request's own record lists as references. They count like closing lines
-    /// of the description. Empty on forges without records.
+    /// Issues that the pull request's own record (its atproto document) lists as references. They
+    /// count like closing lines of the description (`Closes #3`). Empty on forges without records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closing_references: Vec<IssueId>,
     /// Settings of an automatic merge. ([`PrFields::AUTO_MERGE`])
@@ -164,8 +170,8 @@ pub struct PullRequest {
     /// could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
-    /// Ingestion state of the pull request's record in the index. ([`PrFields::INGESTION`]; `None`
-    /// on forges without a separate index)
+    /// Whether the index (the service that displays atproto records) has ingested the pull
+    /// request's record. ([`PrFields::INGESTION`]; `None` on forges without a separate index)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingestion: Option<RecordIngestion>,
     /// Requirements of the base branch. ([`PrFields::RULES`]; `None` if the forge has no branch
@@ -173,7 +179,7 @@ pub struct PullRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rules: Option<BaseRules>,
     /// True if the head branch is the default branch of its repository. ([`PrFields::TO_CHANGE`];
-    /// `None` if reading this takes a request)
+    /// `None` on forges where reading this takes a request)
     #[serde(skip)]
     pub head_is_default: Option<bool>,
     /// Sections that could not be read in full, with the reason.
@@ -182,8 +188,8 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
-    /// Builds an open pull request without branches, description and the sections of [`PrFields`].
-    /// If the key is a number, it is also set as the number.
+    /// Builds an open pull request. Branches and description are empty, and the sections of
+    /// [`PrFields`] are `None`. A key that is a number also sets [`Self::number`].
     pub fn new(id: PrId, title: impl Into<String>, author: Actor, created_at: Timestamp) -> Self {
         Self {
             number: match id.key {
@@ -256,8 +262,8 @@ impl PullRequest {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 
-    /// Returns the id of the changes, which is compared with an expected head: the CID of the patch
-    /// if there is one, otherwise the head commit.
+    /// Returns the id of the changes: the CID of the patch if there is one, otherwise the head
+    /// commit. Requests compare this id with an expected head.
     #[must_use]
     pub fn head_id(&self) -> Option<&str> {
         self.head_patch.as_deref().or(self.head_oid.as_deref())
@@ -318,14 +324,14 @@ pub struct RecordIngestion {
     pub uri: String,
     /// The version of the record that was checked.
     pub cid: String,
-    /// The verdict.
+    /// Whether the index has ingested the record.
     pub verdict: Ingestion,
     /// Evidence for the verdict.
     pub evidence: String,
-    /// True if the index answered or was not needed. If false, the verdict `pending` proves
-    /// nothing.
+    /// True if the index answered, or if the check did not need the index. If false, the verdict
+    /// `pending` proves nothing.
     pub answered: bool,
-    /// The recovery.
+    /// Hint on what to do about the verdict, if something can be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
 }
@@ -374,8 +380,8 @@ impl PrFields {
     pub const CHECKS: Self = Self(1 << 7);
     /// The issues that the merge closes.
     pub const LINKED_ISSUES: Self = Self(1 << 8);
-    /// Permits leaving out description, labels, people, milestone and reviews, which rows of a list
-    /// do not need. A forge may leave these empty if reading them takes more requests.
+    /// For rows of a list, which need no description, labels, people, milestone and reviews. A
+    /// forge may leave these empty if reading them takes more requests.
     pub const ROW: Self = Self(1 << 9);
     /// Settings of an automatic merge.
     pub const AUTO_MERGE: Self = Self(1 << 10);
@@ -389,8 +395,8 @@ impl PrFields {
     pub const REACTIONS: Self = Self(1 << 14);
     /// Items on project boards.
     pub const PROJECTS: Self = Self(1 << 15);
-    /// Leaves out the description; the version is then unusable. As with [`Self::ROW`], a forge may
-    /// read the description anyway.
+    /// Leaves out the description. [`PullRequest::version`] is then unusable. As with
+    /// [`Self::ROW`], a forge may read the description anyway.
     pub const NO_DESCRIPTION: Self = Self(1 << 16);
     /// Leaves out the labels.
     pub const NO_LABELS: Self = Self(1 << 17);
@@ -402,14 +408,14 @@ impl PrFields {
     pub const NO_REVIEW_REQUESTS: Self = Self(1 << 20);
     /// Leaves out the latest reviews and their counts.
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
-    /// The pull request below in the stack.
+    /// The pull request that this one is stacked on.
     pub const DEPENDS_ON: Self = Self(1 << 22);
     /// Leaves out the comments of reviews. A forge may read them anyway.
     pub const NO_REVIEW_COMMENTS: Self = Self(1 << 23);
-    /// Ingestion state of the record in the index.
+    /// Whether the index has ingested the pull request's record.
     pub const INGESTION: Self = Self(1 << 24);
     /// Requirements of the base branch that need no extra request.
-    /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the rest.
+    /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the other requirements.
     pub const RULES: Self = Self(1 << 25);
     /// Only the newest hundred comments, reviews and commits, on forges where reading all of them
     /// takes more requests.
@@ -417,8 +423,8 @@ impl PrFields {
     /// The issues that the merge closes, with the names of their labels. On GitHub, only the first
     /// hundred issues have labels.
     pub const LINKED_LABELS: Self = Self(1 << 8 | 1 << 27);
-    /// Facts that a change needs. If a caller selects these when it finds the pull request, the
-    /// change does not have to read the pull request again.
+    /// Facts that a change of the pull request needs. If a caller selects them when it finds the
+    /// pull request, the change does not read the pull request again.
     pub const TO_CHANGE: Self = Self(1 << 28);
     /// Like [`Self::TO_CHANGE`], but for a merge or an update of the head branch.
     pub const TO_MERGE: Self = Self(1 << 28 | 1 << 29);
@@ -465,13 +471,13 @@ impl BitOrAssign for PrFields {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PullStatus {
-    /// The newest pull request of the given branch.
+    /// The newest pull request of the branch that the caller named.
     pub current_branch: Option<PullRequest>,
     /// Open pull requests by the viewer.
     pub created_by: Vec<PullRequest>,
     /// Open pull requests that wait for the viewer's review.
     pub needs_review: Vec<PullRequest>,
-    /// Parts that could not be read; the rest is valid.
+    /// Warnings about parts that could not be read. All other parts are valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }

@@ -9,8 +9,9 @@ use crate::{Capability, RepoId, Support, Warning};
 pub struct RepoInfo {
     /// The canonical id of the repository.
     pub id: RepoId,
-    /// Other ids of the repository that the forge has confirmed. On tangled they use the DID of the
-    /// owner, the DID of the repository, and its record. Empty if there is only one name.
+    /// Other ids of the same repository, confirmed by the forge. On tangled, these are the ids with
+    /// the DID of the owner, with the DID of the repository, and with its record. Empty if the
+    /// repository has only one id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
@@ -36,11 +37,11 @@ pub struct RepoInfo {
     /// The merge method that the forge uses by default; `None` if it has no default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
-    /// Scopes that the credentials would need for changes in this repository, in the forge's names.
+    /// Scopes that the credentials lack for changes in this repository, as the forge names them.
     /// Also empty if the forge does not report scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
-    /// Capabilities that differ in this repository from the table of the backend.
+    /// Capabilities of this repository that differ from the backend's table of capabilities.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
     /// Warnings about facts that are unknown, such as whether the viewer may write.

@@ -57,8 +57,8 @@ pub struct CreatePull {
     pub description: String,
     /// The branch to merge into; `None` for the default branch.
     pub base: Option<String>,
-    /// The branch with the changes. With `edits`, the name for the new branch, if the forge needs
-    /// one; if empty, the name is made from the title.
+    /// The branch with the changes. If `edits` are set, this is the name of the branch to create,
+    /// on forges that need a branch. An empty name is replaced by one that is made from the title.
     pub head: HeadRef,
     /// Open the pull request as a draft.
     pub draft: bool,
@@ -74,14 +74,14 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Allow maintainers of the base repository to push to the head branch of a fork.
     pub maintainer_can_modify: bool,
-    /// The changes as a patch from `git format-patch` or `git diff`. With a patch, as with `edits`,
-    /// `head` is the name for the new branch, or unused.
+    /// The changes as a patch from `git format-patch` or `git diff`. As with `edits`, `head` is
+    /// then the name of the branch to create, or unused.
     pub patch: Option<Vec<u8>>,
     /// The changes as whole files on top of the base branch, for callers without a clone. Empty if
     /// the changes come from a branch or a patch.
     pub edits: Vec<FileEdit>,
-    /// The pull request below in the stack. It has to be merged before this one or together with
-    /// it.
+    /// The pull request that this one is stacked on. It has to be merged before this one or
+    /// together with it.
     pub depends_on: Option<PrId>,
 }
 
@@ -109,8 +109,11 @@ impl CreatePull {
     /// Checks the edits, and that the request has no other source of changes.
     ///
     /// # Errors
-    /// `invalid_input`: field `edits` for the errors of [`FileEdit::check`] and for edits together
-    /// with a patch or `depends_on`; field `head` for a branch in another repository.
+    /// `invalid_input`, with these fields:
+    ///
+    /// - `edits`: the errors of [`FileEdit::check`], or edits together with a patch or
+    ///   `depends_on`,
+    /// - `head`: a branch in another repository.
     pub fn check_edits(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Ok(());
@@ -193,8 +196,10 @@ impl PushEdits {
     /// Checks the request without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input`: field `edits` for the errors of [`FileEdit::check`] and for a request
-    /// without edits; field `message` for a blank message.
+    /// `invalid_input`, with these fields:
+    ///
+    /// - `edits`: the errors of [`FileEdit::check`], or a request without edits,
+    /// - `message`: a blank message.
     pub fn check(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Err(Error::invalid("edits", "there is nothing to commit")
@@ -281,15 +286,16 @@ impl EditPull {
     }
 }
 
-/// A request to submit another round of a pull request.
+/// A request to submit another round of a pull request: a new version of its changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resubmit {
     /// The changes, as `git format-patch` or `git diff` writes them. `None` for the current changes
     /// of the head branch.
     pub patch: Option<Vec<u8>>,
-    /// The head branch, if the pull request has none or it should change. On forges where a round
-    /// consists of commits, the branch must have these commits even if there is a `patch`.
+    /// The new head branch. Set it if the pull request has no head branch, or if the branch should
+    /// change. On forges where a round consists of commits, the branch must have these commits even
+    /// if there is a `patch`.
     pub head: Option<String>,
     /// A comment to post on the new round.
     pub comment: Option<String>,
@@ -371,8 +377,8 @@ pub struct UpdateBranch {
     pub expected_head: Option<String>,
     /// Refuse the update unless this is the base branch.
     pub expected_base: Option<String>,
-    /// Leave the files of work trees with the head branch unchanged. Only for forges that are git
-    /// repositories on this machine.
+    /// Leave the files unchanged in work trees that have the head branch checked out. Only for
+    /// forges that are git repositories on this machine.
     pub leave_checkout: bool,
 }
 
@@ -459,8 +465,8 @@ pub struct PullQuery {
     /// Filters by changed files: at least one file must match one of these paths, directories or
     /// globs ([`PathFilter`](crate::PathFilter)).
     pub touches: Vec<String>,
-    /// Sorts by the last update, newest first, on forges that can (GitHub). Other forges sort by
-    /// creation.
+    /// Sorts by the last update, newest first, on forges that can do so (GitHub). Other forges sort
+    /// by creation.
     pub prefers_updated: bool,
     /// Sections to read for each pull request.
     pub fields: PrFields,

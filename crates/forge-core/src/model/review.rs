@@ -22,7 +22,8 @@ pub enum ReviewState {
 }
 
 impl ReviewState {
-    /// Returns true if the review gave a verdict, even if the verdict was dismissed.
+    /// Returns true if the review gave a verdict, even if the verdict was dismissed. Comments in
+    /// this module call such a review an opinion.
     #[must_use]
     pub fn is_opinion(self) -> bool {
         matches!(
@@ -67,8 +68,8 @@ pub struct Review {
     /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
-    /// Number of comments that the viewer's pending review had before this request. 0 if the
-    /// request was not about a pending review.
+    /// Number of comments that the viewer's pending review had before the request that returned
+    /// this review. 0 if the request was not about a pending review.
     #[serde(skip)]
     pub pending_before: u64,
 }
@@ -99,8 +100,8 @@ impl Review {
     }
 }
 
-/// Number of reviewers by state. A reviewer counts with the latest opinion, or with the latest
-/// comment if there is no opinion.
+/// Number of reviewers by verdict. Each reviewer counts once: with the latest opinion (a review
+/// with a verdict), or as a commenter if there is no opinion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReviewCounts {
@@ -112,7 +113,7 @@ pub struct ReviewCounts {
     pub commented: u64,
     /// Reviewers whose opinion was dismissed.
     pub dismissed: u64,
-    /// Reviewers without an opinion that counts: `commented` plus `dismissed`.
+    /// Reviewers who neither approve nor request changes: `commented` plus `dismissed`.
     pub pending: u64,
     /// All reviewers: `approved`, `changes_requested` and `pending`.
     pub total: u64,
@@ -149,10 +150,11 @@ impl ReviewCounts {
     }
 }
 
-/// Adds a review to the latest ones, which have one entry for each reviewer. An opinion replaces
-/// any earlier entry; a comment replaces only another comment. Pass the reviews from oldest to
-/// newest. Unsubmitted reviews are ignored; the caller must leave out reviews by the author of the
-/// pull request.
+/// Adds a review to `latest`, which has one entry for each reviewer.
+///
+/// An opinion (a review with a verdict) replaces the reviewer's earlier entry. A comment replaces
+/// only another comment. Pass the reviews from oldest to newest, without the reviews by the author
+/// of the pull request. Unsubmitted reviews are ignored.
 pub fn fold_review<R>(
     latest: &mut Vec<R>,
     review: R,
@@ -196,7 +198,8 @@ pub enum Verdict {
     Comment,
 }
 
-/// The effect of a request on the viewer's pending review, which is hidden from others.
+/// What a request does with the viewer's pending review. Other accounts do not see a pending
+/// review.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PendingReview {
     /// Refuse the request if the viewer has a pending review.
@@ -243,7 +246,7 @@ pub struct NewReview {
     /// The verdict. Must be [`Verdict::Comment`] for a review that is kept pending.
     pub verdict: Verdict,
     /// Body as Markdown; may be empty for an approval. If the pending review already has a body,
-    /// the new one is appended after a blank line.
+    /// this body is appended after a blank line.
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
@@ -276,7 +279,7 @@ impl NewThread {
         }
     }
 
-    /// Refuses line numbers that no diff can have.
+    /// Refuses line numbers that no diff can have, such as 0 or a range that ends before it begins.
     ///
     /// # Errors
     /// `invalid_input` (field `line`).
@@ -332,7 +335,7 @@ impl NewReview {
     }
 }
 
-/// Id of a thread: its pull request, and the forge's key, which is opaque.
+/// Id of a thread: its pull request and the forge's opaque key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ThreadId {
     /// The pull request.
@@ -345,7 +348,7 @@ pub struct ThreadId {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Thread {
-    /// Key of the thread. [`ThreadId`] is this key with the pull request.
+    /// Key of the thread. A [`ThreadId`] consists of this key and the pull request.
     pub id: String,
     /// Path of the file.
     pub path: String,
