@@ -1,4 +1,5 @@
-//! `forge://` addresses: the URIs of MCP resources, which every locator argument accepts.
+//! Parses `forge://` addresses: the URIs of this program's MCP resources. Every locator argument
+//! accepts them, too.
 
 use percent_encoding::percent_decode_str;
 
@@ -58,7 +59,8 @@ impl Part {
 pub(super) const SCHEME: &str = "forge://";
 
 impl Address {
-    /// Returns the address of a repository. The path is percent-encoded, as in a `file:` URL.
+    /// Returns the address of a repository. The path of a local repository is percent-encoded, as
+    /// in a `file:` URL.
     #[must_use]
     pub fn of_repo(id: &RepoId) -> String {
         let locator = id.to_string();
@@ -85,7 +87,7 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // The path of a file may contain the name of a part, so the first match decides.
+    // The path of a changed file may contain `/pull/` or `/issue/`, so the first match decides.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
@@ -120,8 +122,8 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // URI templates percent-encode spaces, non-ASCII letters and '%', which a URI must not
-        // contain.
+        // The path is percent-decoded: a URI must not contain spaces, non-ASCII letters and '%', so
+        // URI templates encode them.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
             None => return None,
@@ -138,8 +140,8 @@ fn of_issue(behind: &str) -> Option<Part> {
     }
 }
 
-/// Splits off a number or an at-uri and also returns the remaining text. In an at-uri, URI
-/// templates may percent-encode `/` and `:`.
+/// Splits a number or an at-uri from the text after it. URI templates may have percent-encoded the
+/// `/` and `:` of an at-uri.
 fn key(text: &str) -> Option<(PrKey, &str)> {
     if text.starts_with("at://") {
         let end = text

@@ -1,13 +1,16 @@
-//! DIDs, handles and at-uris, with the syntax of the atproto specification.
+//! Parses DIDs, handles and at-uris by the syntax of the atproto specification.
+//!
+//! A DID is the permanent id of an account, and a handle is its domain name. An at-uri is the
+//! address of a record, which belongs to a collection of an account.
 
 use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::sanitize_input};
 use crate::locator::ForgeKind;
 
-/// Kind of the records in a collection, for locators that are at-uris.
+/// Kind of object that the records of an atproto collection describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordKind {
-    /// Repositories. The record itself or its account is the repository.
+    /// Repositories. Either the record or the account that stores it is the repository.
     Repo,
     /// Settings of a repository, in the record `self` of the repository's account.
     Manifest,
@@ -15,8 +18,8 @@ pub enum RecordKind {
     Ticket,
 }
 
-/// The collections that need no configuration, with their kinds. A ticket is a pull request or an
-/// issue.
+/// Collections that are known without a configuration, with their record kinds. A ticket is a pull
+/// request or an issue.
 const USUAL: [(&str, RecordKind); 6] = [
     ("sh.tangled.repo", RecordKind::Repo),
     ("org.tangled.repo.declaration", RecordKind::Repo),
@@ -26,7 +29,7 @@ const USUAL: [(&str, RecordKind); 6] = [
     ("org.tangled.track.ticket", RecordKind::Ticket),
 ];
 
-/// Returns the record kind of a collection that needs no configuration.
+/// Returns the record kind of a collection that is known without a configuration.
 pub(super) fn known_record_kind(collection: &str) -> Option<RecordKind> {
     let found = USUAL.iter().find(|(name, _)| *name == collection);
     found.map(|(_, kind)| *kind)
@@ -167,8 +170,8 @@ pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     Ok(lower)
 }
 
-/// Returns true if the text is an NSID: segments as in a domain name, then a name of letters and
-/// digits.
+/// Returns true if the text is an NSID, the name of a collection: segments as in a domain name,
+/// then a name of letters and digits.
 fn is_nsid(text: &str) -> bool {
     let segments: Vec<&str> = text.split('.').collect();
     let [authority @ .., name] = segments.as_slice() else {

@@ -1,4 +1,4 @@
-//! Parses hosts: in URLs, in `HOST/owner/repo` and in the scp form.
+//! Parses the host of a URL, of `HOST/owner/repo`, and of git's scp form (`user@host:path`).
 
 use std::{
     fmt,
@@ -59,7 +59,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // The message does not repeat an invalid port, because it may be part of a password.
+    // The error message has only the name, because an invalid port may be part of a password.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(&name),
         why,
@@ -118,7 +118,8 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns true if a word probably means a host: a name with a dot or a port, or an address.
+/// Returns true if a word probably means a host: a name with a dot or a port, `localhost`, or an IP
+/// address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()
 }

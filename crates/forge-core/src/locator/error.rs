@@ -1,13 +1,13 @@
 use super::ForgeKind;
 use crate::{Action, Call, Error, Hint, Op, Param, TOKEN_PREFIXES};
 
-/// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
+/// Value of `what` in [`ParseLocatorError::NotAPullRequest`] if the input names an issue.
 pub(super) const AN_ISSUE: &str = "an issue";
 
 /// Reason why a text is not a locator.
 ///
-/// An input is repeated in a message only in part: it is shortened, control and invisible
-/// characters are escaped, and credentials are removed.
+/// Error messages repeat the input in a sanitised form: shortened, without credentials, and with
+/// control and invisible characters escaped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLocatorError {
@@ -54,7 +54,8 @@ pub enum ParseLocatorError {
         /// The host, with its port unless it is the default port.
         host: String,
     },
-    /// The prefix of the locator names another kind of forge than the known kind of the host.
+    /// The prefix of the locator names one kind of forge, but the host is known to have another
+    /// kind.
     #[error("'{host}' is a {known} host, not {asked}")]
     WrongKind {
         /// The host.
@@ -127,7 +128,7 @@ pub enum ParseLocatorError {
 }
 
 impl ParseLocatorError {
-    /// Returns the recovery.
+    /// Returns a hint on how to correct the input.
     #[must_use]
     pub fn hint(&self) -> Hint {
         Hint::new(match self {
@@ -178,8 +179,8 @@ impl ParseLocatorError {
                 "write a valid branch name, or the number or URL of a pull request"
             }
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
-                // No action for a shortened input (it ends with `…`), which would name another
-                // object.
+                // A shortened input ends with `…` and would name another object. The hint then has
+                // no command to run.
                 let view = || Action::op(Op::IssueView).on(input);
                 return Hint::new("view the issue, or name a pull request")
                     .with_any_action((!input.ends_with('…')).then(view));
@@ -190,7 +191,6 @@ impl ParseLocatorError {
         })
     }
 
-    /// Creates an [`Self::InvalidRepo`] without a reason.
     pub(super) fn invalid(input: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -198,7 +198,6 @@ impl ParseLocatorError {
         }
     }
 
-    /// Creates an [`Self::InvalidRepo`] with a reason.
     pub(super) fn invalid_because(input: &str, why: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -230,8 +229,8 @@ pub(super) fn sanitize_input(input: &str) -> String {
     out
 }
 
-/// Splits the input into the parts that remain without userinfo, query values, and text that looks
-/// like a GitHub token.
+/// Returns the parts of the input. `***` replaces the userinfo, the query, and text that looks like
+/// a GitHub token.
 fn without_credentials(input: &str) -> Vec<&str> {
     const MASK: &str = "***";
     let (scheme, rest) = match input.find("://") {
@@ -243,9 +242,8 @@ fn without_credentials(input: &str) -> Vec<&str> {
     let port_is_odd = authority
         .rsplit_once(':')
         .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
-    // A password may contain an unescaped slash. The text before the slash then has a colon without
-    // a port, and the `@` comes after the slash. In `host:@handle/repo`, the scp form of a tangled
-    // repository, there is no password.
+    // A password may contain an unescaped slash, as in `user:pass/word@host`. The text before the
+    // slash then contains a colon that no port follows, and the userinfo ends at the last `@`.
     let userinfo_end = match authority.rfind('@') {
         Some(at) => Some(at),
         None if port_is_odd => rest.rfind('@'),

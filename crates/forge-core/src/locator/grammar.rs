@@ -10,14 +10,15 @@ use super::{
     hosts, local, named, url,
 };
 
-/// Parses the name of a repository or pull request, as people, agents and configurations write it.
+/// Parses a locator: a text by which people, agents and configurations name a repository, a pull
+/// request or an issue.
 ///
-/// Uses no network, file system or environment. The first matching form of
-/// `docs/reference/locators.md` applies.
+/// Uses no network, file system or environment. `docs/reference/locators.md` lists the forms. The
+/// first form that matches applies.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError`]; its message never repeats credentials.
+/// [`ParseLocatorError`]. Its message never repeats credentials.
 pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
     check_length(text)?;
     // Paths are not trimmed, because a path may begin or end with spaces and control characters.
@@ -76,20 +77,22 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// Shorthands are not accepted: as in git, `owner/repo` is a path, and `#` and `!` are ordinary
+/// Shorthands are not accepted. As in git, `owner/repo` is a path, and `#` and `!` are ordinary
 /// characters. Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError::UnknownHost`] for a host that `hosts` does not contain, such as an alias in
-/// `ssh_config`; other variants for URLs that name no repository of a forge.
+/// - [`ParseLocatorError::UnknownHost`] for a host that `hosts` does not contain, such as an alias
+///   from `ssh_config`.
+/// - Other variants for URLs that name no repository of a forge.
 pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     check_length(text)?;
     if text.is_empty() {
         return Err(ParseLocatorError::Empty);
     }
     if local::is_path(text) {
-        // Git does not expand a tilde in a remote URL, but a local locator does.
+        // Git does not expand a tilde in a remote URL, but this program expands it in a path
+        // locator. The prefix `./` prevents that.
         if text == "~" || text.starts_with("~/") {
             return local::plain(&format!("./{text}"));
         }
@@ -120,13 +123,14 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
 
 /// Parses an argument that names one pull request of a known repository.
 ///
-/// `owner/repo#7` is read as a locator. Write `branch:owner/repo#7` for a branch of that name.
-/// `refs/heads/x` is the branch `x`.
+/// - `owner/repo#7` is a locator. Write `branch:owner/repo#7` for a branch of that name.
+/// - `refs/heads/x` is the branch `x`.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError`]: for a URL the error of [`parse`]; otherwise
-/// [`ParseLocatorError::InvalidNumber`] or [`ParseLocatorError::InvalidBranch`].
+/// - For a URL or another locator: the errors of [`parse`], and
+///   [`ParseLocatorError::NotAPullRequest`].
+/// - Otherwise: [`ParseLocatorError::InvalidNumber`] or [`ParseLocatorError::InvalidBranch`].
 pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLocatorError> {
     check_length(text)?;
     let text = text.trim();
@@ -136,7 +140,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if matches!(text, "." | "current") {
         return Ok(PrSelector::Current);
     }
-    // Programs in CI name a branch by its ref.
+    // `refs/heads/` is accepted, because programs in CI name a branch by its ref.
     if let Some(branch) = text
         .strip_prefix("branch:")
         .or(text.strip_prefix("refs/heads/"))
@@ -158,7 +162,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if text.contains("://") {
         return pull_only(text, parse(text, hosts)?.locator);
     }
-    // A path cannot be a branch, because git refuses such branch names.
+    // A text that is a path cannot name a branch, because git refuses such branch names.
     if local::is_path(text) {
         return pull_only(text, parse(text, hosts)?.locator);
     }
@@ -167,8 +171,8 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     {
         return pull_only(text, parsed.locator);
     }
-    // A branch name has no colon, so the last colon ends the owner. The owner may be a DID with
-    // colons.
+    // A branch name has no colon, but the owner may be a DID, which has colons. The owner therefore
+    // ends at the last colon.
     match text.rsplit_once(':') {
         Some((owner, branch)) => {
             if !is_owner(owner) {
@@ -190,7 +194,8 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     }
 }
 
-/// Tries the forms of a repository in order. The suffix with a number is already removed.
+/// Tries the forms of a locator in order. The caller has already removed a number suffix such as
+/// `#7`. The result is true if the locator contained credentials.
 fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let bare = |locator| Ok((locator, false));
     if body.starts_with("at://") {
@@ -200,7 +205,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return addressed(body, hosts);
     }
     if body.starts_with("did:") {
-        // A DID is global, so its repository gets no host, not even the configured one.
+        // A DID alone identifies a repository on every host, so it gets no host, not even the
+        // configured one.
         if !body.contains('/') {
             return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
                 body,
@@ -221,8 +227,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return bare(Locator::Repo(repo));
     }
     let parts: Vec<&str> = body.split('/').collect();
-    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form, because a path in the scp form has
-    // two parts.
+    // `host:8443/o/r` and `[::1]:8443/o/r` are hosts with a port, not git's scp form
+    // (`host:owner/repo`): the path after the colon would have three parts instead of two.
     match *parts.as_slice() {
         [host, owner, name] if is_host_and_port(host) => {
             return bare(Locator::Repo(at_host(body, host, owner, name, hosts)?));
@@ -253,7 +259,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     }
 }
 
-/// Parses a `forge://` address as a repository, or as the pull request or issue that it belongs to.
+/// Parses a `forge://` address. An address of a part, such as a diff, names the pull request, issue
+/// or repository that the part belongs to.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let refuse =
         || ParseLocatorError::invalid_because(body, "it is not the address of a repository");
@@ -277,7 +284,7 @@ fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorE
     Ok((locator, had_credentials))
 }
 
-/// Parses `word:rest`, where `word` names a forge.
+/// Parses `word:rest`, where `word` is a prefix that names a forge, such as `gh` or `tangled`.
 fn prefixed(
     body: &str,
     word: &str,
@@ -405,8 +412,8 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     }
 }
 
-/// Splits off a trailing `#issue-N`, but only after a local repository. In other forms this text
-/// belongs to a name, such as the branch `fix#issue-7`.
+/// Splits off a trailing `#issue-N`, but only after a local repository. Elsewhere this text can
+/// belong to a name, such as the branch `fix#issue-7`.
 fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     let Some((body, suffix)) = text.rsplit_once('#') else {
         return Ok(None);
@@ -428,7 +435,7 @@ fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     }
 }
 
-/// Adds the number of the suffix to a parsed locator.
+/// Turns a repository with a number suffix into a pull request.
 fn with_number(
     text: &str,
     locator: Locator,
@@ -531,8 +538,8 @@ fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
 
 /// Writes the canonical form of a repository, which [`parse`] accepts.
 ///
-/// A built-in host implies its kind (`github.com/o/r`). Any other host gets a prefix
-/// (`github:git.example/o/r`), so that the text does not depend on a configuration.
+/// A built-in host implies its kind of forge (`github.com/o/r`). Any other host gets the kind as a
+/// prefix (`github:git.example/o/r`), so that the text means the same in every configuration.
 pub(super) fn write_repo(repo: &RepoId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let RepoId { kind, host, path } = repo;
     match path {

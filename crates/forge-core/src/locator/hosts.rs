@@ -3,21 +3,26 @@ use std::collections::BTreeMap;
 use super::{ForgeKind, ParseLocatorError, RecordKind, atproto, authority};
 
 pub(super) const GITHUB: &str = "github.com";
-/// The host of tangled's public appview.
+/// The host of tangled's public appview (its web server).
 pub(super) const TANGLED: &str = "tangled.org";
 
 /// Maps hosts to kinds of forges, and defines the default host for `owner/repo`.
 ///
-/// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
-/// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also as its former name
-/// `tangled.sh`). The port is part of the match: `github.com:8443` is not `github.com`, because
-/// credentials for one host must not reach the other.
+/// These hosts are built in:
+///
+/// - `github.com`, also as `www.github.com` and `ssh.github.com`,
+/// - `<tenant>.ghe.com` (GitHub Enterprise Cloud with data residency),
+/// - `tangled.org`, also under its former name `tangled.sh`.
+///
+/// The port is part of a host: `github.com:8443` is not `github.com`, because credentials for one
+/// of them must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
-    /// Aliases with their hosts. For example, knots are aliases of a tangled host.
+    /// Aliases with their hosts. For example, a knot (a git server of tangled) is an alias of the
+    /// tangled host that displays its repositories.
     aliases: BTreeMap<String, String>,
-    /// Additional atproto collections, for forges that renamed the usual ones.
+    /// Additional atproto collections, for forges that renamed the usual collections.
     collections: BTreeMap<String, RecordKind>,
     default_host: String,
 }
@@ -56,8 +61,9 @@ impl Hosts {
         self
     }
 
-    /// Makes `alias` another name of `host`. For example, a knot is an alias of the tangled host
-    /// whose repositories it stores. Ignored if `alias` is a built-in host or `host` is unknown.
+    /// Makes `alias` another name of `host`. For example, a knot (a git server) is an alias of the
+    /// tangled host whose repositories it stores. Ignored if `alias` is a built-in host or `host`
+    /// is unknown.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()
@@ -69,8 +75,8 @@ impl Hosts {
     }
 
     /// Accepts at-uris of an additional collection, for a forge that renamed its collections. The
-    /// usual collections keep their meaning, so that a canonical locator means the same in every
-    /// configuration.
+    /// usual collections keep their kinds, so that a canonical locator means the same object in
+    /// every configuration.
     #[must_use]
     pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
         if atproto::known_record_kind(collection).is_none() {
@@ -80,7 +86,7 @@ impl Hosts {
     }
 
     /// Returns the kind of the records in an atproto collection, or `None` if no locator can name
-    /// them.
+    /// such records.
     #[must_use]
     pub fn records_of(&self, collection: &str) -> Option<RecordKind> {
         let known = || self.collections.get(collection).copied();
@@ -112,7 +118,8 @@ impl Hosts {
         &self.default_host
     }
 
-    /// Iterates over the hosts with a name, in order. Leaves out `<tenant>.ghe.com` and aliases.
+    /// Iterates over the known hosts, sorted by name. Leaves out aliases and the hosts
+    /// `<tenant>.ghe.com`.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ForgeKind)> {
         self.kinds.iter().map(|(host, kind)| (host.as_str(), kind))
     }
@@ -141,7 +148,8 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Returns true if a host of this kind is known. Only then is the kind a valid prefix.
+    /// Returns true if a host of this kind is known. Otherwise the kind is not a valid prefix of a
+    /// locator.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }

@@ -1,4 +1,4 @@
-//! Repositories that are directories: paths, `file:` URLs and `local:`.
+//! Parses and prints local repositories: paths, `file:` URLs and `local:<path>`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use super::{ParseLocatorError, RepoId, error::sanitize_input};
 
 /// Characters that are percent-encoded in a canonical path: all except letters, digits and `- . _ ~
-/// /`. Most important are `#` and `!`, which begin a suffix, and `%`.
+/// /`. In particular, `#` and `!` are encoded, because they begin a number suffix.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -26,7 +26,7 @@ pub(super) fn is_path(text: &str) -> bool {
 }
 
 /// Returns true for a path with a drive letter, such as `C:\x` or `C:/x`, on Windows. On other
-/// systems such a text is an scp form with a host of one letter.
+/// systems, git reads such a text as `host:path` with a host of one letter.
 fn is_drive(text: &str) -> bool {
     let mut bytes = text.bytes();
     cfg!(windows)
@@ -59,8 +59,8 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
 
 /// Returns the repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
 ///
-/// In a URL, `?` begins a query and `#` a fragment, so a locator with either is refused. With
-/// `lenient` both are ordinary characters, as in git.
+/// In a URL, `?` begins a query and `#` begins a fragment, so a URL with one of them is refused. If
+/// `lenient` is true, both are ordinary characters, as in git.
 pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidFileUrl {
         input: sanitize_input(&format!("file://{rest}")),

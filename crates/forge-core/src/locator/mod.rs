@@ -1,9 +1,12 @@
-//! Locators: every way to name a repository or a pull request, parsed without any I/O.
+//! Parses locators: texts that name a repository, a pull request or an issue. No I/O is needed.
 //!
-//! [`parse`] accepts locators that people and agents type: `owner/repo`, a URL, a git remote,
-//! `file:///…`, a path, an at-uri, a DID. [`parse_selector`] accepts the name of a pull request of
-//! a known repository: `7`, `#7`, a URL, a branch, `owner:branch`. Work that needs the network,
-//! such as resolving a handle to a DID, belongs to the backends.
+//! - [`parse`] accepts locators that people and agents type: `owner/repo`, a URL, a git remote,
+//!   `file:///…`, a path, an at-uri (the address of an atproto record), a DID (the permanent id of
+//!   an atproto account).
+//! - [`parse_selector`] accepts the name of a pull request if the repository is known: `7`, `#7`, a
+//!   URL, a branch, `owner:branch`.
+//!
+//! Work that needs the network, such as resolving a handle to a DID, belongs to the backends.
 //!
 //! `docs/reference/locators.md` has the grammar as a table.
 
@@ -29,13 +32,13 @@ pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
 
-/// Text between `#` and the number of an issue in a git repository. Without this text, the number
+/// Text between `#` and the number of an issue in a local repository. Without this text, the number
 /// means a pull request.
 pub(crate) const ISSUE_SUFFIX: &str = "issue-";
 /// Maximum length of a locator in bytes: twice the longest path on Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The kind of a forge. The set is open, because a third-party backend defines a new kind.
+/// The kind of a forge. This is not an enum, because a third-party backend can define a new kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForgeKind(Cow<'static, str>);
 
@@ -57,7 +60,7 @@ impl ForgeKind {
         ok.then(|| Self(Cow::Owned(word.to_owned())))
     }
 
-    /// Returns the word, as in configuration and JSON.
+    /// Returns the word for the kind, as in configuration and JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -70,7 +73,8 @@ impl fmt::Display for ForgeKind {
     }
 }
 
-/// A repository in canonical form: [`parse`] turns `Display` back into the same value.
+/// The id of a repository, in canonical form. `Display` prints a locator that [`parse`] turns back
+/// into the same value.
 ///
 /// Owner and name keep their original case for display, and `==` is case-sensitive. To find out
 /// whether two values name the same repository, compare [`Self::comparison_key`].
@@ -106,7 +110,7 @@ impl RepoId {
     }
 
     /// Returns true if pull requests and issues have separate numbers. A number then means a pull
-    /// request unless the text says otherwise.
+    /// request unless `issue-` precedes it.
     #[must_use]
     pub fn numbers_issues_apart(&self) -> bool {
         matches!(self.path, RepoPath::Dir(_))
@@ -115,8 +119,9 @@ impl RepoId {
     /// Returns a key that is equal for all spellings of one repository, for allow-lists and maps.
     ///
     /// GitHub and tangled ignore the case of owner and name, so the key has them in lower case.
-    /// DIDs, record keys, paths and names on other forges are compared exactly. The network is not
-    /// used: a handle and its DID, or two paths to one directory, have different keys.
+    /// DIDs, record keys, paths and names on other forges are compared exactly. Neither the network
+    /// nor the file system is used. Therefore a handle and its DID, or two paths to the same
+    /// directory, have different keys.
     #[must_use]
     pub fn comparison_key(&self) -> String {
         grammar::comparison_key(self)
@@ -156,7 +161,7 @@ pub enum RepoPath {
 
 /// The at-uri of a record: `at://<did or handle>/<collection>/<rkey>`.
 ///
-/// Source: the AT URI scheme page of the atproto specification, "restricted" syntax.
+/// Source: the page "AT URI scheme" of the atproto specification, "restricted" syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AtUri {
     /// DID or handle; handles in lower case.
@@ -188,7 +193,7 @@ impl Serialize for AtUri {
 pub enum PrKey {
     /// A number assigned by the forge.
     Number(u64),
-    /// An at-uri of the record.
+    /// The at-uri of the pull request's record.
     Record(String),
 }
 
@@ -212,8 +217,8 @@ impl Serialize for PrKey {
 
 /// A pull request: its repository and its key. `Display` prints `<repo>#<number>` or the at-uri.
 ///
-/// [`parse`] turns a number back into [`Locator::Pull`], but an at-uri into [`Locator::Record`],
-/// because the repository of a record can only be looked up on the network.
+/// [`parse`] turns `<repo>#<number>` back into [`Locator::Pull`]. It turns an at-uri into
+/// [`Locator::Record`], because the repository of a record can only be looked up on the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PrId {
     /// The repository of the base branch.
@@ -267,7 +272,7 @@ pub enum Locator {
 }
 
 impl Locator {
-    /// Returns the repository, if the locator names it.
+    /// Returns the repository, or `None` if the locator is a record.
     #[must_use]
     pub fn repo(&self) -> Option<&RepoId> {
         match self {
@@ -284,8 +289,8 @@ impl Locator {
 pub struct Parsed {
     /// The parsed locator.
     pub locator: Locator,
-    /// True if the input contained credentials (`https://token@…`), which were dropped. Warn about
-    /// them, and never print the input.
+    /// True if the input contained credentials (`https://token@…`). The locator does not contain
+    /// them. Warn about the credentials, and never print the input.
     pub had_credentials: bool,
 }
 
@@ -294,7 +299,7 @@ pub struct Parsed {
 pub enum PrSelector {
     /// `7`, `#7`.
     Number(u64),
-    /// A URL, an at-uri, or `owner/repo#7`. Its repository takes precedence over `-R`.
+    /// A URL, an at-uri, or `owner/repo#7`. Its repository takes precedence over the flag `-R`.
     Locator(Locator),
     /// `feature` or `owner:feature`.
     Branch {

@@ -1,11 +1,11 @@
-//! Parses `owner/name` and the remaining path of a URL, for every forge with a host.
+//! Parses `owner/name` and the path after it in a URL, for every forge with a host.
 
 use super::{
     ForgeKind, Hosts, Locator, ParseLocatorError, PrId, PrKey, RepoId, RepoPath, atproto,
     hosts::TANGLED,
 };
 
-/// First path segments on GitHub that are pages and cannot be owners.
+/// First path segments of GitHub's own pages. These names cannot be owners of repositories.
 const NOT_OWNERS: [&str; 9] = [
     "apps",
     "enterprises",
@@ -17,8 +17,8 @@ const NOT_OWNERS: [&str; 9] = [
     "sponsors",
     "users",
 ];
-/// Names of pages of a tangled repository. If such a name follows a DID, the DID is a repository
-/// and not an owner.
+/// Names of pages of a tangled repository. If such a name follows a DID in a path, the DID is that
+/// of a repository and not of an owner.
 const TANGLED_PAGES: [&str; 16] = [
     "archive",
     "blob",
@@ -82,8 +82,8 @@ pub(super) fn repo(
     })
 }
 
-/// Returns a tangled repository by its DID. The host of the public appview is left out, because a
-/// DID is global.
+/// Returns a tangled repository by its DID. The host of the public appview (tangled.org) is left
+/// out, because a DID identifies the repository without a host.
 pub(super) fn did_repo(host: String, did: String) -> RepoId {
     let host = if host == TANGLED { String::new() } else { host };
     RepoId {
@@ -140,11 +140,11 @@ pub(super) fn exact(
     }
 }
 
-/// Reason why a page is not a locator.
+/// Reason why the path of a web page is not a locator.
 pub(super) enum PageError {
     /// The path is invalid for this reason.
     Path(&'static str),
-    /// The text that is not a valid number.
+    /// The path has this text where a valid number is required.
     Number(String),
 }
 
@@ -154,8 +154,8 @@ impl From<&'static str> for PageError {
     }
 }
 
-/// Parses the path of a web page that names a repository, a pull request or an issue. Any other
-/// page of a repository means the repository.
+/// Parses the path of a web page of a repository, a pull request or an issue. Any other page below
+/// a repository, such as a file, stands for the repository.
 pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<Locator, PageError> {
     let tangled = kind == ForgeKind::TANGLED;
     let (repo, rest) = match *segments {
@@ -190,7 +190,8 @@ pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<L
     }
 }
 
-/// Parses `round/R`, `round/R.patch` or `round/R/interdiff`.
+/// Parses `round/R`, `round/R.patch` or `round/R/interdiff`. A round is a version of a pull request
+/// on tangled.
 fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
     let ["round", round, ..] = rest else {
         return Ok(None);
@@ -204,7 +205,8 @@ fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
 }
 
 fn number_of(text: &str) -> Result<u64, PageError> {
-    // GitHub serves the texts `.diff` and `.patch` at the URL of a pull request.
+    // GitHub serves the diff and the patch of a pull request at its URL with the suffix `.diff` or
+    // `.patch`.
     let digits = text
         .strip_suffix(".diff")
         .or_else(|| text.strip_suffix(".patch"))
@@ -218,7 +220,8 @@ pub(super) fn number(digits: &str) -> Option<u64> {
     digits.parse().ok().filter(|&n| ok && n > 0)
 }
 
-/// Returns the canonical form of `host`, or an error if its forge is known to have another kind.
+/// Returns the canonical form of `host`, or an error if the host is known to have another kind of
+/// forge.
 pub(super) fn host_of_kind(
     host: String,
     kind: &ForgeKind,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{error::sanitize_input, *};
 use crate::{Action, Call, Param, model::IssueId};
 
-/// Returns the built-in hosts and one more of each kind.
+/// Returns the built-in hosts, and further hosts of each kind.
 fn hosts() -> Hosts {
     Hosts::builtin()
         .with("git.corp.example", ForgeKind::GITHUB)
@@ -1224,7 +1224,7 @@ fn never_panics(text: &str) {
     if let Ok(parsed) = parse(text, &hosts)
         && let Some(repo) = parsed.locator.repo()
     {
-        // Every accepted locator has a canonical form that parses back.
+        // The canonical form of every accepted locator parses back to the same repository.
         let again = parse(&repo.to_string(), &hosts).map(|p| p.locator);
         assert_eq!(again, Ok(Locator::Repo(repo.clone())), "{text:?}");
     }
@@ -1266,7 +1266,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // A kind that is not built in needs a configuration.
+        // `Hosts::builtin()` does not know this kind, so its locators need a configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }
@@ -1284,7 +1284,7 @@ proptest! {
         never_panics(&text);
     }
 
-    /// An accepted URL has the same host as in the `url` crate.
+    /// Checks that the `url` crate finds the same host in each URL that this parser accepts.
     #[test]
     fn hosts_agree_with_the_url_crate(
         scheme in "https?",
@@ -1298,7 +1298,8 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Only the `url` crate checks Punycode. No known host has a Punycode name.
+        // Only the `url` crate checks Punycode, so such hosts are skipped. No known host has a
+        // Punycode name.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);

@@ -1,7 +1,8 @@
 //! Parses URLs with a host, and the scp form of git.
 //!
-//! The `url` crate is not used, because it repairs URLs that have to be refused: with Unicode or
-//! percent-encoding in the host, backslashes, missing slashes, or dot segments.
+//! The scp form is `user@host:path`. The `url` crate is not used, because it repairs URLs that must
+//! be refused here. Examples are URLs with Unicode or percent-encoding in the host, with
+//! backslashes, with missing slashes, or with dot segments.
 
 use std::borrow::Cow;
 
@@ -50,7 +51,7 @@ impl Scheme {
         }
     }
 
-    /// Returns true for http and https. The port of a web server is part of the forge's name.
+    /// Returns true for http and https. For these schemes, the port is part of the forge's host.
     const fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
     }
@@ -66,7 +67,7 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Returns true if the fragment of a web page's URL is more than a number, as in
+/// Returns true for the URL of a web page whose fragment is not just a number, as in
 /// `…/pulls/7#round-#1`. Such a fragment marks a position on the page, even if its end looks like a
 /// number suffix (`#1`).
 pub(super) fn has_anchor(text: &str) -> bool {
@@ -95,8 +96,8 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let had_credentials =
         !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
-    // The message does not repeat the text after a malformed host, because it may be a password
-    // with an unescaped slash.
+    // An error message about the host does not repeat the text after it. After a malformed host,
+    // this text may be the rest of a password with an unescaped slash.
     let host = authority::host(host)?;
     Ok(Url {
         scheme,
@@ -118,7 +119,8 @@ fn forge_of(
     hosts
         .lookup(&host.to_string())
         .or_else(|| {
-            // The port of an ssh or git server does not identify the forge.
+            // The port of an ssh or git server does not identify the forge, so the host is also
+            // looked up without its port.
             (!scheme.is_web())
                 .then(|| hosts.lookup(&host.name))
                 .flatten()
@@ -128,8 +130,8 @@ fn forge_of(
         })
 }
 
-/// Parses a URL into a locator, and reports whether the URL had credentials. `text` is used in
-/// messages.
+/// Parses a URL into a locator. The result is true if the URL had credentials. `text` is the input
+/// for error messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
@@ -159,8 +161,8 @@ pub(super) fn parse(
     Ok((locator, url.had_credentials))
 }
 
-/// Percent-decodes one segment, once. Every letter of the result is checked afterwards, so encoding
-/// cannot bypass a check. A DID is not decoded, because it may contain `%`.
+/// Percent-decodes one path segment, once. The callers check every letter of the decoded text, so
+/// encoding cannot bypass a check. A DID is not decoded, because it may contain `%`.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());
@@ -186,7 +188,7 @@ pub(super) fn parse_scp(
 ) -> Result<Locator, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::invalid_because(text, why);
     // In `user:password@host:path`, the text before the first colon is a user name or a token, not
-    // a host.
+    // a host, so this form is refused.
     if path.find('@').is_some_and(|at| at > 0) || path.starts_with("//") {
         return Err(refuse("write a URL with 'ssh://' or 'https://'"));
     }
