@@ -4,9 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns true if an address is publicly routable.
 ///
-/// A request to a public address on behalf of a stranger reveals nothing about the local network.
-/// An IPv6 address that a translator or relay maps to an IPv4 address is public if the IPv4 address
-/// is: in an IPv6-only network every name resolves to mapped addresses.
+/// If a stranger chose the host of a request, the request may go only to a public address, because
+/// it then reveals nothing about the local network.
+///
+/// Translators and relays map some IPv6 addresses to IPv4 addresses. Such an IPv6 address is public
+/// if its IPv4 address is public. These addresses are not refused in general, because in an
+/// IPv6-only network every name resolves to them.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
@@ -49,8 +52,9 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
         // NAT64 with the well-known prefix (RFC 6052).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at([12, 13, 14, 15])),
-        // NAT64 with a local prefix (RFC 8215) of unknown length, so each of the four longer forms
-        // in RFC 6052 is decoded. A form is ignored if its result cannot be the address of a host.
+        // NAT64 with a local prefix (RFC 8215). The length of the prefix is unknown, so the address
+        // is decoded in each of the four longer forms of RFC 6052. A form is ignored if the decoded
+        // IPv4 address cannot belong to a host.
         [0x64, 0xff9b, 1, ..] => {
             let forms = [
                 [6, 7, 9, 10],

@@ -9,7 +9,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::failure;
 
-/// The body of an answer, in memory or streamed.
+/// The body of an HTTP response, in memory or streamed.
 #[derive(Debug)]
 pub struct Body(BodyKind);
 

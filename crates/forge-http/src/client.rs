@@ -28,8 +28,10 @@ use crate::{
     tls,
 };
 
-/// Idempotency of a request, which decides whether it is retried. An extension of
-/// [`http::Request`]; without it, `GET` and `HEAD` are reads and all other methods are writes.
+/// Idempotency of a request. It decides whether the request is retried.
+///
+/// Set it as an extension of [`http::Request`]. Without the extension, `GET` and `HEAD` count as
+/// reads, and all other methods count as writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
     /// The request changes nothing.
@@ -41,28 +43,27 @@ pub enum Idempotency {
     Replay,
 }
 
-/// Streams the body of a successful answer, of any size. An extension of [`http::Request`].
+/// Request extension: streams the body of a successful response, whatever its size.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamBody;
 
-/// Maximum number of retries, for a caller whose fallback is better than a retry. An extension of
-/// [`http::Request`].
+/// Request extension: maximum number of retries. For callers whose fallback is better than a retry.
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
-/// Maximum size of the body in bytes, if smaller than [`HttpSettings::body_max`]. An extension of
-/// [`http::Request`].
+/// Request extension: maximum size of the response body in bytes. It has an effect only if it is
+/// smaller than [`HttpSettings::body_max`].
 #[derive(Clone, Copy, Debug)]
 pub struct BodyMax(pub usize);
 
-/// Returns a redirect as the answer, for a caller that checks the target before following it. An
-/// extension of [`http::Request`].
+/// Request extension: returns a redirect as the response instead of following it. For callers that
+/// check the target first.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRedirect;
 
-/// Limits a request to public addresses, because a stranger named the host. An extension of
-/// [`http::Request`]. If there is a proxy, the proxy decides, because this machine may be unable to
-/// resolve the name.
+/// Request extension: sends the request only to public addresses. For requests to a host that a
+/// stranger named. If there is a proxy, the proxy decides where to connect, because this machine
+/// may be unable to resolve the name.
 #[derive(Clone, Copy, Debug)]
 pub struct PublicOnly;
 
@@ -72,8 +73,8 @@ pub struct Http(Arc<HttpInner>);
 
 struct HttpInner {
     client: reqwest::Client,
-    /// Client for hosts that strangers name. Its connections are separate, so that a connection to
-    /// a private address is never reused.
+    /// Client for [`PublicOnly`] requests without a proxy. Its connections are separate, so that
+    /// such a request never reuses a connection to a private address.
     public: reqwest::Client,
     connections: Connections,
     settings: HttpSettings,
@@ -82,15 +83,15 @@ struct HttpInner {
     secrets: Mutex<Secrets>,
 }
 
-/// The registered credentials, each with a counter for its last use.
+/// The registered credentials. Each one is stored with the value that `uses` had at its last use.
 #[derive(Default)]
 struct Secrets {
     last_use: HashMap<Secret, u64>,
     uses: u64,
 }
 
-/// Maximum number of registered credentials. A long-running process gets a new token every few
-/// seconds, and each is valid for a minute.
+/// Maximum number of registered credentials. A long-running process may get a new token every few
+/// seconds, and each token is valid for a minute. Without a maximum, the tokens would pile up.
 const MAX_SECRETS: usize = 1_000;
 
 /// Size to which [`Http::redact`] cuts a long text, in bytes.
@@ -156,7 +157,7 @@ impl Http {
     }
 
     /// Returns the addresses at which this program may contact a host that a stranger named. For
-    /// callers that connect without this transport. Returns `None` if a proxy connects.
+    /// callers that connect without this transport. Returns `None` if a proxy makes the connection.
     ///
     /// # Errors
     /// `protocol` if there is no public address; `network` if the name does not resolve.
@@ -204,9 +205,9 @@ impl Http {
         }
     }
 
-    /// Returns `text` without registered credentials, as [`mask_secrets`] finds them, and without
-    /// anything else that looks like a credential. Of a text of more than 8 KiB, returns the
-    /// beginning, as [`mask_start`] does.
+    /// Returns `text` with `***` instead of credentials. These are the registered credentials, as
+    /// [`mask_secrets`] finds them, and everything else that looks like a credential. If the text
+    /// has more than 8 KiB, only its beginning is returned, as by [`mask_start`].
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         mask_start(text, MAX_MESSAGE, |start| self.redact_all(start))
@@ -229,12 +230,14 @@ impl Http {
 
     /// Sends a request with an absolute URI, and retries it as [`crate::RetryPolicy`] allows.
     ///
-    /// Returns the answer whatever its status. After a 5xx, a write may have happened.
+    /// Returns the response whatever its status. After a 5xx status, a write may have taken effect.
     ///
     /// # Errors
-    /// `network` or `timeout` if there is no complete answer, with [`Retry::Ambiguous`] for a write
-    /// that the server may have received and [`Retry::Transient`] otherwise; `protocol` for a body
-    /// that is too large; `config` for a URL that would send clear text over a network.
+    /// - `network` or `timeout` if there is no complete response. The error has
+    ///   [`Retry::Ambiguous`] for a write that the server may have received, and
+    ///   [`Retry::Transient`] otherwise.
+    /// - `protocol` for a body that is too large.
+    /// - `config` for a URL that would send clear text over a network.
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         let class = idempotency_of(&request);
         self.remember_authorization(request.headers());
@@ -273,8 +276,8 @@ impl Http {
         }
     }
 
-    /// Checks the URL of a request. Clear text is allowed only if the connection, or the connection
-    /// to the proxy, stays on this machine.
+    /// Checks the URL of a request. HTTP without TLS is allowed only if the connection (to the host
+    /// or to the proxy) stays on this machine.
     fn checked_url(&self, request: &Request<Bytes>) -> Result<Url> {
         let text = request.uri().to_string();
         let url = Url::parse(&text).map_err(|e| {
@@ -374,7 +377,7 @@ impl Http {
                         policy.wait(wait).await;
                         continue;
                     }
-                    // A 500 may come from a crash, so an idempotent request is retried.
+                    // A 500 may come from a crash, so an idempotent write is retried.
                     let broke =
                         class == Idempotency::Replay && status == StatusCode::INTERNAL_SERVER_ERROR;
                     if !(again && (is_gateway(status) || broke) && attempt < most) {
@@ -435,7 +438,8 @@ impl Http {
             Some(PublicOnly) if direct => self.0.public.clone(),
             _ => self.0.client.clone(),
         };
-        // Timers of reqwest belong to the runtime in which they are created.
+        // `execute` is called inside of the future, because reqwest's timers belong to the runtime
+        // in which they are created.
         let sending = async move { client.execute(sent).await }.instrument(span.clone());
         let response = self.0.connections.run(sending).await?.map_err(failed)?;
         let status = response.status();
@@ -515,7 +519,7 @@ impl Http {
     }
 }
 
-/// Formats a size in a unit that is easy to read.
+/// Formats a size in MiB, or in bytes if it is not a whole number of MiB.
 fn size(bytes: usize) -> String {
     match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),
@@ -548,8 +552,8 @@ fn builder(
         .tcp_nodelay(true)
 }
 
-/// Returns the IP address of a URL that has one instead of a host name. The resolver never sees
-/// this address.
+/// Returns the IP address of a URL whose host is an address and not a name. The resolver never sees
+/// such an address and therefore cannot check it.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,
@@ -558,10 +562,10 @@ fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Refuses a URL that has a private IP address instead of a host name.
+/// Refuses a URL whose host is a private IP address.
 ///
 /// # Errors
-/// `protocol`.
+/// `protocol` for such a URL.
 pub fn check_literal(url: &Url) -> Result<()> {
     match literal(url) {
         Some(ip) if !is_public_address(ip) => Err(failure::private_address(&host_of(url))),

@@ -16,12 +16,12 @@ use tokio::{
 
 use crate::failure::HttpFailure;
 
-/// A separate thread with a runtime. It starts with the first request and ends when its owner is
-/// dropped.
+/// A separate thread with its own tokio runtime. The thread starts with the first request and ends
+/// when this value is dropped.
 ///
 /// A server can keep hyper busy without a pause, for example with an endless series of interim
-/// answers (1xx). On the thread of the caller this would block the deadlines and other calls of the
-/// caller.
+/// responses (1xx). On the thread of the caller, this would block the caller's timers and its other
+/// tasks.
 #[derive(Default)]
 pub(crate) struct Connections(Mutex<Option<ConnectionRuntime>>);
 
@@ -41,7 +41,7 @@ impl<T> Drop for OwnedTask<T> {
 }
 
 impl Connections {
-    /// Runs a future on the thread. Dropping the returned future cancels it.
+    /// Runs `future` on the connection thread. Dropping the returned future cancels `future`.
     pub async fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -82,7 +82,7 @@ impl Connections {
                     .enable_all()
                     .event_interval(1)
                     .build();
-                // If sending fails, the caller is gone.
+                // A failure to send is ignored, because the caller no longer waits.
                 match runtime {
                     Ok(runtime) => {
                         let _ = made.send(Ok(runtime.handle().clone()));

@@ -1,4 +1,4 @@
-//! Maps failures below HTTP to the error type of the workspace.
+//! Maps failed connections and unusable responses to the error type of the workspace.
 
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
@@ -6,18 +6,19 @@ use forge_core::{Error, ErrorKind, Retry};
 
 use crate::{redact, resolve::PrivateAddress};
 
-/// A failed request without a complete answer.
+/// Failure of a request that has no usable response.
 #[derive(Debug)]
 pub(crate) enum HttpFailure {
     /// The connection failed, so nothing was sent.
     NotSent { error: Error, again: bool },
-    /// The request may have been sent, but no complete answer arrived.
+    /// The request may have been sent, but no complete response arrived.
     Unknown(Error),
-    /// The request was sent, and its answer is unusable.
+    /// The request was sent, but its response is unusable.
     Final(Error),
 }
 
-/// Reason why a connection failed. It is the source of an error.
+/// Reason why no connection could be made. It is the source of an [`Error`], so that
+/// [`is_no_connection`] recognises the error.
 #[derive(Debug)]
 struct NoConnection(String);
 
@@ -29,8 +30,8 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Returns true if a request failed because no connection to the host could be made. Nothing was
-/// sent.
+/// Returns true if a request failed because no connection to the host could be made. In this case
+/// nothing was sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
     error
@@ -54,7 +55,7 @@ pub(crate) fn private_address(host: &str) -> Error {
         .with_retry(Retry::Never)
 }
 
-/// Source of the error for an answer that exceeds its size limit.
+/// Source of the error for a response that exceeds its size limit.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -66,14 +67,14 @@ impl fmt::Display for TooLong {
 
 impl StdError for TooLong {}
 
-/// Returns true if a request failed because its answer exceeded [`crate::BodyMax`] or
+/// Returns true if a request failed because its response exceeded [`crate::BodyMax`] or
 /// [`crate::HttpSettings::body_max`].
 #[must_use]
 pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
-/// Maps an error of reqwest that occurs before the body of the answer is read.
+/// Maps an error of reqwest that occurs before the body of the response is read.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> HttpFailure {
     let why = cause(error);
     if let Some(tls) = find::<rustls::Error>(error) {
@@ -128,7 +129,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
     ))
 }
 
-/// Returns the error for a body that ended too early.
+/// Returns the error for a response body that ended too early.
 pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     let what = if error.is_timeout() {
         "timed out"
@@ -159,7 +160,8 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
         if let Some(found) = e.downcast_ref::<E>() {
             return Some(found);
         }
-        // `source()` of an `io::Error` does not return the wrapped error itself.
+        // `source()` of an `io::Error` skips the wrapped error and returns the source of that
+        // error.
         let wrapped = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = match wrapped {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::RetryPolicy;
 
-/// Rate of writes to one host, for a server that limits it.
+/// Rate of writes to one host, for a server that limits writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WritePace {
     /// Number of writes that are sent without a pause.

@@ -14,8 +14,8 @@ use tower_service::Service;
 
 use crate::{Body, Http};
 
-/// Sends the requests of a client that expects a `tower` service. Errors are
-/// [`forge_core::Error`]s, so a client that boxes them allows a `downcast`.
+/// Sends the requests of a client that expects a `tower` service. If that client boxes its errors,
+/// they can be downcast to [`forge_core::Error`].
 #[derive(Clone, Debug)]
 pub struct HttpService(Http);
 

@@ -1,9 +1,9 @@
 //! The one HTTP transport of the workspace.
 //!
-//! The crate has all rules for requests: TLS and its roots, proxies, clear text, redirects,
-//! concurrency, retries, rate limits, size limits, tracing, and the redaction of secrets. Backends
-//! send each request with an [`Idempotency`]. [`Http::send`] returns the answer with any status, or
-//! a [`forge_core::Error`] that says whether a retry is safe.
+//! The crate has all rules for requests: TLS and its trusted roots, proxies, HTTP without TLS,
+//! redirects, concurrency, retries, rate limits, size limits, tracing, and the redaction of
+//! secrets. Backends send each request with an [`Idempotency`]. [`Http::send`] returns a response
+//! with any status, or a [`forge_core::Error`] that says whether a retry is safe.
 //!
 //! [`HttpService`] wraps the transport as a `tower` service, for clients of other crates.
 

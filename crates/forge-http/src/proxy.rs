@@ -8,10 +8,12 @@ use url::{Host, Url};
 
 /// The proxies of a process, from the same variables as in curl, git and gh.
 ///
-/// `HTTP_PROXY` is for http, `HTTPS_PROXY` for https, `ALL_PROXY` for both. `NO_PROXY` lists hosts,
-/// domains, addresses and address ranges that use no proxy, or is `*`. Each variable is also read
-/// in lower case. As in gh, `localhost` and loopback addresses never use a proxy;
-/// `github.localhost` may use one.
+/// - `HTTP_PROXY` is for http, `HTTPS_PROXY` for https, and `ALL_PROXY` for both.
+/// - `NO_PROXY` lists hosts, domains, addresses and address ranges that use no proxy. The value `*`
+///   means all hosts.
+/// - Each variable is also read in lower case.
+/// - As in gh, `localhost` and loopback addresses never use a proxy, but `github.localhost` may use
+///   one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<Url>,
@@ -20,7 +22,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Reads the variables with `get`.
+    /// Reads the proxies from the environment variables, which `get` returns.
     ///
     /// # Errors
     /// `config` if a proxy is not a URL, or is of an unsupported kind (SOCKS).
@@ -152,7 +154,7 @@ pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Returns true if RFC 6761 reserves a name, in lower case, for this machine.
+/// Returns true if RFC 6761 reserves `name` for this machine. `name` must be in lower case.
 pub(crate) fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }

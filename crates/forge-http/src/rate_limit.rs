@@ -1,4 +1,4 @@
-//! Parses the rate limits that a server reports in its answers.
+//! Parses the rate limits that a server reports in its responses.
 
 use std::{
     collections::BTreeMap,
@@ -12,10 +12,12 @@ use http::{HeaderMap, StatusCode};
 /// Maximum wait, whatever value a server sends.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Maximum number of buckets that are stored, because a server chooses their names.
+/// Maximum number of buckets that are stored. Without a maximum, a server could fill the memory,
+/// because it chooses the names.
 const MAX_BUCKETS: usize = 200;
 
-/// A bucket of a host's rate limit, from the newest answer that names the bucket.
+/// A bucket of a host's rate limit, from the newest response that names it. A bucket is a group of
+/// requests that share a limit.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Parses the rate limit in the headers of an answer.
+    /// Parses the rate limit in the headers of a response.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         Some(Self {
@@ -53,14 +55,19 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
-/// Returns how long a server asks to wait when it refuses a request because of its rate limit.
-/// Returns `None` for any other answer.
+/// Returns how long to wait after a response that refuses a request because of the rate limit.
+/// Returns `None` for any other response.
 ///
-/// A refusal has status 429, or 403 with `Retry-After` or with no requests left. The wait is
-/// `Retry-After` (seconds). Without that header, the wait lasts until `x-ratelimit-reset` if no
-/// requests are left, and a minute otherwise (GitHub's REST documentation, "Exceeding the rate
-/// limit"). The reset time is compared with the `Date` of the answer, so that a wrong local clock
-/// does not matter.
+/// A refusal has status 429, or status 403 together with `Retry-After` or with no requests left.
+/// The wait is the first of these that applies (GitHub's REST documentation, "Exceeding the rate
+/// limit"):
+///
+/// - the seconds in `Retry-After`,
+/// - the time until `x-ratelimit-reset`, if no requests are left,
+/// - a minute.
+///
+/// The reset time is compared with the `Date` of the response, so that a wrong local clock does not
+/// matter.
 #[must_use]
 pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let retry_after = number(headers, "retry-after");
@@ -70,7 +77,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     refused.then(|| rate_limit_wait(headers))
 }
 
-/// Returns how long to wait after an answer whose body says that the rate limit was exceeded.
+/// Returns how long to wait after a response whose body says that the rate limit was exceeded.
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {

@@ -1,12 +1,16 @@
 //! Removes credentials from text that people may read: log lines, error messages, bodies.
 //!
-//! The following are removed: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`,
-//! `github_pat_`), JWTs, app passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`,
-//! `Proxy-Authorization`, `DPoP`, `Cookie`, `Set-Cookie`, `X-Api-Key` and `Private-Token`,
-//! `Bearer …`, user information in URLs, and the values of query parameters and JSON members with
-//! the name of a credential.
+//! [`redact`] removes everything that looks like a credential:
 //!
-//! A known credential is removed whatever its shape, also from base64 and percent-encoding.
+//! - GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`, `github_pat_`),
+//! - JWTs, and app passwords (`xxxx-xxxx-xxxx-xxxx`),
+//! - the values of the headers `Authorization`, `Proxy-Authorization`, `DPoP`, `Cookie`,
+//!   `Set-Cookie`, `X-Api-Key` and `Private-Token`, and `Bearer …`,
+//! - user information in URLs,
+//! - the values of query parameters and JSON members whose name is that of a credential.
+//!
+//! [`mask_secrets`] removes credentials that the caller knows, whatever their shape, also in base64
+//! and percent-encoding.
 
 use std::{borrow::Cow, cmp::Reverse};
 
@@ -19,7 +23,8 @@ use percent_encoding::{percent_decode, percent_decode_str};
 
 const MARK: &str = "***";
 
-/// Decodes base64 with or without padding, also if it is cut or part of a longer word.
+/// Base64 decoder that accepts missing padding and trailing bits. The text may be cut, or part of a
+/// longer word.
 const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new()
@@ -52,14 +57,15 @@ const NAMES: &[&str] = &[
     "token",
 ];
 
-/// Maximum size of a credential that a cut may split, in bytes.
+/// Maximum size, in bytes, of a credential that is still recognised where a long text is cut.
 const MAX_CREDENTIAL: usize = 4 * 1024;
 
 /// Masks the first `max` bytes of `text` with `mask`, and drops the rest. A text that is at most
 /// 4 KiB longer stays whole.
 ///
-/// For texts of servers, because masking a text of megabytes takes seconds. `mask` gets some more
-/// bytes than are kept, because a credential is recognised only if it is complete.
+/// For texts from servers, because masking a text of megabytes takes seconds. A credential is
+/// recognised only if it is complete. `mask` therefore gets 4 KiB more than are kept, so that a
+/// credential at the cut is complete.
 #[must_use]
 pub fn mask_start(text: &str, max: usize, mask: impl FnOnce(&str) -> String) -> String {
     let end = text.floor_char_boundary(max + MAX_CREDENTIAL);
@@ -119,7 +125,8 @@ pub fn mask_secrets<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     mask_split(&masked, &secrets).map_or(masked, Cow::Owned)
 }
 
-/// Masks secrets that hidden characters split. Some readers never see these characters.
+/// Masks secrets that are split by hidden characters. A reader who does not see these characters
+/// would see the whole secret.
 fn mask_split(text: &str, secrets: &[&str]) -> Option<String> {
     let (visible, hidden) = strip_hidden(text);
     if hidden == 0 {
@@ -155,7 +162,7 @@ fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Replaces each piece between two gaps that is a secret; `None` if there is no secret piece.
+/// Splits `text` at gaps, and masks each piece that is a secret. Returns `None` if no piece is one.
 fn mask_pieces(
     text: &str,
     is_gap: impl Fn(char) -> bool + Copy,
@@ -173,8 +180,8 @@ fn mask_pieces(
     Some(out)
 }
 
-/// Returns true for a character that can split base64: whitespace, the backslash of an escaped line
-/// break, and the characters that end a part.
+/// Returns true for a character that can stand between pieces of base64: whitespace, the backslash
+/// of an escaped line break (`\n`), and the `=` or `,` after a piece.
 fn is_joint(c: char) -> bool {
     c.is_whitespace() || matches!(c, '=' | ',' | '\\')
 }
@@ -190,7 +197,7 @@ fn encodes(word: &str, secrets: &[&str]) -> bool {
         secrets.iter().any(|secret| is_in(secret))
     };
     let in_base64 = |digits: &[u8]| {
-        // Digits of other data may precede the encoded secret.
+        // Digits of other data may precede the encoded secret, so all four alignments are tried.
         (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
     };
     let shows = |plain: &[u8]| {
@@ -306,7 +313,8 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
 }
 
-/// Returns the range of the credential after the name of a header, member, parameter or scheme.
+/// Returns the range of the credential after the name at `at`. This is the name of a header, a JSON
+/// member, a query parameter or an authentication scheme.
 fn value_after_name(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);
     let word = std::str::from_utf8(bytes.get(at..end)?)

@@ -12,12 +12,12 @@ use crate::{Body, proxy, redact};
 /// Maximum number of redirects that are followed for one request.
 pub const MAX_REDIRECTS: usize = 5;
 
-/// Returns the request that follows a redirect, or `None` if the answer is final.
+/// Returns the request that follows a redirect, or `None` if the response is final.
 ///
-/// A read is redirected to any host, but loses its credentials if host, port or scheme change, as
-/// when a log or an archive comes from storage with a signed URL. A write is redirected only within
-/// its origin and only by 307 and 308, which keep the method. A remote server cannot redirect to
-/// this machine, because local services trust local clients.
+/// - A read is redirected to any host. It loses its credentials if host, port or scheme change, for
+///   example if a log comes from a storage server with a signed URL.
+/// - A write is redirected only within its origin, and only by 307 and 308, which keep the method.
+/// - A remote server cannot redirect to this machine, because local services trust local clients.
 pub(crate) fn next(
     request: &Request<Bytes>,
     from: &Url,
@@ -50,9 +50,9 @@ pub(crate) fn next(
     Some(next)
 }
 
-/// Returns true if a URL names this machine. It may have a loopback address, the unspecified
-/// address (which connects to loopback), an IPv6 form of either, or a local name with or without a
-/// final dot.
+/// Returns true if the host of a URL is this machine: a loopback address, the unspecified address
+/// (which connects to loopback), an IPv6 form of either, or a local name with or without a final
+/// dot.
 fn is_here(url: &Url) -> bool {
     let is_here_v4 = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
     match url.host() {
@@ -67,7 +67,7 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// Returns the request that [`crate::Http::send`] would send for a redirect, or `None` if the
-/// answer is final. For callers that use [`crate::NoRedirect`] to check the target first.
+/// response is final. For callers that use [`crate::NoRedirect`] to check the target first.
 #[must_use]
 pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
     let from = Url::parse(&request.uri().to_string()).ok()?;

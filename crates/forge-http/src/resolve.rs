@@ -1,4 +1,5 @@
-//! Resolves a name once for each connection, so that the checked address is the one in use.
+//! Resolves host names. A name is resolved once for each connection, so that the address that was
+//! checked is also the address that is used.
 
 use std::{
     error::Error as StdError,
@@ -34,7 +35,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// The error for a name without public addresses, if only these may be contacted.
+/// The error for a host without a public address, if a request may contact only public addresses.
 #[derive(Debug)]
 pub(crate) struct PrivateAddress(pub String);
 

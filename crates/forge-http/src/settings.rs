@@ -32,7 +32,7 @@ pub struct HttpSettings {
     pub retry: RetryPolicy,
     /// Maximum time for making a connection.
     pub connect_timeout: Duration,
-    /// Maximum time for which a server may send nothing, before or during an answer.
+    /// Maximum time for which a server may send nothing, before or during a response.
     pub idle_timeout: Duration,
     /// Maximum size of a body in memory after decompression, in bytes.
     pub body_max: usize,

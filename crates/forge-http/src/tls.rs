@@ -35,8 +35,8 @@ pub enum RootSource {
 
 impl Roots {
     /// Reads `SSL_CERT_FILE` and `SSL_CERT_DIR`, like OpenSSL and Go, and `FORGE_CA_BUNDLE`. If
-    /// neither of the first two is set, uses the bundled list, or with `system` the store of the
-    /// system.
+    /// neither of the first two is set, the bundled list is used, or the store of the system if
+    /// `system` is true.
     #[must_use]
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>, system: bool) -> Self {
         let path = |name: &str| get(name).filter(|text| !text.is_empty());
