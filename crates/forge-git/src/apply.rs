@@ -34,7 +34,7 @@ pub struct Mail {
 /// Result of applying a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyResult {
-    /// The changed tree, hex.
+    /// Id of the changed tree, hex.
     Tree(String),
     /// Names of the files to which the patch does not apply, sorted.
     Conflicts(Vec<String>),
@@ -129,14 +129,16 @@ impl Git {
         };
         Ok(Some(Mail {
             author: author.stdout.trim_ascii_end().to_vec(),
-            // Git cuts a message at a NUL byte, which would lose the rest.
+            // Git ends a message at a NUL byte. NUL bytes are removed, so that the text after them
+            // is kept.
             message: message.replace('\0', ""),
             diff,
         }))
     }
 
     /// Applies `diff` to `tree`, the id of a tree or commit. If the diff does not apply but names
-    /// blobs that exist, tries a three-way merge. Writes only objects.
+    /// blobs that exist, tries a three-way merge. Writes objects, but no ref, work tree or index of
+    /// the repository.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.

@@ -2,7 +2,7 @@
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Runs `work` on a thread that may block, so that other calls do not wait for it.
+/// Runs `work` on a thread that may block, so that other tasks do not wait for it.
 ///
 /// # Errors
 /// The errors of `work`; `internal` if its thread panicked.

@@ -72,15 +72,18 @@ impl ObjectLookup {
 /// A `git cat-file --batch-command` process that is shared by all lookups.
 ///
 /// The process starts with the first lookup, and is restarted if a damaged object ended it. Each
-/// lookup sees the current refs. A name is anything that git resolves: `refs/heads/x`,
-/// `<oid>:path`, an id. A name that begins with `refs/` finds only the ref with that full name.
+/// lookup sees the current refs.
+///
+/// The name of an object is anything that git resolves: `refs/heads/x`, `<oid>:path`, an id. A name
+/// that begins with `refs/` finds only the ref with that full name.
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
     process: Option<Process>,
-    /// The directory of loose and packed refs, if it is known.
+    /// The repository's common directory (the place of its refs), if it is known.
     common_dir: Option<PathBuf>,
-    /// True if git could find other refs for missing ones. `None` before the first name of a ref.
+    /// True if the repository has refs that git could find instead of a missing ref. `None` until
+    /// the first lookup by a ref name.
     has_shadows: Option<bool>,
 }
 
@@ -96,7 +99,7 @@ impl Process {
     /// Ends the process after it failed on an object, and returns its stderr.
     ///
     /// # Errors
-    /// `git` if the object did not cause the failure: a signal ended git, or memory ran out.
+    /// `git` if something other than the object caused the failure: a signal, or a lack of memory.
     async fn end(self) -> Result<Vec<u8>> {
         let Self {
             mut child,
@@ -129,8 +132,8 @@ impl CatFile {
         }
     }
 
-    /// Returns this process for a repository whose common directory is known. Lookups of refs then
-    /// usually start no other process.
+    /// Sets the common directory of the repository. Lookups by ref name then usually start no
+    /// second process.
     #[must_use]
     pub fn with_common_dir(mut self, common_dir: impl Into<PathBuf>) -> Self {
         self.common_dir = Some(common_dir.into());
@@ -155,13 +158,15 @@ impl CatFile {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
-    /// Returns the objects `names`, in order. Queries are sent without waiting for answers. The
-    /// objects have at most 64 MiB together: an object larger than the remainder is not read, but
-    /// smaller objects after it are.
+    /// Returns the objects `names`, in order. Several queries are sent before their answers are
+    /// read.
+    ///
+    /// The contents have at most 64 MiB together. An object that exceeds what is left of this limit
+    /// is not read, but smaller objects after it are.
     ///
     /// # Errors
-    /// `git` if git cannot be run or crashes; `timeout` if it takes too long. The failure of one
-    /// object is in its [`ObjectLookup`].
+    /// `git` if git cannot be run or crashes; `timeout` if it takes too long. If only one object
+    /// cannot be read, its [`ObjectLookup`] has the error.
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
         let names = self.exact_names(names).await?;
         let mut found = Vec::with_capacity(names.len());
@@ -238,7 +243,7 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Replaces names of refs by ids where git could find another object for a missing ref.
+    /// Replaces ref names by object ids, if git could find another object for a missing ref.
     async fn exact_names<'n, S: AsRef<str>>(
         &mut self,
         names: &'n [S],
@@ -255,7 +260,7 @@ impl CatFile {
                 None => Cow::Borrowed(name),
                 Some((full, rest)) => match oids.get(full) {
                     Some(oid) => Cow::Owned(format!("{oid}{rest}")),
-                    // No object has an empty name.
+                    // The ref is missing. An empty name finds no object.
                     None => Cow::Borrowed(""),
                 },
             }
@@ -276,8 +281,8 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Takes the process out of the field, so that a cancelled lookup does not leave a process with
-    /// unread answers in it.
+    /// Takes the process out of the field. Otherwise a cancelled lookup would leave a process with
+    /// unread answers there.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }

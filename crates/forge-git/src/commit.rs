@@ -1,8 +1,8 @@
 //! Parses and encodes commit objects.
 //!
 //! Commits are written with `git hash-object -t commit`, because this command stores exactly the
-//! given author, date, encoding and message, while `git commit-tree` uses the environment and the
-//! user's settings. Commits that a branch will point to may need a signature
+//! given author, date, encoding and message. In contrast, `git commit-tree` uses the environment
+//! and the user's settings. Commits that a branch will point to may need a signature
 //! ([`Git::put_landing_commit`]).
 //!
 //! [`Git::put_landing_commit`]: crate::Git::put_landing_commit
@@ -78,7 +78,8 @@ impl<'a> RawCommit<'a> {
     }
 }
 
-/// Formats `Name <email> seconds +0000`, without characters that would break the line.
+/// Formats an author or committer: `Name <email> seconds +0000`. Drops characters that would break
+/// the line.
 #[must_use]
 pub fn signature(actor: &Actor, at: Timestamp) -> String {
     let clean = |text: &str| -> String {

@@ -10,8 +10,8 @@ impl Git {
     /// # Errors
     /// `git` if git cannot be run; `protocol` if a file is damaged.
     pub async fn contents(&self, oid: &str, paths: &[String]) -> Result<Vec<FileContent>> {
-        // A line break would end the query. `./` names a directory, so a path with a line break
-        // counts as missing.
+        // A line break would end the query for git. A path with a line break is therefore replaced
+        // by `./`, which is a directory and counts as missing.
         let name = |path: &String| match path.contains('\n') {
             true => format!("{oid}:./"),
             false => format!("{oid}:{path}"),

@@ -20,7 +20,7 @@ pub enum PushedTo {
     Here,
 }
 
-/// Number or head that identifies the pull request of the current branch.
+/// Number or head branch that identifies the pull request of the current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentPull {
     /// A number: the branch tracks `refs/pull/N/head` of a remote.
@@ -62,8 +62,7 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     }
 }
 
-/// Returns the number or head that identifies the pull request of the current branch, or `None` on
-/// a detached head.
+/// Identifies the pull request of the current branch. Returns `None` on a detached head.
 ///
 /// # Errors
 /// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no

@@ -1,6 +1,7 @@
-//! Arguments for git's diff commands that make the output independent of the user's settings.
+//! Builds arguments for git's diff commands. They make the output independent of the user's
+//! settings.
 
-/// Settings of git that would change the format of a diff.
+/// Fixed values for the settings of git that would change the format of a diff.
 const SETTINGS: [&str; 6] = [
     "-c",
     "core.quotePath=true",
@@ -30,7 +31,7 @@ const PLAIN: [&str; 14] = [
 
 /// Options that override the user's settings for a mail series.
 const PLAIN_MAIL: [&str; 24] = [
-    // The value `auto` alone would not override the user's `true`.
+    // `false` comes first, because `auto` alone would not override the user's `true`.
     "-c",
     "format.numbered=false",
     "-c",

@@ -26,7 +26,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     }
 }
 
-/// Returns the recovery for a failure that git's message explains.
+/// Returns a hint for a failure that git's message explains.
 fn recovery_hint(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
@@ -87,7 +87,6 @@ fn is_abort(stderr: &[u8]) -> bool {
         .any(|words| said.contains(words))
 }
 
-/// Returns true if git failed because memory ran out.
 pub(crate) fn is_out_of_memory(stderr: &[u8]) -> bool {
     let said = String::from_utf8_lossy(stderr);
     let says = |words: &str| said.contains(words);
@@ -135,7 +134,7 @@ pub(crate) fn spawn_error(program: &OsStr, dir: &std::path::Path, cause: io::Err
         .with_source(cause)
 }
 
-/// Returns the error for a read in `dir` that did not end within `limit`.
+/// Returns the error for a git process in `dir` that only reads and did not end within `limit`.
 pub(crate) fn timeout_error(subcommand: &str, dir: &Path, limit: Duration) -> Error {
     let dir = text::one_line(&dir.to_string_lossy()).into_owned();
     let message = format!(
@@ -154,7 +153,8 @@ pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
-/// Turns git's message into one safe line: without escapes and the leading `fatal: `.
+/// Turns git's message into one line that is safe to print, without the leading `fatal: ` or
+/// `error: `.
 fn tidy(stderr: &[u8]) -> String {
     let said = String::from_utf8_lossy(stderr);
     let said = said.trim();

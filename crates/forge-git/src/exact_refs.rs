@@ -1,8 +1,9 @@
 //! Finds refs by their full names.
 //!
-//! For a full name without a ref, git also tries `refs/tags/<name>` and other places, and it reads
-//! `<name>-g1a2b3c4` as output of `git describe` (gitrevisions(7)). A fetch brings tags along, so
-//! the tag `refs/tags/refs/heads/x` of a stranger would pose as the missing branch `x`.
+//! If there is no ref with a given full name, git tries other refs, such as `refs/tags/<name>`.
+//! These refs are called shadows here. A fetch also brings tags. The tag `refs/tags/refs/heads/x`
+//! of a stranger would therefore pose as the missing branch `x`. Git also reads `<name>-g1a2b3c4`
+//! as output of `git describe` (gitrevisions(7)).
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,7 @@ use forge_core::{ErrorKind, Result};
 
 use crate::{Git, refname_problem};
 
-/// Prefixes of the refs that git tries for a missing ref below `refs/`.
+/// Prefixes of shadows: the refs that git tries for a missing ref below `refs/`.
 const SHADOWS: [&str; 4] = [
     "refs/refs/",
     "refs/tags/refs/",
@@ -67,11 +68,11 @@ impl Git {
     pub async fn commit_id(&self, name: &str) -> Result<Option<String>> {
         if let Some((full, rest)) = split_ref(name) {
             let oid = match self.ref_oid(full).await {
-                // Outside of a repository, git fails.
+                // Outside of a repository, git fails. There is no commit then.
                 Err(e) if matches!(e.kind(), ErrorKind::Git { status: 128 }) => None,
                 found => found?,
             };
-            // A tag can have an object of its own.
+            // The id of a tag can be that of a tag object. It is resolved to the commit below.
             if oid.is_none() || (rest.is_empty() && !full.starts_with("refs/tags/")) {
                 return Ok(oid);
             }
@@ -90,7 +91,8 @@ impl Git {
         Ok((output.status == 0).then_some(oid))
     }
 
-    /// Returns true if the repository has a ref that git could find for the name of a missing ref.
+    /// Returns true if the repository has shadows: refs that git could find instead of a missing
+    /// ref.
     ///
     /// # Errors
     /// `git` if git cannot be run.

@@ -59,7 +59,7 @@ impl Git {
 
     /// Returns true if the commit with the full id `oid` is in the object store; false for the name
     /// of a ref. Never fetches, even in a partial clone: the forge chooses the id, and the
-    /// repository could name a program for the fetch.
+    /// configuration of the repository could name a program that a fetch would start.
     pub async fn has_commit(&self, oid: &str) -> bool {
         if !is_full_oid(oid) {
             return false;
@@ -71,8 +71,8 @@ impl Git {
 }
 
 /// Returns true if git would read `name` as a refspec, or as the keyword `tag`, which turns the
-/// next name into a refspec. A refspec can write refs or match several, and strangers choose the
-/// names to fetch.
+/// next name into a refspec. Refspecs are refused, because strangers choose the names to fetch, and
+/// a refspec can write refs or match several refs.
 fn is_refspec(name: &str) -> bool {
     name == "tag" || name.starts_with(['+', '^']) || name.contains([':', '*'])
 }

@@ -17,8 +17,9 @@ use crate::{
     stream, version,
 };
 
-/// Variables that make git use another repository or change its diffs. Git sets the variables for
-/// the repository in the environment of its hooks, so a hook that starts forge passes them on.
+/// Environment variables that make git use another repository or change its diffs. [`Git::at`]
+/// removes them. Git sets such variables for its hooks, so a hook that starts forge would otherwise
+/// pass on those of its own repository.
 const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -33,8 +34,8 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. A pipe that a repository's
-/// configuration includes would block git for ever.
+/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. Without a limit, a pipe
+/// that the repository's configuration includes would block git for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A git program with its working directory and the permissions of its processes.
@@ -111,8 +112,8 @@ impl Git {
         }
     }
 
-    /// Returns this git for diffs that are shown to a reader: [`Git::without_work_tree`] for the
-    /// repository's own git directory.
+    /// Returns this git for diffs that are shown to a reader. Calls [`Git::without_work_tree`] with
+    /// the git directory of the repository.
     ///
     /// # Errors
     /// `git` outside of a repository.
@@ -125,9 +126,9 @@ impl Git {
     /// Returns this git without the work tree and the index of its repository. `git_dir` is the
     /// git directory.
     ///
-    /// Git reads `.gitattributes` from the work tree and the index. A pull request that is checked
-    /// out could hide its own changes with the attribute `-diff`. The option `--attr-source` would
-    /// need git 2.41.
+    /// Git reads `.gitattributes` from the work tree and the index. With the attribute `-diff`, a
+    /// pull request that is checked out could therefore hide its own changes. The option
+    /// `--attr-source` would help as well, but it needs git 2.41.
     #[must_use]
     pub fn without_work_tree(&self, git_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -186,8 +187,9 @@ impl Git {
     }
 
     /// Returns this git with the shell command `helper` as its only credential helper for `origin`.
-    /// `None` unless this git is for a remote, and if the repository's configuration names a
-    /// program, a proxy or a certificate for remotes, because these could see the credential.
+    /// Returns `None` if this git is not for a remote. Also returns `None` if the repository's
+    /// configuration names a program, a proxy or a certificate for remotes, because these could see
+    /// the credential.
     #[must_use]
     pub fn with_credential_helper(&self, origin: &str, helper: &str) -> Option<Self> {
         if self.purpose != (Purpose::Remote { tokens: true }) {
@@ -210,7 +212,7 @@ impl Git {
         self.purpose
     }
 
-    /// Returns the level of trust.
+    /// Returns the level of trust in the repository.
     #[must_use]
     pub fn trust(&self) -> Trust {
         self.trust
@@ -287,7 +289,7 @@ impl Git {
     /// Runs a command and returns its output, whatever the exit status.
     ///
     /// # Errors
-    /// `git` if the program cannot be run; `timeout` if a read takes too long.
+    /// `git` if the program cannot be run; `timeout` if the command only reads and takes too long.
     pub async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
         self.finish(self.command(args), None).await
     }
@@ -296,7 +298,7 @@ impl Git {
     /// status.
     ///
     /// # Errors
-    /// `git` if the program cannot be run; `timeout` if a read takes too long.
+    /// `git` if the program cannot be run; `timeout` if the command only reads and takes too long.
     pub async fn run_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -324,7 +326,8 @@ impl Git {
     /// Runs a command and returns its standard output. Fails if the exit status is not 0.
     ///
     /// # Errors
-    /// `git` with the sanitised standard error; `timeout` if a read takes too long.
+    /// `git` with the sanitised standard error; `timeout` if the command only reads and takes too
+    /// long.
     pub async fn run_ok<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -386,7 +389,8 @@ impl Git {
             .spawn()
             .map_err(|e| spawn_error(&self.program, &self.dir, e))?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-            // A command may end without reading all of its input. Its status then shows the reason.
+            // A failed write is ignored, because a command may end without reading all of its
+            // input. Its exit status then shows the reason.
             tokio::spawn(async move { pipe.write_all(&input).await });
         }
         Ok(stream::of(child, name))
@@ -436,7 +440,8 @@ impl Git {
         let broken = |e| spawn_error(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
-        // A command may end without reading all of its input. Its status then shows the reason.
+        // A failed write is ignored, because a command may end without reading all of its input.
+        // Its exit status then shows the reason.
         let feed = async {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 let _ = pipe.write_all(input).await;

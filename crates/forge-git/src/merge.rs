@@ -14,8 +14,8 @@ pub enum Merged {
 }
 
 impl Git {
-    /// Merges `theirs` into `ours` from their merge base, or without a merge base if `unrelated`.
-    /// Refs and work trees do not change.
+    /// Merges the commit `theirs` into the commit `ours`. If `unrelated` is true, the two need no
+    /// common ancestor. Refs and work trees do not change.
     ///
     /// # Errors
     /// `git` if a commit is missing, or if the histories have no common commit and `unrelated` is
@@ -55,9 +55,9 @@ impl Git {
         }
     }
 
-    /// Returns the newest merge commit in `base..head` that adds changes: its tree differs from
-    /// git's automatic merge of the two parents, so the changes are in no other commit. An octopus
-    /// merge always counts as one.
+    /// Returns the newest merge commit in `base..head` that adds changes of its own. The tree of
+    /// such a merge differs from git's automatic merge of the two parents, so its changes are in no
+    /// other commit. An octopus merge always counts as such a merge.
     ///
     /// # Errors
     /// `git` if a commit is missing.

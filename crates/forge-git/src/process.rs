@@ -1,4 +1,8 @@
-//! Restricts git processes, depending on the trust in the repository and on the purpose.
+//! Restricts git processes, depending on the trust in the repository and on the purpose of the
+//! process.
+//!
+//! A repository is guarded unless a person at a shell chose it ([`Trust`]), because its
+//! configuration may come from a stranger. A guarded process is a process in a guarded repository.
 //!
 //! `docs/reference/git-processes.md` has the rules as a table. `tests/adversary` tests the table:
 //! it plants a program in each place from which git would start a program.
@@ -16,18 +20,20 @@ pub(crate) enum Purpose {
     /// Moves refs, merges trees for a commit on a branch, or changes a work tree.
     Write,
     Remote {
-        /// True if the process gets the tokens in the environment, for a credential helper.
+        /// True if the process inherits the tokens in the environment, so that a credential helper
+        /// can use them.
         tokens: bool,
     },
 }
 
-/// Setting for every process: git looks for changed files without a file system monitor.
+/// Setting for every process. Git finds changed files by itself, without a file system monitor.
 const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
 
-/// Settings that keep git from starting programs and from reading files that a read does not need.
+/// Settings for a process that only reads or is guarded. They keep git from starting programs and
+/// from reading unneeded files.
 const QUIET: [&str; 7] = [
     "core.hooksPath=/dev/null",
-    // With renormalisation, a merge of trees would pass every file through its filters.
+    // With renormalisation, a merge of trees would pass every file through its filter programs.
     "merge.renormalize=false",
     "log.showSignature=false",
     "gc.auto=0",
@@ -41,22 +47,23 @@ const QUIET: [&str; 7] = [
 /// the whole file in memory, and the repository could name an endless file.
 pub(crate) const NO_ATTRIBUTES_FILE: &str = "core.attributesFile=/dev/null";
 
-/// Key of the attributes file, as git prints it.
+/// Configuration key of the attributes file, as git prints it.
 const ATTRIBUTES_FILE: &str = "core.attributesfile";
 
-/// Setting for a guarded process that contacts a remote: no signed push.
+/// Setting for a guarded process that contacts a remote. A signed push would start a program.
 const REMOTE: [&str; 1] = ["push.gpgSign=false"];
 
-/// Settings for a process that contacts a remote and is guarded, or may read tokens. They leave out
-/// submodules: these have remotes and a configuration of their own, which nobody checks.
+/// Settings for a process that contacts a remote, if the process is guarded or may read tokens.
+/// They exclude submodules, because a submodule has remotes and a configuration of its own, which
+/// nobody checks.
 const NO_SUBMODULES: [&str; 3] = [
     "push.recurseSubmodules=no",
     "fetch.recurseSubmodules=no",
     "submodule.recurse=false",
 ];
 
-/// Transports that a guarded process may use for a remote. `ext` and remote helpers would start
-/// programs.
+/// Transports that a guarded process may use for a remote. The other transports (`ext` and remote
+/// helpers) would start programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
 /// Regular expression for `git config --get-regexp`. Matches keys that can
@@ -86,8 +93,9 @@ const CONFIGURED_HOOKS: Version = Version {
     minor: 54,
 };
 
-/// Text that a replaced merge driver prints. Callers search git's output for it, because git before
-/// 2.44 reports an exit status above 128 as a conflict.
+/// Text that the replacement of a merge driver prints (see `Git::without_drivers`). Callers search
+/// git's output for this text. The exit status is not enough, because git before 2.44 reports a
+/// status above 128 as a conflict.
 const REFUSAL: &str = "forge-refuses-merge-driver";
 
 /// Adds settings and environment for a purpose to `command`, which must not have arguments yet.
@@ -111,8 +119,8 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if (guarded && is_remote) || purpose == (Purpose::Remote { tokens: true }) {
         set(&NO_SUBMODULES);
     }
-    // Users confirm exactly the objects that are merged, so replacements and grafts are disabled.
-    // Git reads no grafts if the path of the grafts file cannot exist.
+    // Users confirm exactly the objects that are merged, so replacement refs and grafts are
+    // disabled. The path of the grafts file cannot exist, so git reads no grafts.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");
@@ -131,7 +139,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if purpose != (Purpose::Remote { tokens: true }) {
         without_secrets(command.as_std_mut());
     }
-    // No remote needs this token.
+    // No remote needs these variables.
     command.env_remove("FORGE_MCP_TOKEN");
     command.env_remove("JIRA_TOKEN");
     for key in hidden_variables() {
@@ -139,10 +147,10 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     }
 }
 
-/// Keeps a read from fetching objects that a partial clone lacks.
+/// Keeps git from fetching objects that a partial clone lacks.
 pub(crate) fn forbid_fetch(command: &mut Command) {
     command
-        // Git 2.38 ignores `GIT_NO_LAZY_FETCH`, and would fetch missing objects.
+        // All transports are forbidden as well, because git 2.38 ignores `GIT_NO_LAZY_FETCH`.
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
 }
@@ -159,8 +167,8 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// Returns the settings of the repository for [`PROGRAM_KEYS`]. One process reads them on first
-    /// use.
+    /// Returns the repository's own settings whose keys match [`PROGRAM_KEYS`]. The settings are
+    /// read on first use, with one process.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
@@ -174,8 +182,11 @@ impl Git {
         Ok(self.programs.get_or_try_init(read).await?)
     }
 
-    /// Refuses `operation` in a guarded repository if `needed` accepts a key under which the
-    /// configuration names a program. In other repositories nothing is refused.
+    /// Refuses `operation` in a guarded repository if the repository names a program for it.
+    ///
+    /// `needed` selects the keys that matter for the operation. If the configuration of the
+    /// repository names a program under one of these keys, the operation is refused. In other
+    /// repositories nothing is refused.
     ///
     /// # Errors
     /// `permission_denied` with the keys.
@@ -209,8 +220,8 @@ impl Git {
     }
 
     /// Returns this git for merging trees. Merge drivers run only for a write in a repository that
-    /// a person chose. Otherwise a refusal replaces each driver of the repository, and
-    /// [`driver_refusal`] recognises it in the output.
+    /// a person chose. Otherwise each merge driver of the repository is replaced by a command that
+    /// prints a marker and fails. `Git::driver_refusal` recognises the marker in git's output.
     ///
     /// # Errors
     /// The errors of [`Git::program_settings`].
@@ -234,9 +245,11 @@ impl Git {
         Ok(git)
     }
 
-    /// Returns this git without the hooks that the repository's configuration names, except for a
-    /// write in a repository that a person chose. Needed only for processes that move refs or write
-    /// an index: git starts no hooks in the other processes of reads and guarded writes.
+    /// Returns this git without the hooks that the repository's configuration names. For a write in
+    /// a repository that a person chose, the hooks stay on.
+    ///
+    /// This is needed only for processes that move refs or write an index. In the other processes
+    /// of reads and guarded writes, git starts no hooks.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read; `permission_denied` if it names a hook that no
@@ -250,8 +263,8 @@ impl Git {
         Ok(off.into_iter().fold(self.clone(), Self::with_setting))
     }
 
-    /// Returns the error of a merge that needed a replaced merge driver; `None` if `stderr` shows
-    /// no refusal.
+    /// Returns the error of a merge that needed a replaced merge driver. Returns `None` if `stderr`
+    /// lacks the marker of such a driver.
     pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
         if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
             return None;
@@ -262,10 +275,13 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// Returns the purpose of a process that contacts a remote. In a guarded repository, the
-    /// configuration of the repository must not name a program, a proxy or a certificate. In a
-    /// person's repository it may, but the process then gets no tokens, not even if git starts the
-    /// program only for a signed push or after a fetch.
+    /// Returns the purpose of a process that contacts a remote.
+    ///
+    /// - In a guarded repository, the configuration must not name a program, a proxy or a
+    ///   certificate for remotes.
+    /// - In a repository that a person chose, the configuration may name them, but the process then
+    ///   gets no tokens. The same applies to programs that git starts only for a signed push or
+    ///   after a fetch.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
@@ -280,8 +296,8 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// Returns true if the configuration of the repository names a program, a proxy or a certificate
-    /// for connections to remotes.
+    /// Returns true if the repository's configuration names a program, a proxy or a certificate for
+    /// connections to remotes.
     ///
     /// # Errors
     /// The errors of [`Git::program_settings`].
@@ -290,7 +306,8 @@ impl Git {
         Ok(settings.iter().any(|s| is_program_for_remotes(&s.key)))
     }
 
-    /// Returns the error for a read in a person's repository whose fetch would start a program.
+    /// Returns the error for a read that needs a fetch, if the fetch would start a program that the
+    /// repository's configuration names.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,
@@ -325,14 +342,14 @@ fn is_for_remotes(key: &str) -> bool {
     !is_merge_driver(key) && !is_for_files && !is_program_of_person(key) && key != ATTRIBUTES_FILE
 }
 
-/// Returns true if a key names a program that git starts for a signed push, or for the cleanup after
+/// Returns true if a key names a program that git starts for a signed push or for the cleanup after
 /// a fetch. [`REMOTE`] and [`QUIET`] switch both off in a guarded process.
 fn is_program_of_person(key: &str) -> bool {
     key.starts_with("gpg.") || key.starts_with("gc.")
 }
 
-/// Returns true if a key selects another remote. That remote gets only the credentials for its
-/// host.
+/// Returns true if a key redirects git to another remote. That remote gets only the credentials for
+/// its host.
 fn selects_other_remote(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
@@ -352,8 +369,8 @@ fn hooks_off(settings: &[Setting]) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Returns true if `git -c` cannot set `key`: the first '=' would end it, or its bytes are lost,
-/// because it is not UTF-8 and was decoded with replacement characters.
+/// Returns true if `git -c` cannot set `key`. A '=' in the key would end it. A replacement
+/// character shows that the key was not UTF-8, so its bytes are lost.
 fn is_unsettable(key: &str) -> bool {
     key.contains(['=', char::REPLACEMENT_CHARACTER])
 }

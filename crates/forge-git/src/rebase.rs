@@ -24,7 +24,7 @@ pub enum Rebased {
     Onto(String),
     /// The base already contains every change.
     Nothing,
-    /// A commit has conflicts. Only objects were written.
+    /// A commit has conflicts. No ref was written.
     Conflicts {
         /// The conflicting files, sorted.
         files: Vec<String>,
@@ -36,7 +36,7 @@ pub enum Rebased {
 impl Git {
     /// Recreates each commit of `base..head` on top of `base`. Leaves out merges, and commits whose
     /// change the base already contains. Recreated commits lose their signatures; the committer
-    /// signs them if the configuration requires it. Writes only objects.
+    /// signs them if the configuration requires it. Writes objects, but no refs.
     ///
     /// # Errors
     /// `git` if a commit is missing; `not_found` for a damaged commit; errors of
@@ -68,8 +68,8 @@ impl Git {
                 tip_tree = commit.tree.to_owned();
                 continue;
             }
-            // A temporary commit with the new tree and the old parent makes the old parent the
-            // merge base.
+            // The commit is merged into the new tip as a cherry-pick. A temporary commit with the
+            // new tree and the old parent makes the old parent the merge base.
             let stand_in = RawCommit {
                 tree: &tip_tree,
                 parents: parent.into_iter().collect(),

@@ -33,7 +33,7 @@ pub struct BranchConfig {
     pub merge_base: Option<String>,
 }
 
-/// Remotes, branches and the keys of forge in git's configuration.
+/// Remotes, branches and the keys `forge.*` in git's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig {
     /// Remotes that have a URL: first `upstream`, `github` and `origin`, then the others in the
@@ -49,7 +49,8 @@ pub struct GitConfig {
     pub forge_repo: Option<String>,
 }
 
-/// Maximum number of remotes. Each of them is compared with each `url.<base>.insteadOf`.
+/// Maximum number of remotes. It limits the work, because each remote is compared with each
+/// `url.<base>.insteadOf`.
 const MAX_REMOTES: usize = 1000;
 
 /// Names of the preferred remotes, as in gh.

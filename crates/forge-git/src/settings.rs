@@ -1,4 +1,4 @@
-//! Settings in git's configuration, with their scope.
+//! Reads settings from git's configuration, and whether the repository or the user set them.
 
 use forge_core::{Error, ErrorKind, Result};
 

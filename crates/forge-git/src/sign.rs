@@ -131,10 +131,12 @@ impl Signing {
         Self(of_user.cloned().collect())
     }
 
-    /// Returns a wrapper script for gpg or gpgsm that prevents a passphrase prompt, and the setting
-    /// that names the script. The gpg agent prompts in the session in which it was started,
-    /// whatever the environment of the client. Only an option of gpg prevents the prompt, and git
-    /// cannot pass one. `ssh-keygen` needs no script, because it respects the environment.
+    /// Returns a wrapper script that keeps gpg or gpgsm from asking for a passphrase. Also returns
+    /// the key of the setting that names the script.
+    ///
+    /// The gpg agent asks in the session in which it was started, whatever the environment of the
+    /// client is. Only an option of gpg prevents that, and git cannot pass options to gpg.
+    /// `ssh-keygen` needs no script, because it respects the environment.
     fn wrapper(&self) -> Option<(&'static str, String)> {
         let format = self.last(&["gpg.format"]);
         let key = match format.and_then(|s| s.value.as_deref()) {
@@ -235,7 +237,8 @@ impl Signing {
     }
 }
 
-/// Writes an executable script that only the user can access into `dir`, and returns its path.
+/// Writes an executable script into `dir`, and returns its path. Only the user can access the
+/// script.
 fn write_program(dir: &Path, script: &str) -> Result<String> {
     let path = dir.join("sign");
     let mut options = fs::File::options();

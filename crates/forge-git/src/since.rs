@@ -19,8 +19,8 @@ const MAX_COMMITS: usize = 250;
 /// Maximum size of the changes that are compared, for each of the two heads, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Number of bytes at the start of a line that determine its kind. The longest start is a commit id
-/// of SHA-256 with its newline.
+/// Maximum number of bytes after which the kind of a line is known. The longest start of a line to
+/// recognise is a commit id of SHA-256 with its newline.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
@@ -30,7 +30,7 @@ pub struct TwoHeads<'a> {
     pub old: &'a str,
     /// The current head, full hex.
     pub new: &'a str,
-    /// Head commit of the base branch, full hex.
+    /// Tip of the base branch, full hex.
     pub base: &'a str,
 }
 
@@ -64,7 +64,7 @@ impl Git {
     /// `context_lines` lines of context. Leaves out changes that the base branch made in between.
     ///
     /// # Errors
-    /// `not_found` if a head shares no commit with the base branch; `git`.
+    /// `not_found` if a head shares no commit with the base branch; `git` if git fails.
     pub async fn diff_since(&self, heads: TwoHeads<'_>, context_lines: u32) -> Result<Diff> {
         self.diff_since_within(heads, context_lines, MAX_COMPARED)
             .await
@@ -142,8 +142,8 @@ impl Git {
         Ok(diff)
     }
 
-    /// Returns the old head moved onto the newer base, as a commit or tree, or `None` if git cannot
-    /// move it.
+    /// Moves the old head onto the newer base, and returns the resulting commit or tree. Returns
+    /// `None` if git cannot move it.
     async fn moved_onto(
         &self,
         old: &str,
@@ -153,7 +153,8 @@ impl Git {
         if old_base == new_base {
             return Ok(Some(old.to_owned()));
         }
-        // If the new base does not contain the old base, the base branch itself was rewritten.
+        // If the new base does not contain the old base, the base branch itself was rewritten. The
+        // old head is then not moved.
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }
@@ -273,7 +274,7 @@ impl Git {
 #[derive(Debug)]
 struct HashedSeries {
     commits: Vec<SeriesCommit>,
-    /// True if the diffs of the last commits are missing.
+    /// True if the diffs of the last commits are missing, because they exceed the size limit.
     is_cut: bool,
 }
 
@@ -320,18 +321,21 @@ impl HashedSeries {
     }
 }
 
-/// Hashes the diffs that `git diff-tree --stdin` prints, each after the id of its commit. The hash
-/// covers the lines that name or change files. It ignores context, line numbers, and the blob ids
-/// of files whose changed lines are shown. No line of a diff looks like a commit id.
+/// Hashes the diff of each commit in the output of `git diff-tree --stdin`.
+///
+/// Before each diff, this command prints the id of the commit. No line of a diff looks like a
+/// commit id. The hash covers the lines that name or change files. It ignores context, line
+/// numbers, and the blob ids of files whose changed lines are shown.
 #[derive(Default)]
 struct SeriesReader {
     hashes: HashMap<Vec<u8>, Vec<u8>>,
     commit: Option<(Vec<u8>, Sha256)>,
     /// The start of a line whose kind is not known yet.
     start: Vec<u8>,
-    /// True if the rest of a long line is hashed; `None` while the kind of the line is not known.
+    /// True if the rest of the current line is hashed, false if it is ignored. `None` while the
+    /// kind of the line is not known.
     rest: Option<bool>,
-    /// The most recent line with blob ids.
+    /// The most recent line with blob ids (`index 1a2b..3c4d`).
     ids: Vec<u8>,
 }
 

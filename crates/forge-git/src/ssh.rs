@@ -15,7 +15,7 @@ const SSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns `None` if the host is `name` itself, if ssh is not installed, and for names that ssh
 /// refuses. Git's `core.sshCommand` is ignored.
 pub async fn ssh_host(name: &str) -> Option<String> {
-    // ssh would read the name as an option. Some options of ssh start programs.
+    // ssh would read such a name as an option, and some options of ssh start programs.
     if name.starts_with('-') {
         return None;
     }

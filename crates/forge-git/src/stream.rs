@@ -58,7 +58,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     }))
 }
 
-/// Reads to the end, so that git never waits because a pipe is full, but returns only the
+/// Reads `from` to the end, so that git never waits because a pipe is full. Returns only the
 /// beginning.
 pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();

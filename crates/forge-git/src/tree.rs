@@ -48,7 +48,8 @@ impl Git {
     }
 
     /// Writes a copy of `tree` (the id of a tree or commit) with `changes`. A change sets the entry
-    /// of a path, or with `None` deletes the path. The index of a work tree is not used.
+    /// of a path, or with `None` deletes the path. The index of the repository's work tree is not
+    /// used.
     ///
     /// A file replaces a directory of the same name, and a directory replaces a file.
     /// [`Git::paths_between`] tells the caller which paths were lost.

@@ -11,17 +11,17 @@ use std::{
 pub struct TreeFile {
     /// Content.
     pub text: String,
-    /// Path relative to the root of the work tree, after links are resolved.
+    /// Path relative to the root of the work tree, after symbolic links are resolved.
     pub path: PathBuf,
-    /// True if the path contained a link below the root.
+    /// True if the path contained a symbolic link below the root.
     pub linked: bool,
 }
 
 /// Reads a text file of at most `max` bytes inside the work tree at `root`; `None` if there is no
 /// such file.
 ///
-/// A repository may contain a link to any file of the machine, and its git directory may contain
-/// credentials. The path is therefore resolved first and compared with the root.
+/// A repository may contain a symbolic link to any file of the machine, and its git directory may
+/// contain credentials. The path is therefore resolved first and compared with the root.
 ///
 /// # Errors
 /// Fails for a path outside of the work tree or in a git directory, for a non-regular file (a FIFO

@@ -43,8 +43,8 @@ impl Version {
     }
 }
 
-/// Returns the programs whose version was already checked, so that each is checked once per
-/// process.
+/// Returns the git programs whose versions this process has already checked, so that each is
+/// checked only once.
 fn checked() -> &'static Mutex<HashMap<OsString, Version>> {
     static CHECKED: OnceLock<Mutex<HashMap<OsString, Version>>> = OnceLock::new();
     CHECKED.get_or_init(Mutex::default)

@@ -5,7 +5,8 @@ use tokio::sync::OnceCell;
 
 use crate::{Git, GitConfig};
 
-/// A directory with its git, configuration and root. Configuration and root are read on first use.
+/// A directory with its [`Git`], its git configuration, and the root of its repository.
+/// Configuration and root are read on first use.
 #[derive(Debug)]
 pub struct WorkingDir {
     git: Git,
@@ -14,8 +15,8 @@ pub struct WorkingDir {
 }
 
 impl WorkingDir {
-    /// Returns the current directory, or the repository that `GIT_DIR` names, with the trust of a
-    /// person.
+    /// Returns the current directory, or the repository that `GIT_DIR` names, with
+    /// [`Trust::Person`].
     #[must_use]
     pub fn here() -> Self {
         Self::of(Git::here())
