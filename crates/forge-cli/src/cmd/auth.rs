@@ -59,7 +59,6 @@ fn long_help() -> Flag {
     flag.action(ArgAction::Help).display_order(999)
 }
 
-/// Help text of `--no-refresh`.
 const NO_REFRESH: &str = "Accepted as in gh, without effect: forge never refreshes tokens";
 
 /// Returns a flag of gh that has no effect, because `forge` always behaves as the flag requests.
@@ -68,7 +67,7 @@ fn ignored(name: &'static str, help: &'static str) -> Flag {
     flag.action(ArgAction::SetTrue)
 }
 
-/// Returns gh's `--git-protocol`. Only the value without an effect is accepted.
+/// Returns gh's `--git-protocol`. Only `https` is accepted, and has no effect.
 fn git_protocol() -> Flag {
     Flag::new("git-protocol")
         .short('p')
@@ -78,7 +77,7 @@ fn git_protocol() -> Flag {
         .help("Accepted as in gh, without effect: forge does not change git's configuration")
 }
 
-/// Removes the short form of a flag that has another meaning in gh.
+/// Removes a flag's short form, because gh uses that letter for another flag.
 fn without_short(flag: Flag) -> Flag {
     flag.short(None)
 }
@@ -307,7 +306,7 @@ fn account_of(named: Option<String>, owner: Option<Actor>) -> Result<String> {
     let Some(owner) = owner else {
         return Ok(named.unwrap_or_default());
     };
-    // The token of an app belongs to a bot, whose login ends with `[bot]`.
+    // An app's token belongs to a bot, whose login ends with `[bot]`.
     let login = owner.login.trim_end_matches("[bot]").to_owned();
     let is_other = |name: &String| {
         let name = name.trim().trim_start_matches('@');
@@ -494,7 +493,8 @@ async fn viewer(
     host: &str,
     account: Option<&str>,
 ) -> Option<Result<Actor>> {
-    // The id of the repository has no effect, because the identity does not depend on it.
+    // The repository in this id is a placeholder, because the identity does not depend on a
+    // repository.
     let id = RepoId {
         kind: kind.clone(),
         host: host.to_owned(),
@@ -526,7 +526,7 @@ async fn token(ctx: &Ctx, forges: &Forges, args: &TokenArgs) -> Result<Exit> {
         Some(kind) if !is_chosen && secret.is_none() => accounts.stored_hosts(&kind)?,
         _ => Vec::new(),
     };
-    // As in gh, the only host with an account replaces the default host.
+    // As in gh: if only one host has an account, that host is used instead of the default host.
     if let [sole] = others.as_slice() {
         secret = accounts.credential(sole)?.map(|found| found.secret);
     }

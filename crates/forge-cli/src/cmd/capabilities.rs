@@ -79,7 +79,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Prints the table.
+/// Prints the table of capabilities.
 ///
 /// # Errors
 /// Fails if the repository cannot be opened.

@@ -1,4 +1,4 @@
-//! `forge __complete`: candidates for the scripts of `forge completion`.
+//! `forge __complete`: prints candidates for the shell scripts of `forge completion`.
 
 use std::time::Duration;
 

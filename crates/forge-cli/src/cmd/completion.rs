@@ -26,7 +26,7 @@ pub struct CompletionArgs {
     pub named_shell: Option<Shell>,
 }
 
-/// Prints the script.
+/// Prints the completion script of a shell.
 ///
 /// # Errors
 ///
@@ -61,8 +61,8 @@ fn completed_commands() -> Command {
         .subcommands(commands.cloned())
 }
 
-/// Adds calls of `forge __complete` to the script. Candidates are foreign text, so no shell
-/// evaluates them.
+/// Adds calls of `forge __complete` to the script. The script must not let the shell evaluate the
+/// candidates, because other people wrote them.
 fn with_candidates(shell: Shell, script: &str, definition: &Command) -> String {
     let pulls = with_selector(definition, "pr");
     let issues = with_selector(definition, "issue");

@@ -32,7 +32,7 @@ struct DemoStep {
     refused: bool,
 }
 
-/// Environment variables that could change the outcome.
+/// Environment variables that are removed for each step, because they could change its result.
 const HIDDEN: &[&str] = &[
     "FORGE_REPO",
     "GH_REPO",
@@ -157,8 +157,8 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
                 if cfg!(windows) { "NUL" } else { "/dev/null" },
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // `.git` contains no configuration of forge, so the user's own configuration has no
-            // effect.
+            // `FORGE_CONFIG_DIR` is a directory without a configuration of forge, so that the
+            // user's own configuration has no effect.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

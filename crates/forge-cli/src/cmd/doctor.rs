@@ -1,4 +1,4 @@
-//! `forge doctor`: reports the configuration, and checks the answers of the services.
+//! `forge doctor`: reports the configuration and checks how the forge's services answer.
 
 use clap::Args;
 use forge::{Forges, auth::AccountStatus};
@@ -24,8 +24,8 @@ pub struct DoctorArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Vec<String>,
-    /// Ask the services of the repository's forge, and compare their answers with what forge expects;
-    /// only reads
+    /// Ask the services of the repository's forge, and compare their answers with what forge
+    /// expects; only reads
     #[arg(long)]
     pub live: bool,
     /// Flags for JSON output.
@@ -117,8 +117,8 @@ const SECTIONS: PrFields = PrFields::STATS
 /// expected.
 ///
 /// # Errors
-/// `config` for a broken configuration or store; with `--live` or `-R`, also the errors of opening
-/// the repository.
+/// `config` for a broken configuration or account store; with `--live` or `-R`, also the errors of
+/// opening the repository.
 pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let forges = ctx.forges()?;
@@ -179,7 +179,7 @@ fn config_files(forges: &Forges) -> Vec<String> {
     files.map(|path| path.display().to_string()).collect()
 }
 
-/// Runs the operations that every forge has, then the checks of this backend.
+/// Runs the operations that every forge has, then the checks that only this forge has.
 async fn examine(repo: &Repo, live: bool) -> Vec<Examined> {
     let mut checks = match live {
         true => read(repo).await,
@@ -241,8 +241,8 @@ fn page_warnings<T>(page: Page<T>) -> Vec<Warning> {
     page.warnings
 }
 
-/// Converts the result of an operation to a line of the report. A warning means that a part of the
-/// answer could not be read.
+/// Converts the result of an operation to a line of the report. A warning in the result means that
+/// a part of the service's answer could not be read.
 fn outcome(op: Op, result: Result<Vec<Warning>>) -> Examined {
     match result {
         Ok(warnings) if warnings.is_empty() => Examined::new(op.name(), Verdict::Ok, "answered"),

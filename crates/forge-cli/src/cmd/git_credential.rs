@@ -26,8 +26,8 @@ pub struct GitCredentialArgs {
     pub operation: String,
 }
 
-/// Answers a request of git on standard input with the token of the host. Prints nothing for
-/// another origin or account: git then asks its next helper.
+/// Reads git's request from standard input and prints the host's token. For another origin or
+/// account, prints nothing, so that git asks its next helper.
 ///
 /// # Errors
 ///
@@ -47,7 +47,8 @@ pub(super) async fn run(ctx: &Ctx, args: &GitCredentialArgs) -> Result<Exit> {
     let kind = forges.hosts().kind_of(host);
     let origin = kind.and_then(|kind| account_shape(&kind)?.git_origin(host));
     let is_own = origin.is_some_and(|origin| origin == format!("{protocol}://{host}"));
-    // The fields of a request end with line feeds. `lines` would also take a carriage return away.
+    // In git's protocol, a line ends with a line feed only. `str::lines` would also remove a
+    // carriage return, so a request with a carriage return is refused.
     if args.operation != "get" || !is_own || request.contains('\r') {
         return Ok(Exit::Ok);
     }
@@ -65,13 +66,14 @@ pub(super) async fn run(ctx: &Ctx, args: &GitCredentialArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns true if the host of `repo` takes the login's secret from git.
+/// Returns true if git can use the stored login for the host of `repo`.
 pub(super) fn is_supported(repo: &RepoId) -> bool {
     account_shape(&repo.kind).is_some_and(|shape| shape.git_origin(&repo.host).is_some())
 }
 
-/// Returns `git` with this program as its only credential helper for the host of `repo`. `None` if
-/// the host takes no token from git, or if a setting of the repository could expose the token.
+/// Returns `git` with this program as its only credential helper for the host of `repo`. Returns
+/// `None` if git cannot use the login for this host, or if a setting of the repository could expose
+/// the token.
 pub(super) fn with_login(git: &Git, repo: &RepoId) -> Option<Git> {
     let origin = account_shape(&repo.kind)?.git_origin(&repo.host)?;
     let program = env::current_exe().ok()?;

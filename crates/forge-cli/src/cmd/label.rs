@@ -44,7 +44,7 @@ pub enum LabelCommand {
 }
 
 impl LabelCommand {
-    /// Returns the wait flags; `None` for a command that only reads.
+    /// Returns `--wait` and `--no-wait`; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -219,7 +219,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// Returns the labels of the repository with `search` in name or description.
+/// Returns the repository's labels whose name or description contains `search`.
 async fn find_matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
     let search = search.map(str::to_lowercase);
     let mut found = collect(ctx, repo, u32::MAX, async |page| repo.labels(page).await).await?;

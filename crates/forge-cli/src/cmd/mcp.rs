@@ -91,7 +91,7 @@ pub struct McpConfigArgs {
     pub allow: AllowArgs,
 }
 
-/// Serves, or prints a client's configuration.
+/// Runs the MCP server, or prints the configuration for an MCP client.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;
-    // A generated token is valid only for this process, so it is printed for the clients.
+    // A generated token is valid only for this process. It is printed, because clients need it.
     if let Some(token) = shown {
         ctx.ui.line(&format!("Authorization: Bearer {token}"))?;
     }

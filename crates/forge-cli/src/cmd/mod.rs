@@ -69,8 +69,7 @@ pub enum RootCommand {
 }
 
 impl RootCommand {
-    /// Returns how long the command's writes wait for an index, if the command line sets a
-    /// duration.
+    /// Returns the duration of `--wait` or `--no-wait`, if the user passed one of these flags.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {

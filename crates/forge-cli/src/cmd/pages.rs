@@ -15,8 +15,7 @@ pub(super) struct PagedItems<T> {
     /// The total, if the forge reports it.
     pub total: Option<u64>,
     more: bool,
-    /// The number of items read before filtering, if this program instead of the forge filters the
-    /// list.
+    /// The number of items read before filtering. Zero if the forge itself filters the list.
     scanned: u64,
     /// The service that answered, if several services can answer.
     source: Option<String>,
@@ -68,7 +67,8 @@ async fn pages<T>(
         found.print_new_warnings(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // A backend that reads the whole list at once reports the full count with every page.
+            // A backend that reads the whole list at once reports the same full count with every
+            // page, so these counts are not added.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };
@@ -125,7 +125,7 @@ pub(super) async fn for_each<T>(
 /// Reads a whole list, in pages as long as the forge allows.
 ///
 /// # Errors
-/// The errors of [`for_each`]; `protocol` for a list over the size limit of all pages.
+/// The errors of [`for_each`]; `protocol` for a list that exceeds the size limit.
 pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -154,8 +154,8 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints each warning of a row once, without the warnings that were already printed for a
-    /// page. `row` returns a row's name and warnings.
+    /// Prints each warning of the rows once, except warnings that were already printed for a page.
+    /// `row` returns a row's name and warnings.
     pub fn print_row_warnings(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);
@@ -173,8 +173,9 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Formats gh's line above a list. `nouns` are singular and plural. `state` ends with a space,
-    /// or is empty. If the total is unknown, the line does not claim that the list is complete.
+    /// Formats the line that gh prints above a list. `nouns` are singular and plural. `state` ends
+    /// with a space, or is empty. If the total is unknown, the line does not claim that the list is
+    /// complete.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {
         let count = self.items.len() as u64;
         let (total, shown) = match self.total {

@@ -90,7 +90,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     let files = Files::read(ctx, &args.attach, &selected.repo, body_file)?;
     let has_text = args.body.body.is_some() || args.body.body_file.is_some();
     let before = match args.edit.as_ref().or(args.delete.as_ref()) {
-        // The editor starts with the current text.
+        // The current text is needed, because the editor starts with it.
         Some(id) if is_url_part(id) || (args.edit.is_some() && !has_text) => Some(
             comment_of(&selected, |c| is_named(c, id))
                 .await?
@@ -144,7 +144,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     Ok(attached.report(ctx))
 }
 
-/// Returns true if no flag sets the text, so that the user is asked.
+/// Returns true if the user is asked for the text, because no flag sets it.
 fn asks(args: &IssueCommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()

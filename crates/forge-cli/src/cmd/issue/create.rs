@@ -152,7 +152,7 @@ impl IssueCreateArgs {
         if self.web && !self.attach.attach.is_empty() {
             return Err(attach::attach_conflict_error("--web"));
         }
-        // GitHub's form selects projects by number, but `--project` has titles.
+        // GitHub's form selects projects by number, but `--project` takes titles.
         if self.web && !self.project.is_empty() {
             return Err(Error::invalid(
                 "projects",
@@ -287,7 +287,7 @@ async fn values_edit(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditI
     Ok(edit)
 }
 
-/// Asks for title and text without a flag, then whether to submit the issue.
+/// Asks for the title and text that no flag sets, then whether to submit the issue.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,

@@ -101,8 +101,8 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if the user passed a flag for a change, even with an empty list, which changes
-    /// nothing.
+    /// Returns true if the user passed a flag for a change. A flag with an empty list counts, too,
+    /// although it changes nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
             &self.add_assignee,
@@ -136,7 +136,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if the edit also changes the issues at the other end of a relation.
+    /// Returns true if the edit also changes related issues (blocked issues or sub-issues).
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -254,7 +254,7 @@ async fn attach(
     Ok(attached)
 }
 
-/// Returns the common changes of all given issues.
+/// Returns the changes that apply to all given issues.
 async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
     let parent = match non_empty(args.parent.as_ref()) {
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
@@ -290,8 +290,9 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     Ok(edit)
 }
 
-/// Adds estimate and priority to the edits. Without a board, reads each issue first, because an old
-/// label may have to be removed, or a field may have another spelling.
+/// Adds estimate and priority to the edits. Without a board, reads each issue first, because the
+/// edit depends on the issue: an old label may have to be removed, or the issue may spell a field's
+/// name in another way.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -312,7 +313,7 @@ async fn put_values(
     Ok(())
 }
 
-/// Adds edits of the issues at the other end of a relation: sub-issues and blocked issues.
+/// Adds the edits of related issues: of sub-issues and blocked issues.
 async fn add_others(
     ctx: &Ctx,
     repo: &Repo,

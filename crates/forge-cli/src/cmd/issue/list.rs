@@ -86,7 +86,7 @@ pub struct IssueListArgs {
     pub json: JsonArgs,
 }
 
-/// The section name in warnings about labels.
+/// The value of `Warning::section` in a warning about labels.
 const LABELS: &str = "labels";
 
 const COLUMNS: [Column; 4] = [
@@ -152,7 +152,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let at_once = repo.concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
-            // A row whose labels could not be read has a warning about them.
+            // A warning about labels marks a row whose labels could not be read. Such a row is read
+            // again.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
             let comments = fields.comments && issue.comments.is_none();
             let relations = fields.relations && issue.relations.is_none();

@@ -60,7 +60,7 @@ pub enum IssueCommand {
 }
 
 impl IssueCommand {
-    /// Returns the wait flags; `None` for a command that only reads.
+    /// Returns `--wait` and `--no-wait`; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {

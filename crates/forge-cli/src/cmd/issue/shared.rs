@@ -40,7 +40,7 @@ impl ValueArgs {
         self.estimate.is_some() || self.priority.is_some()
     }
 
-    /// Adds the recovery to a failed write of a value: how to create the missing field or label.
+    /// If a value was given, adds a hint to the error: how to create the missing field or label.
     pub(super) fn with_setup(&self, e: Error) -> Error {
         match self.is_given() {
             true => with_setup(e),
@@ -48,11 +48,11 @@ impl ValueArgs {
         }
     }
 
-    /// Adds the values to `edit`, as the workflow stores them. `issue` is the edited issue, if it
-    /// already exists.
+    /// Adds estimate and priority to `edit`, in the form in which the workflow stores them. `issue`
+    /// is the edited issue, if it already exists.
     ///
     /// # Errors
-    /// `invalid_input` (field `estimate` or `priority`) with the scale.
+    /// `invalid_input` (field `estimate` or `priority`) for a value that is not in the scale.
     pub(super) fn put(
         &self,
         workflow: &Workflow,
@@ -78,7 +78,7 @@ impl ValueArgs {
     }
 }
 
-/// Returns the board for reading and setting fields, if the forge uses boards.
+/// Returns the configured board (a GitHub project), if the forge uses boards.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ pub(crate) struct SelectedIssue {
     pub id: IssueId,
 }
 
-/// Resolves a selector: a number, or a locator that contains a repository.
+/// Resolves a selector: a number, or a locator (such as a URL) that contains a repository.
 ///
 /// # Errors
 ///
@@ -195,7 +195,8 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// If the selector is the URL of a pull request, adds the `forge pr` command to the error.
+/// If the selector is the URL of a pull request, suggests the matching `forge pr` command in the
+/// error.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -215,7 +216,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }
 
-/// Returns the sections for showing an issue, with its relations if the forge has them.
+/// Returns the optional parts of an issue that `issue view` shows.
 ///
 /// # Errors
 /// The errors of [`board`].
@@ -227,7 +228,7 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     Ok(fields)
 }
 
-/// Returns the sections that the selected JSON fields need.
+/// Returns the optional parts of an issue that the selected JSON fields need.
 ///
 /// # Errors
 /// The errors of [`board`].
@@ -237,8 +238,8 @@ pub(super) fn selected_sections(
     selection: &Selection<ShownIssue, IssueFields>,
 ) -> Result<IssueFields> {
     let mut fields = selection.issue_sections(board(ctx, repo)?);
-    // A forge with issue types returns a summary of the sub-issues. On other forges, the relations
-    // are counted.
+    // A forge with issue types returns a summary of the sub-issues. Other forges do not, so the
+    // relations are read and counted.
     let has_summary = has(repo, Capability::IssueTypes);
     fields.relations |= !has_summary && selection.shows(&["subIssuesSummary"]);
     Ok(fields)
@@ -360,7 +361,7 @@ pub(super) async fn add_skipped_comment(repo: &Repo, outcome: &mut Outcome<Issue
     Ok(())
 }
 
-/// Returns the text of the comment that the hint of `warning` suggests.
+/// Returns the comment's text if the hint of `warning` suggests to add a comment.
 fn skipped_comment(warning: &Warning) -> Option<String> {
     let action = warning.hint.as_ref()?.action()?;
     let mut args = action.args().iter();

@@ -14,7 +14,8 @@ use crate::{
     ui::time::plural,
 };
 
-/// Returns the output on a pipe: gh's keys, each with a tab, then the body.
+/// Formats an issue for a pipe: for each of gh's keys a line with key, tab and value, then the
+/// body.
 pub(super) fn piped(issue: &Issue) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -71,7 +72,7 @@ pub(super) fn piped_comments(issue: &Issue) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// Returns the output on a terminal.
+/// Formats an issue for a terminal.
 pub(super) fn render_issue(ctx: &Ctx, issue: &Issue) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Returns the repositories and owners of the flags; `None` for a single repository.
+/// Returns the repositories and owners that the flags name; `None` for a single repository.
 pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
     let several = repos.len() > 1 || repos.iter().any(|name| name == MINE);
     (several || !owners.is_empty()).then(|| {
@@ -63,7 +63,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
-    // A table reports in its heading that the list is cut. Other output needs a warning.
+    // Only a table reports in its heading that the list is cut, so other output needs a warning.
     if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
         let why = "there are more pull requests than are shown";
         let hint = "raise the limit, or name fewer repositories";
@@ -181,7 +181,8 @@ fn to_objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest
     Json::Array(pulls.iter().map(object).collect())
 }
 
-/// Returns the object of `gh search prs --json repository`, with the host.
+/// Returns a pull request's repository in the form of `gh search prs --json repository`, and adds
+/// the host.
 fn repository(pull: &PullRequest) -> Json {
     let id = &pull.id.repo;
     let full = repo_name(id);

@@ -67,13 +67,13 @@ impl AttachedFile {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     files: Vec<AttachedFile>,
-    /// Directories that references in the text may be relative to, in order of precedence.
+    /// Directories to which paths in the text may be relative, in order of precedence.
     bases: Vec<PathBuf>,
     /// True if the text belongs to an issue.
     of_issue: bool,
 }
 
-/// A text with the URLs of the uploads.
+/// The text to write, with the URLs of the uploaded files.
 #[derive(Debug)]
 pub(crate) struct AttachedText {
     pub(crate) text: String,
@@ -192,7 +192,7 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
-/// Returns the action of adding a comment with a file.
+/// Returns the suggested action "add a comment with a file".
 fn attach_to_comment(of_issue: bool) -> Action {
     let op = if of_issue {
         Op::IssueComment
@@ -274,6 +274,7 @@ fn replace_references(
         };
         changes.push((at, attachment.url.clone()));
         // GitHub shows a player for a linked video, but does not show a video in an image.
+        // Therefore the image's `!` is removed.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }
@@ -320,7 +321,7 @@ fn replace_references(
     out
 }
 
-/// Returns true if `dest`, the destination of a link in the text, is the file.
+/// Returns true if `dest`, the destination of a link in the text, is the path of `file`.
 fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
     if dest.is_empty() || dest.contains("://") {
         return false;
@@ -332,8 +333,8 @@ fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
         .any(|path| path == file.path)
 }
 
-/// Finds the destination of a link, image or definition. The destination begins after the last
-/// `start`.
+/// Finds the destination of a Markdown link, image or link definition. The destination begins after
+/// the last occurrence of `start`.
 fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<usize>> {
     let slice = text.get(whole.clone())?;
     let behind = slice.rfind(start)? + start.len();
@@ -349,8 +350,8 @@ fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<us
     Some(from..from + length)
 }
 
-/// Returns the length of a destination without angle brackets: up to a blank or the closing
-/// parenthesis.
+/// Returns the length of a link destination that has no angle brackets. It ends at a blank or at
+/// the closing parenthesis.
 fn bare(rest: &str) -> usize {
     let mut depth = 0_u32;
     let mut escape = false;
@@ -368,7 +369,7 @@ fn bare(rest: &str) -> usize {
     rest.len()
 }
 
-/// Escapes a text between the brackets of an image.
+/// Escapes `alt` for use between the brackets of a Markdown image.
 fn escaped(alt: &str) -> String {
     let mut out = String::with_capacity(alt.len());
     for c in text::one_line(alt).chars() {

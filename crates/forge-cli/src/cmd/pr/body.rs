@@ -46,7 +46,7 @@ pub(super) fn read_parts(
     }
 }
 
-/// Reads a file, or standard input for `-`; at most `max` characters.
+/// Reads at most `max` characters from a file, or from standard input if `path` is `-`.
 pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     let (name, bytes) = if path == "-" {
         (
@@ -84,8 +84,8 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Reads at most a little more than `max` characters can take, so that reading an endless input
-/// ends.
+/// Reads slightly more bytes than `max` characters can have, and no more. Therefore the function
+/// also ends for endless input.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)
@@ -93,7 +93,7 @@ fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
         .saturating_add(4);
     let mut bytes = Vec::new();
     from.by_ref().take(most).read_to_end(&mut bytes)?;
-    // The limit may have cut the last character.
+    // The limit may have cut the last character, so remove its incomplete bytes.
     if u64::try_from(bytes.len()).is_ok_and(|n| n == most)
         && let Err(e) = std::str::from_utf8(&bytes)
         && e.error_len().is_none()

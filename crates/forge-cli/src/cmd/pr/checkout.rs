@@ -183,7 +183,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     }
 }
 
-/// Returns the head if the pull request is stored in the current repository itself.
+/// Returns the head of a pull request that is stored in the current repository itself.
 async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHead> {
     let branch = format!("refs/heads/{}", pull.head_branch);
     let found = match commit(ctx.git(), &branch).await? {
@@ -201,8 +201,8 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHea
     })
 }
 
-/// Fetches the head from the head branch if that branch still exists, otherwise from the forge's
-/// own ref.
+/// Fetches the head commit: from the head branch if it still exists, otherwise from the ref that
+/// the forge keeps for the pull request.
 async fn fetched(
     ctx: &Ctx,
     repo: &Repo,
@@ -229,7 +229,8 @@ async fn fetched(
         _ => None,
     };
     let mut upstreams = vec![(remote.to_owned(), head_ref.to_owned())];
-    // The repository of a deleted fork is unknown.
+    // Without an owner, the head may be in a deleted fork. A branch of the same name in the base
+    // repository may then be unrelated.
     if owner.is_some() {
         let of_head = of_branch.iter().chain(&fork);
         upstreams.extend(of_head.map(|remote| (remote.clone(), branch.clone())));
@@ -249,7 +250,7 @@ async fn fetched(
         }
     }
     git.fetch_objects(remote, &[head_ref]).await?;
-    // The forge may report any text as the head commit: only a full commit id is accepted.
+    // The forge may report any text as the head commit, so only a full commit id is accepted.
     if commit(git, &head).await?.as_ref() != Some(&head) {
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -262,7 +263,7 @@ async fn fetched(
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
         // The fork's owner allows maintainers to push, so pulls and pushes use the fork's branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
-        // As in gh, the branch is pushed to the base repository under its own name.
+        // As in gh, a push goes to the base repository, to a branch with the local branch's name.
         None => {
             let remote = remote.to_owned();
             (remote.clone(), head_ref.to_owned(), Some(remote))
@@ -290,8 +291,11 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Creates commits from a round's patch, on the base branch. The author of each commit is also its
-/// committer, so that a round has the same commit ids in every clone.
+/// Creates commits on the base branch from the patch of a round (one submitted version of a pull
+/// request on tangled).
+///
+/// The author of each commit is also its committer, so that the round has the same commit ids in
+/// every clone.
 async fn from_patch(
     ctx: &Ctx,
     selected: &SelectedPull,

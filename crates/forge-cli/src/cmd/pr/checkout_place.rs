@@ -1,4 +1,4 @@
-//! Moves a clone to the head of a pull request.
+//! Checks out the head of a pull request in the current work tree or in a new one.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -14,8 +14,8 @@ pub(super) struct CheckoutHead {
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,
-    /// Upstreams that mark a local branch as a branch of this head: a remote or its URL, and a full
-    /// ref.
+    /// Upstreams of the head: a remote or its URL, and a full ref. A local branch with such an
+    /// upstream belongs to this head.
     pub upstreams: Vec<(String, String)>,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct CheckoutTarget<'a> {
     pub is_named: bool,
     /// The path of a new work tree; `None` for the current work tree.
     pub worktree: Option<&'a Path>,
-    /// True if commits of an existing branch may be lost.
+    /// True if the checkout may discard commits of an existing local branch.
     pub force: bool,
     /// True if submodules are also updated.
     pub submodules: bool,
 }
 
-/// Moves the work tree, or a new work tree, to the head. Refuses if commits or changes of the user
-/// would be lost.
+/// Checks out the head in the current work tree or in a new one. Refuses if commits or changes of
+/// the user would be lost.
 ///
 /// # Errors
 ///
@@ -106,14 +106,14 @@ pub(super) async fn place(
             .run_ok(["submodule", "--quiet", "sync", "--recursive"])
             .await?;
         let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
-        // Not for a remote: the configuration of a submodule could name a program, which would read
-        // the tokens of that environment.
+        // This does not use `for_remote`, whose environment contains tokens: a submodule's
+        // configuration could name a program, which would read these tokens.
         within.run_ok(update).await?;
     }
     Ok(())
 }
 
-/// Adds the recovery to an error of git that names a work tree or an existing path.
+/// Adds a hint if git failed because of another work tree or an existing path.
 fn with_recovery(e: Error) -> Error {
     let message = e.message();
     // Before 2.42, git says `is already checked out at`.
@@ -157,7 +157,7 @@ impl BranchRelation {
     }
 }
 
-/// Sets the upstream of a branch without an upstream to the upstream of the head.
+/// If `branch` has no upstream, sets the upstream of the head.
 async fn follow(
     ctx: &Ctx,
     git: &Git,

@@ -115,7 +115,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
     Ok(exit(&checks))
 }
 
-/// Reads the checks after the next pause, which rate limits and transient failures extend.
+/// Waits, then reads the checks. Rate limits and transient failures extend the wait.
 async fn read_again(
     ctx: &Ctx,
     selected: &SelectedPull,

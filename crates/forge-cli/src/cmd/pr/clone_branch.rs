@@ -10,7 +10,7 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// State of the base branch, which decides if the local branch is fast-forwarded.
+/// Whether the base branch has moved. If so, the local base branch is fast-forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
     /// The base branch has moved, because the pull request was just merged.
@@ -19,8 +19,8 @@ pub enum BaseUpdate {
     Same,
 }
 
-/// Returns true if the pull request is stored in the current repository, and its head branch is
-/// checked out in it. In this case the forge does not delete the branch.
+/// Returns true if the current repository stores the pull request and has its head branch checked
+/// out. The forge does not delete a checked-out branch.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub async fn is_on_head_branch(ctx: &Ctx, selected: &SelectedPull) -> Result<boo
 }
 
 /// Returns true if the current clone has a local branch for the head branch of `pull`. `flag` is
-/// `-R`; with this flag the clone is not used.
+/// `-R`. If it is set, the clone is ignored and the result is false.
 ///
 /// # Errors
 ///
@@ -54,14 +54,15 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns if the current branch has commits that `pull` lacks. The caller found `pull` by the
-/// current branch.
+/// Warns if the current branch has commits that `pull` lacks. The current branch is the one by
+/// which the caller found `pull`.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // No warning for a patch, because its author may claim any commit id. No warning if the current
-    // repository stores the pull request, because its local branch is the head.
+    // Patches need no warning, because their author may claim any commit id. If the current
+    // repository stores the pull request, no warning is needed, because its local branch is the
+    // head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -115,7 +116,7 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 /// needed. Keeps a branch with commits that the pull request lacks. Failures are only warnings,
 /// because the pull request is already merged or closed.
 ///
-/// `flag` is `-R`; with this flag the clone is not used.
+/// `flag` is `-R`. If it is set, nothing is deleted.
 ///
 /// # Errors
 ///
@@ -127,13 +128,14 @@ pub async fn delete_local_branch(
     pull: &PullRequest,
     base: BaseUpdate,
 ) -> Result<()> {
-    // If the current repository stores the pull request, the forge deletes the branch itself.
+    // If the current repository stores the pull request, the forge itself deletes the branch, so
+    // there is nothing left to delete.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The forge chose the names, so git must not be able to read a name as an option.
+    // The branch names come from the forge, so git must not be able to read a name as an option.
     if branch == base_branch
         || [branch, base_branch]
             .iter()
@@ -187,7 +189,7 @@ fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!(
         "the local branch '{branch}' was not deleted: {why}"
     ));
-    // The hint does not suggest the command that just failed.
+    // `git branch -D` alone would fail again, so the hint first names the cause.
     let hint = format!(
         "fix the cause, switch to another branch (such as '{base}'), then run git branch -D {}",
         quoted(branch)
@@ -228,7 +230,8 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     if head == tip {
         return Ok(true);
     }
-    // The forge chose one of the two, and git would read a branch name as its tip.
+    // One of the two comes from the forge. Only commit ids are accepted, because git would resolve
+    // a branch name to its tip.
     if ![head, tip].into_iter().all(is_full_oid) {
         return Ok(false);
     }
@@ -241,7 +244,7 @@ pub(super) async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
     git.commit_id(name).await
 }
 
-/// Runs git; a failure is git's message on one line.
+/// Runs git. If git fails, the inner result is git's message on one line.
 async fn run(git: &Git, args: &[&str]) -> Result<Result<(), String>> {
     let output = git.run(args).await?;
     if output.status == 0 {

@@ -23,10 +23,10 @@ use crate::{
     ui::{browser, editor, prompt},
 };
 
-/// Prefix of the fragment in the URL of a comment on the conversation, on GitHub. The number of the
-/// comment follows.
+/// On GitHub, the start of a URL fragment such as `#issuecomment-12`, which names a comment on the
+/// conversation.
 const CONVERSATION: &str = "issuecomment-";
-/// The same prefix for a comment on lines.
+/// The start of the URL fragment for a comment on lines of the diff.
 const ON_LINES: &str = "discussion_r";
 
 /// `forge pr comment`
@@ -126,8 +126,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     if args.deletes() {
         return delete(ctx, &selected, args).await;
     }
-    // The editor starts with the current text; files without a text are appended to the current
-    // text.
+    // The current text is needed, because the editor starts with it, and because files without a
+    // text are appended to it.
     let edited = match &args.edit {
         Some(key) if args.has_text() && !is_url_part(key) => Some((key.clone(), String::new())),
         Some(key) => Some(comment_of(&selected, key).await?),
@@ -140,7 +140,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
         return Err(no_comment());
     }
     let answered = match &args.reply_to {
-        // The forge itself finds a comment on lines by its URL.
+        // Only a comment on the conversation is looked up here. The forge itself finds a comment on
+        // lines by its URL.
         Some(key) if key.contains(CONVERSATION) => Some(comment_of(&selected, key).await?.0),
         other => other.clone(),
     };
@@ -176,7 +177,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     Ok(attached.report(ctx))
 }
 
-/// Returns true if no flag sets the text, so that the user is asked.
+/// Returns true if the user is asked for the text, because no flag sets it.
 fn asks(args: &CommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()
@@ -278,8 +279,9 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     Ok(Exit::Ok)
 }
 
-/// Returns true if `key` may be the URL of a comment, the fragment of the URL, or the number in it.
-/// The caller then searches the comments, because the forge finds a comment only by its id.
+/// Returns true if `key` may be the URL of a comment, the fragment of the URL, or the number in the
+/// fragment. The caller then searches the comments, because the forge finds a comment only by its
+/// id.
 pub(crate) fn is_url_part(key: &str) -> bool {
     [CONVERSATION, ON_LINES]
         .iter()
@@ -287,8 +289,8 @@ pub(crate) fn is_url_part(key: &str) -> bool {
         || key.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns true if `key` is the id of the comment, its URL, the fragment of the URL, or the number
-/// in it.
+/// Returns true if `key` is the comment's id or URL, the fragment of the URL, or the number in the
+/// fragment.
 pub(crate) fn is_named(comment: &Comment, key: &str) -> bool {
     let fragment = comment.url.rsplit_once('#').map_or("", |(_, end)| end);
     let name = key.rsplit_once('#').map_or(key, |(_, end)| end);
@@ -297,7 +299,7 @@ pub(crate) fn is_named(comment: &Comment, key: &str) -> bool {
     comment.id == key || number.is_some_and(|number| name == fragment || name == number)
 }
 
-/// Returns the id and text of a comment, including comments in review threads.
+/// Finds a comment, also in review threads, and returns its id and text.
 async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
     let threads = thread::read(selected, ThreadFilter::All).await?;
     let in_threads = threads.into_iter().flat_map(|t| t.comments);
@@ -305,7 +307,8 @@ async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, Strin
     let all = comments.into_iter().chain(in_threads);
     let mut found = all.filter(|comment| is_named(comment, key));
     match (found.next(), found.next()) {
-        // A number may name a comment on the conversation and another one on lines.
+        // Refuses an ambiguous number: on GitHub, a comment on the conversation and one on lines
+        // may have the same number.
         (Some(one), other) if other.as_ref().is_none_or(|other| other.id == one.id) => {
             Ok((one.id, one.body))
         }

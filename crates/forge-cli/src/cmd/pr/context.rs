@@ -173,7 +173,7 @@ fn append_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     }
 }
 
-/// Prints the events for a pull request that could not be found. They contain the selector as
+/// Prints the events if the pull request could not be found. The events contain the selector as
 /// typed, because neither a number nor a repository is known.
 fn print_failed_selection(repo: Option<&str>, args: &ContextArgs, req: &ContextReq, e: &Error) {
     print_event(&ContextEvent::Start {

@@ -18,7 +18,8 @@ use crate::ui::{color::Palette, json::model_name};
 /// Maximum length of a description or comment, in characters.
 const MAX_BODY: usize = 2_000;
 
-/// Renders the bundle as text: the verdict first, then its sections.
+/// Renders the pull request's context as text: first the verdict whether it can be merged, then the
+/// other sections.
 ///
 /// `advice` renders a hint with its command.
 pub(super) fn render_context(
@@ -73,7 +74,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// Quotes foreign text within a line.
+/// Quotes foreign text (written by other people) within a line.
 fn quoted(text: &str) -> String {
     text::quote(text, Quote::Inline)
 }
@@ -529,7 +530,8 @@ impl ContextPage {
         let head = format!("{path} {counts} {}", file.class.name());
         self.line(&self.palette.cyan(&head));
         for hunk in &file.hunks {
-            // Lines of a malformed patch may lack a sign, and would look like headings.
+            // Lines of a malformed patch may lack the leading `+`, `-` or blank. Unquoted, they
+            // could look like headings.
             self.quote(&hunk.text);
         }
         self.omitted(&file.omitted);

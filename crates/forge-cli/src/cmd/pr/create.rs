@@ -161,8 +161,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The base is the head branch of the pull request below, even if a default base is
-        // configured.
+        // With `--depends-on`, the base is the head branch of that pull request, even if a default
+        // base is configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
@@ -222,8 +222,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     req.patch = patch;
     req.edits = edits;
     req.depends_on = depends_on;
-    // If title and description are given, the push target is the only question, and its answer
-    // would publish the changes. Therefore ask for confirmation.
+    // If title and description are given, the only question was the one for the push target. Its
+    // answer alone must not publish the changes, so ask for confirmation.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -304,8 +304,8 @@ async fn publish(
     Ok((created, attached))
 }
 
-/// Runs `attempt`. If the forge refuses a name, and the user typed the text, asks for the names
-/// again and repeats the attempt.
+/// Runs `attempt`. If the forge refuses a name, such as a label's, and the user typed the text,
+/// asks for the names again and repeats the attempt.
 async fn try_or_correct<T>(
     ctx: &Ctx,
     req: &mut CreatePull,
@@ -327,7 +327,7 @@ async fn try_or_correct<T>(
             return Err(e);
         };
         ctx.ui.error(&e);
-        // Save the input first, because Ctrl+C at the question ends the process.
+        // Save the input first, because Ctrl+C at the next question ends the process.
         if kept.is_none() {
             kept = text.draft.keep(&ctx.ui);
         }
@@ -393,7 +393,8 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     from_patch.head = HeadRef::branch("");
     from_patch.patch = Some(made.patch);
     match repo.create_pull(&from_patch).await {
-        // A repository may refuse patches even if its forge accepts them.
+        // A repository may refuse patches even if its forge accepts them. Then the branch has to be
+        // pushed.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }

@@ -28,8 +28,8 @@ pub(super) struct Push {
     pub(super) asked: bool,
 }
 
-/// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. Then
-/// sets the target repository in `head`.
+/// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. Sets
+/// the repository that receives the push in `head`.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
@@ -45,8 +45,8 @@ pub(super) async fn plan(
     if args.push {
         return push_of_flag(ctx, repo, named, head).await.map(Some);
     }
-    // As in gh, a branch of `--head` is not pushed. If the forge accepts patches, an unpushed
-    // branch is sent as a patch.
+    // As in gh, a branch named with `--head` is not pushed. If the forge accepts patches, an
+    // unpushed branch is sent as a patch.
     let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
         return Ok(None);
@@ -185,7 +185,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// Returns the viewer's login if the viewer can fork the repository and owns no push target.
+/// Returns the user's login if the user can fork the repository and owns no push target.
 async fn fork_owner(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -222,8 +222,8 @@ async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Push
     Ok(found)
 }
 
-/// Returns the head reference of `branch` in `place`, qualified by owner and name where `place`
-/// differs from `base`.
+/// Returns the head reference of `branch` in the repository `place`. If `place` is not `base`, the
+/// reference contains the owner, and the repository's name if needed.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
@@ -238,8 +238,8 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     head
 }
 
-/// Refuses equal head and base, and an existing pull request of the same branches, before the user
-/// is asked for a title and before a push.
+/// Refuses equal head and base branches, and a second pull request for the same branches. Runs
+/// before the user is asked for a title, and before a push.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
     let branch = text::one_line(&head.branch);
@@ -322,7 +322,7 @@ impl Push {
         }
     }
 
-    /// Returns the error `e` of a step after the push, with a message that names the push.
+    /// Returns the error `e`, which occurred after the push, with a message that names the push.
     pub(super) fn failed_after(&self, e: &Error) -> Error {
         // The error's "nothing was changed" is no longer true, because the branch was pushed.
         let why = e.message();
@@ -345,7 +345,7 @@ impl Push {
     ///
     /// # Errors
     ///
-    /// `precondition_failed` with git's message; nothing is forced.
+    /// `precondition_failed` with git's message. The push is never forced.
     pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {
         let (remote, pauses) = match &self.remote {
             Some(remote) => (remote.clone(), &[][..]),
@@ -357,8 +357,9 @@ impl Push {
         let mut output = git.run(args).await?;
         let login = git_credential::with_login(&git, repo.id());
         let is_withheld = login.is_none() && git_credential::is_supported(repo.id());
-        // The user's own credential helpers come first, in a push without forge's: git stores an
-        // accepted login with every helper, and the token belongs to forge alone.
+        // The first push uses only the user's own credential helpers. If forge's helper were among
+        // them, git would store forge's token with the others, too. Therefore forge's helper is
+        // used alone, and only if the host accepted no login in the first push.
         if output.status != 0
             && is_refused_login(&String::from_utf8_lossy(&output.stderr))
             && let Some(login) = login
@@ -394,8 +395,8 @@ fn is_refused_login(stderr: &str) -> bool {
     parts.iter().any(|part| said.contains(part))
 }
 
-/// Returns the recovery of a failed push. `is_withheld` is true if a setting of the repository kept
-/// forge from giving git its login.
+/// Returns the hint for a failed push. `is_withheld` is true if forge did not give git its token,
+/// because a setting of the repository could expose the token.
 fn recovery(why: &str, is_withheld: bool, remote: &str, branch: &str) -> String {
     let push = format!("push -u {} {}", quoted(remote), quoted(branch));
     match is_refused_login(why) {

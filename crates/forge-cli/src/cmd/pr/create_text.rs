@@ -37,7 +37,7 @@ pub(super) struct PullText {
 pub(super) struct CommitBase<'a> {
     /// The base branch; `None` for the default branch.
     pub(super) base: Option<&'a str>,
-    /// A pull request whose commits are excluded.
+    /// The pull request that the new one depends on. Its commits are excluded.
     pub(super) below: Option<&'a PrId>,
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // On a terminal, the questions show the known values, and ask for values without a flag.
+    // The initial description, which the questions on a terminal offer for editing.
     let mut start = None;
     if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
@@ -201,7 +201,8 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-/// Composes title and description as `--fill` does, as initial values of a form.
+/// Composes title and description as `--fill` does. The questions on a terminal offer both for
+/// editing.
 async fn default_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -217,7 +218,7 @@ async fn default_text(
 struct DescriptionStart {
     /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
-    /// The text of the commits, placed above the template.
+    /// The messages of the commits, placed above the template.
     commits: String,
 }
 
@@ -243,8 +244,8 @@ enum NextStep {
     Cancel,
 }
 
-/// Asks for a title or description without a flag, then for the next step. `start` is the initial
-/// description.
+/// Asks for the title and description that no flag sets, then for the next step. `start` is the
+/// initial description.
 async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
@@ -267,7 +268,7 @@ async fn ask_text(
         return Ok(NextStep::Submit);
     }
     if args.title.is_none() {
-        // Another person's commit subject may contain terminal escapes.
+        // Shown on one line, because another person's commit subject may contain terminal escapes.
         draft.title = prompt::title(&text::one_line(&draft.title))?;
     }
     match body {
@@ -334,8 +335,8 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
     }
 }
 
-/// Returns the commits of the branch: from this clone if it has the branch, else from the
-/// repository if it is local.
+/// Returns the commits of the branch, usually from this clone. A local repository is read instead
+/// if it is the current one, or if this clone lacks the branch.
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,
@@ -377,7 +378,7 @@ enum RangeStart {
 }
 
 impl RangeStart {
-    /// Resolves the start in a clone: to the head commit of the pull request, or else to its
+    /// Resolves the start in a clone. For a pull request, this is its head commit, or else its head
     /// branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {

@@ -117,11 +117,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
-/// Number of rows per request. A forge with smaller pages needs several requests.
+/// Number of changed files per request. A forge with smaller pages needs several requests.
 const ROWS_PER_PAGE: usize = 10_000;
 
-/// Returns the maximum memory of a file in `--stat`, in bytes: its names, their quoted forms and
-/// the printed line.
+/// Returns how much memory a file in `--stat` needs at most, in bytes: for its names, their quoted
+/// forms and the printed line.
 fn weight(file: &FileChange) -> usize {
     let previous = file.previous_path.as_ref().map_or(0, String::len);
     file.path.len().saturating_add(previous) * 4 + 128
@@ -164,7 +164,8 @@ fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
 
-/// Returns the round in the URL of a pull request.
+/// Returns the round in the URL of a pull request. A round is one submitted version of a pull
+/// request on tangled.
 pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>> {
     let parsed = locator::parse(selector, ctx.forges()?.hosts());
     Ok(match parsed.map(|parsed| parsed.locator) {
@@ -191,7 +192,7 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     Ok((round.is_some() || args.since.is_some()).then(|| Rounds::new(round, args.since)))
 }
 
-/// Prints the diff; `true` if there was nothing to print.
+/// Prints the diff. Returns true if there was nothing to print.
 async fn stream(
     ctx: &Ctx,
     selected: &SelectedPull,
@@ -239,8 +240,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // Print each chunk at once: the reader may wait for the first line while git computes the
-        // last. Report a failure after the chunks.
+        // Print each chunk at once, because the reader may wait for the first line while git
+        // computes the last. Report a failure only after the chunks.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {

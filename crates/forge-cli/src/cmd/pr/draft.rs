@@ -45,7 +45,7 @@ impl PullDraft {
     }
 }
 
-/// Saves the input of `command` and prints how to restore it; returns the file's path.
+/// Saves the input of `command` and prints how to restore it; returns the path of the file.
 pub(crate) fn keep<T: Serialize>(ui: &Ui, input: &T, command: &str) -> Option<String> {
     let path = save(input).ok()?;
     let again = format!("`forge {command} --recover {path}`");

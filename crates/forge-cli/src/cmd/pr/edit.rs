@@ -108,7 +108,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         .upload(&selected.repo, description.clone().unwrap_or_default())
         .await?;
     let description = description.map(|_| attached.text.clone());
-    // Empty lists change nothing, but are accepted.
+    // Flags with empty lists change nothing, but are accepted.
     let listed = [
         &args.add_label,
         &args.remove_label,

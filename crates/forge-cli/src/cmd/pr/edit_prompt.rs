@@ -1,4 +1,4 @@
-//! The menu of `forge pr edit` on a terminal without flags for changes.
+//! The menu of `forge pr edit`. It opens on a terminal if no flag requests a change.
 
 use forge_core::{
     Capability, Repo, Result,
@@ -24,7 +24,7 @@ enum MenuItem {
     Milestone,
 }
 
-/// The items in gh's order, each with the capability that it needs.
+/// The menu items in gh's order, each with the capability that it needs.
 const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
     (MenuItem::Title, "Title", None),
     (MenuItem::Body, "Body", None),
@@ -47,7 +47,7 @@ const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
     ),
 ];
 
-/// Returns the sections of the pull request that [`ask_edits`] needs.
+/// Returns the optional parts of the pull request that [`ask_edits`] needs.
 pub(super) fn fields(repo: &Repo) -> PrFields {
     match has(repo, Capability::PrProjects) {
         true => PrFields::PROJECTS,

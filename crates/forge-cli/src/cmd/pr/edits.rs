@@ -1,4 +1,4 @@
-//! Changes as whole files: `--edit PATH=FILE` and `--delete PATH`.
+//! Reads changes that are given as whole files: `--edit PATH=FILE` and `--delete PATH`.
 
 use std::{
     fs::File,

@@ -27,10 +27,11 @@ pub(super) struct CommitMessage {
 ///
 /// # Errors
 ///
-/// `invalid_input` if a branch does not exist here, or the messages are longer than
+/// `invalid_input` if a branch does not exist in this clone, or the messages are longer than
 /// [`MAX_MESSAGES`]; `git` if git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<CommitMessage>> {
-    // For a missing branch, `git log` would take a tag of that name.
+    // The branch is checked first, because `git log` would accept a tag with the name of a missing
+    // branch.
     let Some(tip) = git.commit_id(head).await? else {
         let branch = head.trim_start_matches("refs/heads/");
         return Err(Error::invalid(

@@ -115,8 +115,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A page with fewer rows than requested means that the scan reached its limit, so no
-            // further page is read.
+            // With `--touches`, a page with fewer rows than requested means that the search reached
+            // its limit. Therefore no further page is read.
             page.next = None;
         }
         Ok(page)

@@ -69,7 +69,7 @@ impl From<LockReasonArg> for LockReason {
 ///
 /// # Errors
 ///
-/// Fails if the forge has no locks, or the viewer may not lock the pull request.
+/// Fails if the forge has no locks, or the user may not lock the pull request.
 pub async fn lock(ctx: &Ctx, repo: Option<&str>, args: &LockArgs) -> Result<Exit> {
     set(ctx, repo, &args.selector, || {
         let reason = match args.reason {

@@ -104,8 +104,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     let config = ctx.config_for(&selected.repo).await?;
     let configured = config.merge_method();
-    // On a terminal the user is asked, because a setting in the repository's file must not answer
-    // for the user.
+    // On a terminal, ask for the merge method even if one is configured: a setting in the
+    // repository's file must not decide for the user.
     let asks = named.is_none() && ctx.ui.can_prompt();
     let method = match named.or(configured) {
         None if !asks => {
@@ -165,7 +165,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             let can_wait = has(&selected.repo, Capability::MergeAuto);
             merge_prompt::check(pull, &req, can_wait)?;
             merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The merge fails unless head, base and record are still those that the user saw.
+            // The merge fails if the head, the base or a patch's record has changed since the user
+            // saw it.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
             let record = pull.head_patch.as_ref();
@@ -181,7 +182,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if let Some(pull) = unjudged.as_ref().filter(open) {
         req.expected_head = req.expected_head.or(pull.head_patch.clone());
     }
-    // Links that are added to the description or to references after this read do not close issues.
+    // Issue links are taken from this read. A link that is added later, to the description or to
+    // the references, does not close its issue.
     let linking = match seen.as_ref().or(unjudged.as_ref()) {
         Some(pull) => Some(pull.clone()),
         None if merged_issues::links_by_text(&selected.repo) => match selected.found() {
@@ -210,9 +212,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             "Pull request {} was already merged",
             pull_name(&selected.id)
         );
-        // If the forge keeps the branch, it may have commits that were not merged.
+        // If the forge keeps the branch, it may have commits that were not merged. Then the local
+        // branch is also kept.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
-        // The first warning of an unchanged outcome has the same meaning as `already`.
+        // The first warning of an unchanged outcome has the same meaning as `already`, which
+        // replaces it.
         let merge = if outcome.unchanged {
             ctx.ui.report_unchanged(outcome, &already)?
         } else {
@@ -238,7 +242,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    // If the merge is neither done nor queued, a warning reports this.
+    // If the merge is neither done nor queued, a warning of the outcome reports this, so no success
+    // line is printed.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
@@ -264,8 +269,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Prints the requirements that the merge of the open `pull` ignores. Requirements of this program,
-/// which do not stop a merge, share a line.
+/// Prints the unmet and unknown requirements of the open `pull`. The merge ignores them.
+///
+/// Requirements of this program do not stop a merge, so they share a line.
 async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Ok(config) = ctx.config() else {
         return;
@@ -296,7 +302,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     }
 }
 
-/// Adds the flags for unmet rules to the hint of a merge that the rules refuse, as gh does.
+/// If unmet rules refused the merge, suggests the flags `--auto` and `--admin`, as gh does.
 fn name_rule_flags(error: Error) -> Error {
     let is_rule = matches!(error.kind(), ErrorKind::Precondition(Precondition::Rule));
     let action = error.hint().and_then(Hint::action).cloned();
@@ -345,8 +351,8 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-/// Returns the error for a merge without a method if the user cannot be asked: gh's message, with
-/// the methods of the repository.
+/// Returns gh's error for a merge without a method, for a user who cannot be asked. The error lists
+/// the repository's methods.
 fn missing_method_error(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);

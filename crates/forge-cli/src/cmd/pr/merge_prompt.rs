@@ -1,4 +1,4 @@
-//! Summary and questions of `forge pr merge` on a terminal without a method flag.
+//! Summary and questions of `forge pr merge`, shown on a terminal if no flag names the method.
 
 use forge::workflow::{MAX_LINKED_ISSUES, linked_issues};
 use forge_core::{
@@ -19,8 +19,8 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Prints the summary: number, title, branches, checks and open threads. If only the description
-/// and references link issues, prints these issues too.
+/// Prints the summary: number, title, branches, checks and open threads. On a forge without issue
+/// links of its own, also prints the issues that the description and the references link.
 pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let ui = &ctx.ui;
     ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
@@ -41,7 +41,8 @@ pub(super) fn show(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
 }
 
 /// Returns the issues that the merge of `pull` closes, on one line; `None` if there are none. The
-/// list is shown because references of a record are not in the description that the user reads.
+/// user has to see them here, because references in a tangled record are not part of the
+/// description.
 pub(super) fn linked_names(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Option<String> {
     let issues = linked_issues(pull, repo, ctx.forges().ok()?.hosts());
     let more = issues.len().saturating_sub(MAX_LINKED_ISSUES);
@@ -119,7 +120,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
     }
     let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
     // With a merge queue, GitHub reports BLOCKED even for a pull request that the queue would
-    // accept.
+    // accept, so this status is ignored.
     if req.admin || rules.any(|rule| rule.wants == BaseRuleKind::MergeQueue) {
         return Ok(());
     }
@@ -145,7 +146,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
     Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
 }
 
-/// Returns the error for a merge while the pull request `below` is still open.
+/// Returns the error for `pull` if the pull request `below`, on which it depends, is still open.
 fn stacked_error(pull: &PullRequest, below: &PrKey) -> Error {
     let first = PrId {
         repo: pull.id.repo.clone(),
@@ -192,7 +193,7 @@ pub(super) async fn ask_merge(
     {
         req.delete_branch = prompt::confirm(&question)?;
     }
-    // A rebase keeps the commit messages.
+    // A rebase keeps the commit messages, so there is nothing to edit.
     let next: &[&str] = match method {
         MergeMethod::Rebase => &["Submit", "Cancel"],
         MergeMethod::Merge | MergeMethod::Squash => &[
@@ -223,7 +224,7 @@ pub(super) async fn ask_merge(
     }
 }
 
-/// Asks for a method of the repository, in gh's order.
+/// Asks for one of the repository's merge methods, listed in gh's order.
 async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<MergeMethod> {
     let allowed = repo.info().await?.merge_methods;
     let methods: Vec<(MergeMethod, &str)> = [
@@ -232,7 +233,8 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
         (MergeMethod::Squash, "Squash and merge"),
     ]
     .into_iter()
-    // For a token without access to the settings, the list is empty.
+    // If a token cannot read the repository's settings, `allowed` is empty. Then all methods are
+    // offered.
     .filter(|(method, _)| allowed.is_empty() || allowed.contains(method))
     .collect();
     let titles: Vec<&str> = methods.iter().map(|(_, title)| *title).collect();

@@ -14,9 +14,10 @@ use crate::ctx::Ctx;
 const NO_ISSUE_MOVED: &str = "the merge is done, and no issue was moved";
 
 /// Moves or closes the issues of a completed merge, and reports this on stderr. A pending merge
-/// does not move issues. Failures are only warnings, because the merge is done. `linking` is the
-/// pull request as it was read and shown before the merge: if the description and references link
-/// issues, those of `linking` are used.
+/// does not move issues. Failures are only warnings, because the merge is done.
+///
+/// `linking` is the pull request as the user saw it before the merge. If issues are linked only by
+/// the description and the references, those of `linking` are used.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
@@ -51,8 +52,8 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // The plan is made for an open pull request, so that a new merge also closes issues that a
-    // person reopened before.
+    // For a new merge, the plan is made as if the pull request were still open. Otherwise it would
+    // skip issues that a person reopened before the merge.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -75,8 +76,8 @@ pub(super) async fn apply(
     print_unchanged_issues(ctx, &report);
 }
 
-/// Reads the workflow before the merge, because a head must not define the effects of its own
-/// merge.
+/// Reads the workflow definition. This happens before the merge, because a head commit that changes
+/// the definition must not decide about its own merge.
 ///
 /// # Errors
 ///
@@ -85,9 +86,9 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// Returns the merged pull request with the issues that it closes. Sends no request if the merge's
-/// answer contains them. Returns `None` if only the description and references can link issues, and
-/// they link none.
+/// Returns the merged pull request with the issues that it closes. Requests the issues only if the
+/// forge's answer to the merge lacks them. Returns `None` if the forge does not close issues
+/// itself, and neither the description nor a reference links one.
 async fn with_issues(
     ctx: &Ctx,
     repo: &Repo,
@@ -113,8 +114,8 @@ async fn with_issues(
             return None;
         }
     }
-    // Links in the description need no request, because the merge's answer contains the
-    // description.
+    // If only the description links issues, no request is needed, because the forge's answer to the
+    // merge contains the description.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         if pull.linked_issues.is_none() {
             match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
@@ -166,7 +167,7 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     lines.map(|l| text::one_line(&l).into_owned()).collect()
 }
 
-/// Adds the recovery to the reason of each failed issue.
+/// Appends its hint to the reason of each issue that could not be changed.
 pub(crate) fn add_recovery(ctx: &Ctx, report: &mut MergeReport) {
     for left in &mut report.failed {
         if let Some(hint) = left.hint.take() {
@@ -194,8 +195,8 @@ pub(super) fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }
 
-/// Returns true if only the description and references link issues. In this case the merge's answer
-/// may contain links that the user has not seen.
+/// Returns true if only the description and references link issues. In this case the forge's answer
+/// to the merge may contain links that the user has not seen.
 pub(super) fn links_by_text(repo: &Repo) -> bool {
     matches!(closing(repo), Support::ClientSide { .. })
 }

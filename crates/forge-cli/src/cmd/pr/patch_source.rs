@@ -64,13 +64,15 @@ fn is_by_branch(req: &CreatePull) -> bool {
     req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none()
 }
 
-/// Returns the patch of a head branch that is only in the user's clone. Returns `None` if the forge
-/// accepts no patches as rounds, or no clone has the branch.
+/// Returns the patch of a head branch that is only in the user's clone.
+///
+/// Returns `None` if the clone lacks the branch, or if the forge does not accept a patch as a
+/// round. A round is one submitted version of a pull request.
 ///
 /// # Errors
 ///
 /// The errors of [`of_branch`]; also `invalid_input` if the clone lacks the commits of the pull
-/// request below.
+/// request on which the new one depends.
 pub(super) async fn of_unpushed(
     ctx: &Ctx,
     repo: &Repo,
@@ -103,7 +105,8 @@ pub(super) async fn of_unpushed(
             Some(oid) => commit(ctx, oid).await,
             None => None,
         };
-        // Without those commits, the patch would contain the changes of the pull request below.
+        // Without the commits of the pull request `below`, the patch would contain its changes,
+        // too.
         if tip.is_none() {
             let key = &below.id.key;
             return Err(Error::invalid(
@@ -209,7 +212,7 @@ pub(super) async fn of_branch(
 }
 
 /// Returns true if the rounds of this repository are patches. On Tangled 1.0, a round is a pair of
-/// commits.
+/// commits instead.
 async fn takes_patches(repo: &Repo) -> Result<bool> {
     let here = repo.capabilities().await?;
     Ok(here

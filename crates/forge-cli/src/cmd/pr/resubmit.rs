@@ -38,7 +38,7 @@ pub struct ResubmitArgs {
     pub wait: WaitArgs,
 }
 
-/// Submits a new round.
+/// Submits a new round, which is a new version of the pull request's changes.
 ///
 /// # Errors
 ///
@@ -79,7 +79,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// The fields of `--json`: the ingestion of the round, and the pull request's fields for scripts.
+/// The fields of `--json`: some fields of the pull request, and whether the index shows the round.
 const FIELDS: &[JsonField<Outcome<PullRequest>>] = &[
     JsonField {
         name: "headRefOid",

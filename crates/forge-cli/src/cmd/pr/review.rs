@@ -103,9 +103,9 @@ pub struct LineComment {
     pub path: String,
     /// The last (or only) line.
     pub line: u64,
-    /// The first line of a range.
+    /// The first line of a range; `None` for a single line.
     pub start_line: Option<u64>,
-    /// The side of the line numbers.
+    /// The side of the diff (before or after the change) that `line` counts on.
     pub side: Side,
     /// The text of the comment.
     pub body: String,
@@ -390,8 +390,10 @@ fn comments(count: u64) -> String {
     time::plural(i64::try_from(count).unwrap_or(i64::MAX), "comment")
 }
 
-/// Replaces the hint of an error about a pending review by the flags that submit or delete the
-/// review. If the forge keeps no reviews, adds the flag that takes all comments at once.
+/// Completes the hint of an error about a pending review:
+/// - A pending review exists: the new hint names the flags that submit or delete it.
+/// - The forge has no pending reviews: the hint gets `--comments-file`, which submits all comments
+///   at once.
 fn name_pending_flags(repo: &Repo, error: Error) -> Error {
     if let ErrorKind::Unsupported {
         capability: Capability::ReviewPending,
@@ -443,7 +445,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// Returns the verdict of the flags; a comment if there are only comments on lines.
+/// Returns the verdict that the flags name. Comments on lines alone mean the verdict `Comment`.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)
@@ -459,7 +461,7 @@ fn blank_body(kind: &str) -> Error {
         .with_hint("pass the text with --body or --body-file")
 }
 
-/// A comment of `--comments-file`, with the names of GitHub's REST API.
+/// A comment in `--comments-file`. The field names are those of GitHub's REST API.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileComment {
@@ -501,7 +503,7 @@ impl From<FileComment> for NewThread {
     }
 }
 
-/// Maximum size of the file, in comments of maximum length.
+/// Maximum size of `--comments-file`: this number of comments of maximum length.
 const MAX_COMMENTS: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {

@@ -95,7 +95,7 @@ pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
     }
 }
 
-/// Returns true if the forge has a capability in any form.
+/// Returns true if the forge has a capability, natively or through emulation.
 pub(crate) fn has(repo: &Repo, capability: Capability) -> bool {
     repo.supports(capability)
 }

@@ -41,7 +41,7 @@ pub struct StatusArgs {
 ///
 /// # Errors
 ///
-/// Fails if the forge does not know the viewer.
+/// Fails if the forge does not know who the user is.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(flag).await?;
@@ -120,8 +120,8 @@ pub(super) struct RowOptions {
     pub width: Option<usize>,
 }
 
-/// Renders the status. `current` is the pull request of the current branch: `None` with `-R`,
-/// `Some(None)` on a detached head.
+/// Renders the status. `current` is the name of the current branch: `None` with `-R`, `Some(None)`
+/// on a detached head.
 pub(super) fn render(
     c: Palette,
     repo: &str,

@@ -111,7 +111,6 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Returns the root of the work tree.
 async fn root(ctx: &Ctx) -> Option<PathBuf> {
     let output = ctx
         .git()
@@ -170,7 +169,7 @@ pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     found.map(|template| template.body).unwrap_or_default()
 }
 
-/// Asks for one of several templates, and returns its text. If there are not several, returns the
+/// Asks for a template, and returns its text. If there is no choice, returns the text of the
 /// default template. `blank` is the menu item for no template.
 ///
 /// # Errors

@@ -48,7 +48,7 @@ pub enum ThreadCommand {
 }
 
 impl ThreadCommand {
-    /// Returns the wait flags; `None` for a command that only reads.
+    /// Returns `--wait` and `--no-wait`; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -232,7 +232,7 @@ async fn resolve(
     resolved: bool,
 ) -> Result<Exit> {
     let selected = select(ctx, repo, Some(&args.selector)).await?;
-    // The threads are read only for a thread that is named by the URL of a comment.
+    // A comment's URL names the comment's thread. Only for such a URL, all threads have to be read.
     let threads = match args.threads.iter().any(|key| comment::is_url_part(key)) {
         true => read(&selected, ThreadFilter::All).await?,
         false => Vec::new(),

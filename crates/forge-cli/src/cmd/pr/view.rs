@@ -53,7 +53,7 @@ pub struct ViewArgs {
 /// Fails if the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
-    // Reads only the shown sections, because each costs at least one request.
+    // Reads only the parts that are shown, because each part costs at least one request.
     let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE | PrFields::DEPENDS_ON;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
@@ -71,8 +71,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens can read boards. As in gh, warnings about boards are printed only if `--json`
-        // requests them.
+        // Few tokens can read boards (GitHub projects). As in gh, warnings about boards are printed
+        // only if `--json` requests the boards.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
             ctx.ui.warning(warning);
@@ -98,7 +98,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Returns the sections that are shown on a terminal but not on a pipe.
+/// Returns the optional parts that are shown on a terminal but not on a pipe.
 fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
     let mut fields = PrFields::REACTIONS;
     if has(repo, Capability::Checks) {

@@ -18,9 +18,9 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. `closes`
-/// has the issues that a merge closes. Terminal escapes are neutralised, because the output of a
-/// pipe may be shown on a terminal.
+/// Formats a pull request for a pipe: for each of gh's keys a line with key, tab and value, then
+/// the description. `closes` has the issues that a merge closes. Terminal escapes are neutralised,
+/// because the output of a pipe may be shown on a terminal.
 pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -110,7 +110,8 @@ impl Remark<'_> {
     }
 }
 
-/// The root comment of a conversation, as a sort key: round, time and id.
+/// The root comment of a conversation, as a sort key: its round (the pull request's version), time
+/// and id.
 type ConversationRoot = (Option<usize>, Timestamp, String);
 
 /// Finds the root of each comment by following replies. Each comment is visited once, so that long
@@ -206,7 +207,7 @@ fn format_remark_for_pipe(said: &Remark<'_>) -> String {
         .to_ascii_lowercase();
     let association = text::one_line(&association);
     let login = text::one_line(&author.login);
-    // A line `--` ends a comment.
+    // In this format a line `--` ends a comment, so such a line of the text is indented.
     let body: Vec<String> = body
         .split('\n')
         .map(|line| match line.trim_end() {
@@ -312,7 +313,7 @@ fn reviewer(r: &Reviewer) -> String {
     }
 }
 
-/// Returns the output on a terminal. `closes` has the issues that a merge closes.
+/// Formats a pull request for a terminal. `closes` has the issues that a merge closes.
 pub(super) fn render_pull(
     ctx: &Ctx,
     p: &PullRequest,
@@ -385,8 +386,8 @@ pub(super) fn render_pull(
     out
 }
 
-/// Returns the line `2 open threads: forge pr thread list 7`, which also counts the viewer's
-/// pending threads. Returns `None` without open or pending threads, or if threads were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`, which also counts the user's pending
+/// threads. Returns `None` if there are no open or pending threads, or if threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let threads = || p.threads.iter().flatten();
     let open = threads().filter(|t| t.is_open()).count();
@@ -414,7 +415,7 @@ fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
         let shown = said.iter().map(|s| comment(ui, s, is_newest(s)));
         return shown.collect();
     }
-    // A long conversation was not read in full, so the rest is counted as hidden.
+    // A long conversation was not read in full. Its unread comments are counted as hidden.
     let read = p.comments.as_ref().map_or(0, Vec::len) as u64;
     let unread = p.comments_count.saturating_sub(read);
     let shown: Vec<String> = said

@@ -52,7 +52,8 @@ pub struct WatchArgs {
 ///
 /// # Errors
 ///
-/// Fails if the pull request cannot be read, or the forge lacks the capability of a condition.
+/// Fails if the pull request cannot be read, or if the forge lacks a capability that `--until`
+/// needs.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit> {
     let names = WATCH_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), WATCH_FIELDS)?;

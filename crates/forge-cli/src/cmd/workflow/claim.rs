@@ -1,4 +1,4 @@
-//! `forge workflow claim`: claims an issue.
+//! `forge workflow claim`: claims an issue, which reserves the issue for one holder.
 
 use clap::Args;
 use forge::workflow::ClaimRequest;

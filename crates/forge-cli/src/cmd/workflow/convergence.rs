@@ -1,4 +1,4 @@
-//! `forge workflow convergence`: checks whether a group has reached a state.
+//! `forge workflow convergence`: checks whether a group of linked issues has reached a state.
 
 use clap::Args;
 use forge::workflow::Convergence;

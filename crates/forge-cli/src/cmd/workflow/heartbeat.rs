@@ -1,4 +1,5 @@
-//! `forge workflow heartbeat`: renews the lease of a claim.
+//! `forge workflow heartbeat`: renews the lease of a claim. A claim reserves an issue for its
+//! holder until the lease ends.
 
 use clap::Args;
 use forge::workflow::{Claim, took_effect};

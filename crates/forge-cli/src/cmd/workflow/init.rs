@@ -40,7 +40,7 @@ fn setup_members(setup: &SetupItem) -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Creates missing items. A second call creates nothing.
+/// Creates missing fields, options and labels. A second call creates nothing.
 ///
 /// # Errors
 ///

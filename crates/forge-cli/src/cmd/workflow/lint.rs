@@ -1,4 +1,4 @@
-//! `forge workflow lint`: prints every mistake of a definition.
+//! `forge workflow lint`: prints every mistake in a workflow definition.
 
 use clap::Args;
 use forge::workflow::{Mistake, lint};

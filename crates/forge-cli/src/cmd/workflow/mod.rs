@@ -97,7 +97,7 @@ pub enum WorkflowCommand {
 }
 
 impl WorkflowCommand {
-    /// Returns the wait flags; `None` for a command that only reads.
+    /// Returns `--wait` and `--no-wait`; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -163,14 +163,16 @@ impl DefinitionArgs {
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::text`]; `config` with every mistake.
+    /// The errors of [`Self::text`]; `config` for an invalid definition, with a list of all
+    /// mistakes.
     pub async fn read(&self, ctx: &Ctx, repo: Option<&str>) -> Result<Definition> {
         Definition::parse(&self.text(ctx, repo).await?)
     }
 }
 
-/// Returns the configured definition. Opens the repository if it contains the definition. Also
-/// opens it for a definition file, which must not be in one of the repository's work trees.
+/// Returns the configured definition. The repository is opened in two cases:
+/// - The repository contains the definition.
+/// - The definition is a file. This file must not be in one of the repository's work trees.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
     let forges = ctx.forges()?;
     let repo = match forges.config().workflow_definition() {
@@ -178,8 +180,8 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         Some(named) if repo.is_some() || named.starts_with(forge::DEFINITION_IN_REPO) => {
             Some(ctx.repo(repo).await?)
         }
-        // A failure to open is ignored: outside of a repository, the file cannot belong to a head
-        // under review.
+        // A failure to open is ignored, because a file outside of any repository cannot be part of
+        // a head under review.
         Some(_) => ctx.repo(None).await.ok(),
     };
     forges.definition_text(repo.as_ref()).await

@@ -1,4 +1,4 @@
-//! `forge workflow position`: the phase of an issue's group.
+//! `forge workflow position`: the phase of a group, which is an issue with its linked issues.
 
 use clap::Args;
 use forge::workflow::{GroupView, Member, Position};
@@ -112,8 +112,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> 
         return Ok(Exit::Ok);
     }
     let (position, group) = &found;
-    // Phase and reason come from a definition that may be foreign text, so they must not add a
-    // line.
+    // The definition, and with it phase and reason, may come from another person. Therefore neither
+    // of them may add a line.
     let (phase, reason) = (&position.phase, &position.reason);
     let mut page = format!("{}: {}\n", text::one_line(phase), text::one_line(reason));
     let mut line = |what: &str, items: Vec<String>| {

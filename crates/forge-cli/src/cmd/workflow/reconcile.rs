@@ -1,4 +1,4 @@
-//! `forge workflow reconcile`: applies the issue effects of a merge that has happened.
+//! `forge workflow reconcile`: moves or closes the issues of a pull request that was merged before.
 
 use clap::Args;
 use forge::workflow::{MergeEffects, MergePlan, MergeReport};
@@ -33,7 +33,7 @@ pub struct WorkflowReconcileArgs {
     pub wait: WaitArgs,
 }
 
-/// Applies the issue effects of the merge. A second call does nothing.
+/// Moves or closes the issues of the merged pull request. A second call does nothing.
 ///
 /// # Errors
 /// `precondition_failed` for a pull request that is not merged.

@@ -1,4 +1,4 @@
-//! `forge workflow release`: releases a claim.
+//! `forge workflow release`: releases a claim, which reserved an issue for one holder.
 
 use clap::Args;
 use forge_core::Result;

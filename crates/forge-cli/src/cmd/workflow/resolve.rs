@@ -1,4 +1,5 @@
-//! `forge workflow resolve`: resolves an intent or state name for a command.
+//! `forge workflow resolve`: resolves a state name for a command, or an intent (a goal that stands
+//! for a state).
 
 use clap::Args;
 use forge::workflow::{check_transition, resolve};

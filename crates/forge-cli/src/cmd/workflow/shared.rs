@@ -162,7 +162,6 @@ pub(super) const fn recommendation_name(recommendation: Recommendation) -> &'sta
     }
 }
 
-/// Formats a state for display.
 pub(super) fn state_word(state: &Option<String>) -> &str {
     state.as_deref().unwrap_or("no state")
 }

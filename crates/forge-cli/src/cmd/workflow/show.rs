@@ -1,4 +1,5 @@
-//! `forge workflow show`: the states, commands and intents of a workflow.
+//! `forge workflow show`: the states and commands of a workflow, and its intents (goals that stand
+//! for a state).
 
 use clap::Args;
 use forge::workflow::{Command, Definition, Intent, State, Terminal};

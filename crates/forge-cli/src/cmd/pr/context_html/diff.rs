@@ -14,7 +14,8 @@ use crate::ui::{
     json::model_name,
 };
 
-/// The review threads, open ones first. The index of a thread is the number of its anchor.
+/// The review threads, open ones first. A thread's position in this list is the number of its HTML
+/// anchor.
 pub(super) struct ThreadAnchors<'a> {
     pub(super) all: Vec<&'a Thread>,
 }
@@ -54,7 +55,7 @@ impl<'a> ThreadAnchors<'a> {
         });
     }
 
-    /// Writes the threads without a line in the shown diff.
+    /// Writes the threads whose lines are not in the shown diff.
     pub(super) fn elsewhere(&self, html: &mut HtmlWriter, is_shown: &[bool]) {
         let all = self.all.iter().zip(is_shown).enumerate();
         let left: Vec<usize> = all.filter(|(_, (_, s))| !**s).map(|(n, _)| n).collect();
@@ -211,7 +212,7 @@ fn packed_file(
     });
 }
 
-/// Writes a column header for screen readers only.
+/// Writes a column header that only screen readers present.
 fn column(html: &mut HtmlWriter, class: &'static str, name: &str) {
     html.within("th", &[Attr::Class(class), Attr::Scope("col")], |html| {
         html.leaf("span", &[Attr::Class("away")], name);
@@ -251,13 +252,13 @@ fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     }
 }
 
-/// Writes what is left out of a file, with the recovery for parts that even the whole diff lacks.
+/// Writes which parts of a file are left out, and how to read those that even the whole diff lacks.
 fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // At the head such a file is never read, so the limit of changed lines in `meaning`
-            // does not apply.
+            // `meaning` names a limit of changed lines. This limit does not apply to a whole file
+            // at the head commit, because such a file is never read.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };
@@ -335,7 +336,7 @@ fn code_line(
     });
 }
 
-/// Writes the changed files at the head, around their hunks.
+/// Writes excerpts of the changed files at the head commit, around the hunks.
 pub(super) fn source(html: &mut HtmlWriter, source: &PackedSource) {
     html.within("p", &[], |html| {
         html.text(&format!(

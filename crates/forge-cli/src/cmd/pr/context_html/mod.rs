@@ -95,7 +95,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// Replaces the underscores of a stable name such as `a_b` by spaces.
+/// Replaces the underscores of a name such as `a_b` by spaces.
 fn humanize(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -183,7 +183,8 @@ fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
 
-/// Writes a cell with foreign text. An empty cell is omitted, so that narrow pages show no label.
+/// Writes a cell with foreign text (written by other people). An empty cell is omitted, so that
+/// narrow pages show no label.
 fn text_cell(html: &mut HtmlWriter, column: &'static str, text: &str) {
     match text.is_empty() {
         true => html.within("td", &[Attr::Role("cell")], |_| {}),
@@ -474,7 +475,8 @@ impl HtmlSections<'_> {
         let reviews = c.reviews.iter().flatten().map(Talk::Review);
         let mut all: Vec<Talk<'_>> = comments.chain(reviews).collect();
         all.sort_by_key(Talk::at);
-        // The threads section already shows the review comments on lines.
+        // The threads section already shows the review comments on lines, so they are left out
+        // here.
         let shows_lines = c.threads.is_none();
         section(html, "talk", "Conversation", |html| {
             if all.is_empty() {

@@ -25,8 +25,8 @@ struct StackBox {
     is_this: bool,
 }
 
-/// Draws dependents above the pull request, dependencies and base branch below it. Draws nothing if
-/// there are no dependencies.
+/// Draws the stack: dependents above the pull request, dependencies and base branch below it. Draws
+/// nothing if there are neither dependents nor dependencies.
 pub(super) fn draw(html: &mut HtmlWriter, found: &PullContext) {
     let Some(related) = &found.related_prs else {
         return;
@@ -63,7 +63,7 @@ pub(super) fn draw(html: &mut HtmlWriter, found: &PullContext) {
         title: String::new(),
         is_this: false,
     }));
-    // A base branch that is another pull request's head is drawn as that pull request.
+    // If the base branch is the head of another pull request, only that pull request is drawn.
     let base = below.is_empty().then_some(pull.base_branch.as_str());
     section(html, "stack", "Stack", |html| picture(html, &levels, base));
 }
