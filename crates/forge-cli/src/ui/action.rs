@@ -1,8 +1,8 @@
 //! Renders hints on the command line: a sentence, and the command to run.
 //!
-//! Two tables render an [`Action`]: calls to subcommands, and parameters to clap arguments. The
-//! clap definitions provide flags, value names, and whether a flag takes a value. If the subcommand
-//! cannot carry out an action, only the sentence is shown.
+//! Two tables map an [`Action`] to a command: `COMMANDS` maps calls to subcommands, and `PARAMS`
+//! maps parameters to clap arguments. The clap definitions provide flags, value names, and whether
+//! a flag takes a value. If the subcommand cannot carry out an action, only the sentence is shown.
 
 use clap::{ArgAction, Command};
 use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
@@ -115,9 +115,9 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WithToken, &["with_token"]),
 ];
 
-/// Parameters for whose values clap has separate arguments: parameter, value, argument id.
+/// Parameters of which each value has a clap argument of its own: parameter, value, argument id.
 const VALUES: &[(Param, &str, &str)] = &[
-    // `--comments` prints no ids of comments, but `--json` does.
+    // `--json` is suggested, because `--comments` prints no ids of comments.
     (Param::Include, "comments", "json"),
     (Param::Include, "history", "history"),
     (Param::Include, "mergeable", "json"),
@@ -207,7 +207,7 @@ fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
                 let flag = corrected(command, *param, (wrong, right), named);
                 words.extend(flag.into_iter().flatten());
             }
-            // The name of a positional argument adds nothing to the sentence.
+            // A positional argument is omitted, because its name adds nothing to the sentence.
             Arg::Choose
                 if definition(command, *param, arg).is_some_and(clap::Arg::is_positional) => {}
             _ => words.extend(param_values(command, *param, arg)?),
@@ -247,7 +247,8 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // Without a flag for it, a section is shown by default, and a diff contains all files.
+        // No argument is needed without a matching flag: by default, a section is shown, and a diff
+        // contains all files.
         return matches!(param, Param::Include | Param::Path).then(Vec::new);
     };
     let is_switch = matches!(known.get_action(), ArgAction::SetTrue);

@@ -1,4 +1,5 @@
-//! `--jq`: jaq's jq language, restricted to its input: without environment and process control.
+//! `--jq`: filters with jaq's jq language. An expression sees only its input, because the functions
+//! for the environment and for process control are removed.
 
 use std::io::Write;
 

@@ -244,7 +244,7 @@ impl Ui {
             .map_err(stdout_error)
     }
 
-    /// Prints a text on stdout, through the pager if longer than the terminal.
+    /// Prints a text on stdout, through the pager if the text is longer than the terminal.
     ///
     /// # Errors
     ///
@@ -291,8 +291,9 @@ impl Ui {
         ));
     }
 
-    /// Like [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
-    /// ingestion is reported as for a write, because an index may not show the existing state.
+    /// Like [`Self::outcome`], for a write that changed nothing: `line` replaces the first warning.
+    /// As for a write, prints whether an index shows the record, because the index may not show the
+    /// existing state yet.
     ///
     /// # Errors
     /// The errors of [`Self::outcome`].
@@ -360,7 +361,8 @@ impl Ui {
         self.recovery(&Hint::new("look again").with_action(look));
     }
 
-    /// Like [`Self::outcome`], for a deletion: an index may show the item for a while.
+    /// Like [`Self::outcome`], for a deletion. An index may still show the deleted item for a
+    /// while.
     ///
     /// # Errors
     /// The errors of [`Self::outcome`].
@@ -403,11 +405,12 @@ impl Ui {
         Ok(())
     }
 
-    /// Returns the value of an outcome, and prints its warnings and ingestion on stderr.
+    /// Returns the value of an outcome. Prints its warnings on stderr, and whether the forge's
+    /// index (on tangled: the appview) shows the written record.
     ///
     /// # Errors
     ///
-    /// Fails if the write is stored and will have no effect ([`Ingestion::Ineffective`]).
+    /// Fails if the record is stored but will have no effect ([`Ingestion::Ineffective`]).
     pub fn outcome<T>(&self, outcome: Outcome<T>) -> Result<T> {
         for warning in &outcome.warnings {
             self.warning(warning);
@@ -428,7 +431,7 @@ impl Ui {
                 text::one_line(by),
                 after.as_secs_f32()
             )),
-            // The recovery is part of the warning above.
+            // The warning printed above contains the recovery.
             Ingestion::Pending { uri: None, .. } => self.caution(
                 "pending: it is unknown whether a record was written, so no index can be checked",
             ),

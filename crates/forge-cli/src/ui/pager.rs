@@ -32,8 +32,8 @@ impl Pager {
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
         without_secrets(&mut process);
-        // The values of git and gh: quit if the text fits, pass colours, keep the text on the
-        // screen.
+        // The defaults of git and gh. For `less`: quit if the text fits, pass colours, keep the
+        // text on the screen.
         let env = Env::process();
         for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {
             if env.raw(var).is_none() {

@@ -34,8 +34,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Creates an observer. `spin` is set if stderr is a terminal, `verbose` by `-v`, and `writes`
-    /// collects successful writes.
+    /// Creates an observer. `spin` is true if stderr is a terminal, and `verbose` is true with
+    /// `-v`. `writes` collects successful writes.
     #[must_use]
     pub fn new(spin: bool, verbose: bool, writes: WriteLog) -> Self {
         Self {

@@ -21,9 +21,9 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. Before, it restores the
-/// cursor and the echo of typed keys, which a prompt for a secret turns off. A prompt blocks the
-/// runtime, so another thread waits for the signal.
+/// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. Before that, it
+/// restores the cursor, and the echo of typed keys, which a prompt for a secret turns off. A prompt
+/// blocks the runtime, so a separate thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -52,17 +52,17 @@ fn interruptible() {
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
-        // Waits until the signal handler is installed, because without it, the signal would kill
-        // the process. An error means that the handler cannot be installed.
+        // Waits until the signal handler is installed, because without a handler, the signal would
+        // kill the process. A receive error means that the handler cannot be installed.
         let _ = listening.recv();
     });
 }
 
 /// Runs a prompt.
 ///
-/// The prompt has its own thread, because the kernel delivers signals to the main thread first. A
-/// dropped git process raises `SIGCHLD` when it ends. In the thread that waits for a key, this
-/// signal would interrupt the wait, and `console` would report Ctrl+C.
+/// A signal such as `SIGCHLD`, which a dropped git process raises when it ends, interrupts the wait
+/// for a key. `console` would report this as Ctrl+C. The kernel delivers signals to the main thread
+/// first, so the prompt has its own thread.
 ///
 /// # Errors
 /// `cancelled` if the user cancels; other kinds if the terminal is not usable.
@@ -200,7 +200,8 @@ impl Theme for WithCursor {
     }
 }
 
-/// Asks for any of several items, each with its preselection; returns the chosen positions.
+/// Asks for any of several items; returns the chosen positions. An item is preselected if its flag
+/// is true.
 ///
 /// # Errors
 /// The errors of [`choose`].

@@ -118,8 +118,8 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Sets the widths of `columns` (index and needed width) to equal shares of `room`, but to `least`
-/// or more.
+/// Sets the widths of `columns` (index and needed width) to equal shares of `room`. A share is at
+/// least `least`, and no column gets more than it needs.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
     // Narrow columns are served first, so that wide columns get the width that narrow ones do not
     // need.
@@ -171,8 +171,7 @@ pub fn truncate(text: &str, room: usize) -> String {
     }
 }
 
-/// Truncates as gh does: with three dots if two letters fit before the dots, and padded to the
-/// width.
+/// Truncates as gh does: adds three dots if two letters fit before them, and pads to the width.
 pub fn truncate_as_gh(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();

@@ -4,7 +4,7 @@ use forge::config::{self, Config, Env, Var};
 
 use crate::args::ColorWhen;
 
-/// Properties of the three streams.
+/// Properties of standard input, output and error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TerminalStreams {
     pub(super) out_tty: bool,
@@ -59,7 +59,8 @@ impl TerminalStreams {
     }
 }
 
-/// Parses a forced width: `120` columns, or `50%` of the real width. Ignores other texts.
+/// Parses the width in `FORGE_FORCE_TTY`: `120` columns, or `50%` of the real width. Ignores other
+/// texts.
 fn forced_width(text: &str, real: usize) -> Option<usize> {
     match text.strip_suffix('%') {
         Some(share) => share

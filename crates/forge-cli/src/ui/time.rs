@@ -15,8 +15,9 @@ pub fn now() -> Timestamp {
 /// How far a record's time may be ahead of the local clock, in seconds.
 const MAX_CLOCK_SKEW: i64 = 3_600;
 
-/// Formats the time before `now` in gh's words: `about 2 hours ago`. A time that is more than the
-/// usual clock skew ahead is `in the future`.
+/// Formats how long `at` is before `now`, in gh's words: `about 2 hours ago`.
+///
+/// Returns `in the future` if `at` is later than clock skew can explain.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -26,7 +27,7 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// Formats the time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
+/// Formats how long `at` is before `now`, as gh's template function `timeago`: `2 hours ago`.
 #[must_use]
 pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {

@@ -37,7 +37,7 @@ impl Json {
         Self::Array(items.iter().map(each).collect())
     }
 
-    /// Returns the result of `each`, or `null`.
+    /// Returns the result of `each`; `null` if there is no item.
     pub fn maybe<T>(item: Option<&T>, each: impl Fn(&T) -> Self) -> Self {
         item.map_or(Self::Null, each)
     }

@@ -1,19 +1,20 @@
 use forge_core::Result;
 
-/// Maximum length of a line in bytes; a longer line is passed on in parts.
+/// Maximum length of a line in bytes; a longer line is processed in parts.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Splits a stream into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pending: Vec<u8>,
-    /// True if earlier parts of the current line have been passed on.
+    /// True if earlier parts of the current line have been processed.
     continued: bool,
 }
 
 impl Lines {
-    /// Calls `each` with every complete line, including its newline; `true` marks the beginning of
-    /// a line. A part never ends within a UTF-8 character.
+    /// Calls `each` with every complete line, including its newline. A long line is passed in
+    /// parts, which never end within a UTF-8 character. The boolean is true for the first part of a
+    /// line.
     pub(super) fn feed(
         &mut self,
         chunk: &[u8],
@@ -38,7 +39,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Passes on a last line without a newline.
+    /// Calls `each` with the last line if it has no newline.
     pub(super) fn finish(&mut self, mut each: impl FnMut(bool, &[u8]) -> Result<()>) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());

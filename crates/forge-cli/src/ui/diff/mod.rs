@@ -46,7 +46,7 @@ pub struct DiffOptions {
 #[derive(Debug)]
 pub struct Printer {
     options: DiffOptions,
-    /// `None` if bytes pass unchanged.
+    /// Splits the diff into lines; `None` if bytes pass unchanged.
     lines: Option<Lines>,
     sections: SectionFilter,
     /// Classifies the shown lines as headers, hunks and content.
@@ -181,7 +181,8 @@ impl Printer {
                         pair.is_some_and(text::has_terminal_escapes)
                     })
                     .unwrap_or(0);
-                // If the escape has two bytes, `at` is the position of the second.
+                // For an escape of two bytes, `at` is the position of the second byte, so the
+                // output ends before the first.
                 let clean = if bytes.get(at) == Some(&0x1B) {
                     at
                 } else {

@@ -17,12 +17,12 @@ pub(super) struct SectionFilter {
 
 #[derive(Debug)]
 enum FilterState {
-    /// Outside of files, or in a shown file.
+    /// Outside of a file's section, or in a file that is shown.
     Keep,
     /// In a file that is left out.
     Drop,
-    /// In the header of a file, with its held lines. The file's name is known only after the
-    /// header.
+    /// In the header of a file. Its lines are held back, because the file's name is known only
+    /// after the header.
     Header(Vec<u8>),
     /// In a mail message, which is not part of a diff.
     Message,
@@ -39,8 +39,8 @@ impl SectionFilter {
         }
     }
 
-    /// Processes a line. Returns the held header if it can be shown now, and whether to show the
-    /// line.
+    /// Processes a line. Returns the header that was held back, if it can be shown now, and whether
+    /// to show the line.
     pub(super) fn line(&mut self, starts: bool, line: &[u8]) -> (Option<Vec<u8>>, bool) {
         if self.exclude.is_empty() && self.paths.is_none() {
             return (None, true);
@@ -89,7 +89,7 @@ impl SectionFilter {
         }
     }
 
-    /// Returns the held header, if its file is shown.
+    /// Returns the header that is still held back, if its file is shown.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let FilterState::Header(held) = std::mem::replace(&mut self.state, FilterState::Keep)
         else {

@@ -65,7 +65,7 @@ fn name(file: &FileChange) -> String {
 }
 
 /// Scales the bars as git does: every kind of change has at least one sign, and the longer bar gets
-/// the rest.
+/// the remaining signs.
 fn bars(added: u64, deleted: u64, most: u64, width: u64) -> (String, String) {
     let scaled = |n: u64| match n {
         0 => 0,

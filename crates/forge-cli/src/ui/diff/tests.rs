@@ -171,7 +171,7 @@ fn selected_paths_limit_the_files() {
         };
         let (out, _) = print(DIFF.as_bytes(), &opts);
         let sections = out.matches("diff --git a").count() + out.matches("diff --git \"").count();
-        // An added line looks like the start of a file.
+        // An added line that looks like the start of a file must not be counted.
         let decoys = out.matches("+diff --git").count();
         assert_eq!(sections - decoys, shown.len(), "{named:?}\n{out}");
     }

@@ -152,8 +152,8 @@ impl HtmlRenderer<'_> {
         self.links.push((url.to_owned(), is_open));
     }
 
-    /// Writes a block of HTML as text, without HTML comments: in templates, they are notes to the
-    /// author.
+    /// Writes a block of HTML as text. HTML comments are left out, because in templates they are
+    /// notes to the author.
     fn raw_block(&mut self) {
         let raw = self.raw.take().unwrap_or_default();
         let mut shown = String::new();
@@ -169,7 +169,7 @@ impl HtmlRenderer<'_> {
     }
 }
 
-/// Returns the tag of a heading. The page itself uses `h1` to `h3`.
+/// Returns the tag of a heading. It begins at `h4`, because the page itself uses `h1` to `h3`.
 const fn heading(level: HeadingLevel) -> &'static str {
     match level {
         HeadingLevel::H1 => "h4",

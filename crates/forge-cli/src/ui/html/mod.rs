@@ -124,7 +124,8 @@ impl HtmlWriter {
         self.out.push_str(&text::quote(text, Quote::Html));
     }
 
-    /// Writes foreign text within a line, isolating its writing direction.
+    /// Writes foreign text (written by other people) within a line, isolating its writing
+    /// direction.
     pub fn write_foreign(&mut self, text: &str) {
         self.leaf("bdi", &[], text);
     }
@@ -266,14 +267,14 @@ impl HtmlWriter {
     }
 }
 
-/// Returns true for a web or mail URL without invisible characters and without characters that
-/// browsers strip before they parse the scheme.
+/// Returns true for a web or mail URL. The URL must have no invisible characters, and no characters
+/// that browsers strip before they parse the scheme.
 fn is_safe_url(url: &str) -> bool {
     let has_scheme = ["https://", "http://", "mailto:"].iter().any(|scheme| {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // A valid URL has no angle brackets, but the markers of removed characters have.
+    // Angle brackets are refused: a valid URL has none, but the markers for removed characters do.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url

@@ -23,8 +23,8 @@ use super::{
     thread::side,
 };
 
-/// The fields of a pull request's context, named like the sections. Each has the section that it
-/// needs.
+/// The JSON fields of a pull request's context, named like its sections. `needs` is the section
+/// that must be read for the field.
 pub const CONTEXT_FIELDS: &[JsonField<PullContext, Option<ContextSection>>] = &[
     JsonField {
         name: "ciLogs",
@@ -147,7 +147,7 @@ fn texts(values: &[String]) -> Json {
     Json::list(values, |text| Json::text(text))
 }
 
-/// Returns the `snake_case` name of a value in the model.
+/// Returns the `snake_case` name by which serde serializes a value.
 pub(crate) fn model_name(value: impl Serialize) -> String {
     let name = serde_json::to_value(value).ok();
     let name = name.as_ref().and_then(|name| name.as_str());
@@ -278,8 +278,8 @@ fn ci_status(report: &ChecksReport) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    // R-002-7 defines four values. A cancelled check has the status of a failed one; `conclusion`
-    // distinguishes them.
+    // Requirement R-002-7 defines four values. A cancelled check therefore has the status of a
+    // failed one; `conclusion` distinguishes them.
     let status = match c.status {
         CheckStatus::Cancelled => CheckStatus::Failure,
         other => other,

@@ -1,4 +1,4 @@
-//! The ingestion of a write as JSON.
+//! The ingestion of a write as JSON: whether the forge's index shows the written record.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use forge_core::Ingestion;
 
 use super::Json;
 
-/// Returns the verdict of an ingestion with its details.
+/// Returns the state of an ingestion, such as `pending`, with its details.
 pub(crate) fn ingestion(ingestion: &Ingestion) -> Json {
     let millis = |d: &Duration| Json::Number(u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
     let mut members = vec![("state", Json::text(ingestion.word()))];

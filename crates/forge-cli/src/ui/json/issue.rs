@@ -62,8 +62,8 @@ fn relation(to: &RelatedIssue) -> Json {
     ])
 }
 
-/// Returns the counts of all and of completed sub-issues, in gh's form. Without the issue's
-/// details, counts the sub-issues of its relations.
+/// Returns the counts of all and of completed sub-issues, in gh's form. If the forge sent no
+/// summary, counts the sub-issues in the issue's relations.
 fn sub_issues_summary(issue: &Issue) -> Json {
     if let Some(details) = &issue.details {
         let summary = details.sub_issues;

@@ -29,11 +29,11 @@ pub use super::value::Json;
 use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
-/// A field of `--json`: gh's name, the sections to read for it, and its value.
+/// A field of `--json`: gh's name, the parts of the item to read for it, and its value.
 pub struct JsonField<T: 'static, N: 'static = ()> {
     /// The name, in camelCase.
     pub name: &'static str,
-    /// The sections to read.
+    /// The optional parts of the item that must be read for the value.
     pub needs: N,
     /// Computes the value.
     pub get: fn(&T) -> Json,
@@ -46,8 +46,8 @@ pub struct Selection<T: 'static, N: 'static = ()> {
     template: Option<template::Template>,
 }
 
-/// Fields of sections that are read by default, each with the flag that skips the section. Used if
-/// `--json` does not select the field.
+/// Parts of a pull request that are read by default: the field that shows the part, and the flag
+/// that skips the part if this field is not selected.
 const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
@@ -58,8 +58,8 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// Returns the sections that the selected fields need. A default section without a selected
-    /// field is skipped.
+    /// Returns the parts of a pull request that the selected fields need. Skips parts that are read
+    /// by default, if no selected field needs them.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -70,8 +70,8 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// Returns the sections to read for a list. If rows already have all selected fields, these are
-    /// fewer than [`Self::sections`].
+    /// Returns the parts to read for a list. If the rows of a list already have all selected
+    /// fields, these parts are fewer than [`Self::sections`].
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -82,7 +82,7 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, Option<ContextSection>> {
-    /// Returns the sections of the selected fields.
+    /// Returns the sections of the context that the selected fields need.
     #[must_use]
     pub fn context_sections(&self) -> BTreeSet<ContextSection> {
         self.fields.iter().filter_map(|f| f.needs).collect()
@@ -96,14 +96,15 @@ impl<T> Selection<T, IssueFields> {
         self.fields.iter().any(|f| names.contains(&f.name))
     }
 
-    /// Returns true if the rows of an index may lack one of the selected fields.
+    /// Returns true if a list from an index (tangled's appview) may lack one of the selected
+    /// fields.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
         self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// Returns the sections of the selected fields, including the values of `board` if a selected
-    /// field needs them.
+    /// Returns the parts of an issue that the selected fields need, including the values of `board`
+    /// if a selected field needs them.
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
@@ -119,8 +120,8 @@ impl<T> Selection<T, IssueFields> {
 }
 
 impl<T, N> Selection<T, N> {
-    /// Returns the selection of the flags; `None` without `--json`. Compiles the expressions of
-    /// `--jq` and `--template`, so that mistakes are reported before any request.
+    /// Returns the fields that the flags select; `None` without `--json`. Compiles the expressions
+    /// of `--jq` and `--template`, so that mistakes are reported before any request.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ impl<T, N> Selection<T, N> {
         }))
     }
 
-    /// Returns the object of an item.
+    /// Returns the JSON object of an item, with the selected fields.
     pub fn object(&self, item: &T) -> Json {
         Json::Object(
             self.fields
@@ -207,7 +208,7 @@ impl<T, N> Selection<T, N> {
         )
     }
 
-    /// Returns the objects of several items.
+    /// Returns the JSON objects of several items.
     pub fn array(&self, items: &[T]) -> Json {
         Json::Array(items.iter().map(|i| self.object(i)).collect())
     }

@@ -13,8 +13,8 @@ use super::{Json, JsonField, thread::thread};
 
 macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
-        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, sorted by
-        /// name.
+        /// The 46 fields of gh's `pr list`, `view` and `status`, and also `reviewThreads`. They are
+        /// sorted by name.
         ///
         /// A field that the forge does not support has gh's value for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
@@ -73,8 +73,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// The fields that every source provides with [`PrFields::ROW`]. The head commit and the closing
-/// time are not among them, because an index may lack these.
+/// The fields that [`PrFields::ROW`] provides on every forge. The head commit and the closing time
+/// are not among them, because an index (tangled's appview) may lack these.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",
@@ -207,7 +207,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// Returns a board item in gh's form: if it is in no column of the board, the column is empty.
+/// Returns a board item in gh's form. The column is empty if the item is in no column of the board.
 pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -330,7 +330,7 @@ pub(super) fn comment(c: &Comment) -> Json {
     )
 }
 
-/// Adds the round of a comment to the fields of gh's object.
+/// Adds a comment's round (the version of the pull request) to the fields of gh's object.
 fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
     let round = round.and_then(|n| u64::try_from(n).ok());
     fields.extend(round.map(|n| ("round", Json::Number(n))));

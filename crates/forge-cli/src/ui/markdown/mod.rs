@@ -221,7 +221,7 @@ impl TerminalRenderer {
             TagEnd::BlockQuote(_) => self.outdent(),
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::HtmlBlock => {
-                // HTML comments are left out: in templates, they are notes to the author.
+                // HTML comments are left out, because in templates they are notes to the author.
                 let html = std::mem::take(&mut self.html);
                 if !html.trim_start().starts_with("<!--") {
                     self.gap();
@@ -451,7 +451,8 @@ mod tests {
         );
     }
 
-    /// The cost of a link must not grow with its paragraph, nor the cost of a line with its depth.
+    /// The cost of a link must not grow with the length of its paragraph, nor the cost of a line
+    /// with its nesting depth.
     #[test]
     fn many_links_and_deep_blocks_are_rendered() {
         let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));

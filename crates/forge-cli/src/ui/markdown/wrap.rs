@@ -47,7 +47,7 @@ impl Span {
     }
 }
 
-/// Fills lines of `room` columns. A line never ends between spans without a space, and an overlong
+/// Fills lines of `room` columns. Spans without a space between them stay on one line. An overlong
 /// word gets its own line.
 pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     let mut lines = Vec::new();

@@ -9,7 +9,6 @@ use gotmpl::{Template, TemplateError, Value};
 
 type CompareResult<T> = std::result::Result<T, TemplateError>;
 
-/// Adds the comparison functions.
 pub(super) fn add(template: Template) -> Template {
     template
         .func("eq", |args| match args {

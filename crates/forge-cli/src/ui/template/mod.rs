@@ -57,7 +57,7 @@ fn render(source: &str, look: functions::OutputStyle, data: &Value) -> Result<St
     let mut out = parse(source, look, &table)?
         .execute_to_string(data)
         .map_err(|e| failed(&e))?;
-    // As in gh, rows without a `tablerender` are printed at the end.
+    // As in gh, rows that no `tablerender` printed are printed at the end.
     out.push_str(
         &table
             .lock()
@@ -71,8 +71,8 @@ fn failed(e: &gotmpl::TemplateError) -> Error {
     Error::invalid("template", format!("the template failed: {e}"))
 }
 
-/// Converts the data for the template. For a terminal, neutralises escapes in the data, because
-/// escapes of the template itself must be kept in the output.
+/// Converts the data for the template. For a terminal, neutralises escapes in the data. This cannot
+/// be done in the output, because escapes of the template itself must be kept.
 fn data(value: &Json, tty: bool) -> Value {
     match value {
         Json::Null => Value::Nil,
