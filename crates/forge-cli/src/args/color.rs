@@ -34,12 +34,12 @@ impl Default for ColorArg {
 }
 
 impl ColorArg {
-    /// Parses `--color` as the choice for the output.
+    /// Parses `--color` as the choice when to use colour in the output.
     pub(super) fn when_parser() -> impl TypedValueParser<Value = Self> {
         EnumValueParser::<ColorWhen>::new().map(Self::When)
     }
 
-    /// Parses `--color` of `label create` as a label's colour.
+    /// Parses the `--color` of `label create`, which is a label's colour.
     pub(crate) fn label_parser() -> impl TypedValueParser<Value = Self> {
         StringValueParser::new().map(Self::Label)
     }
@@ -54,7 +54,7 @@ impl ColorArg {
         }
     }
 
-    /// Returns the label's colour; `None` if the flag is the choice for the output.
+    /// Returns the label's colour; `None` if the flag tells when to use colour.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self {

@@ -1,5 +1,7 @@
-//! Arguments shared by several commands: clap structs only, without I/O, environment or defaults
-//! that depend on a repository. A command's own arguments are next to its code.
+//! Arguments shared by several commands; a command's own arguments are next to its code.
+//!
+//! These clap structs do no I/O and read no environment variable. No default depends on a
+//! repository.
 
 mod color;
 mod named;
@@ -23,12 +25,12 @@ pub struct GlobalArgs {
     pub verbose: u8,
 }
 
-/// Returns the repository of `-R` for a command that takes one.
+/// Returns the repository of `-R` for a command that takes only one.
 ///
 /// # Errors
 ///
-/// `invalid_input` for two different repositories. gh silently uses the last one, so a user may not
-/// notice the mistake.
+/// `invalid_input` for two different repositories, because the user probably made a mistake. (gh
+/// silently uses the last one.)
 pub fn single_repo(repos: &[String]) -> Result<Option<&str>> {
     let Some((last, others)) = repos.split_last() else {
         return Ok(None);

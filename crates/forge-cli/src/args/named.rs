@@ -2,18 +2,19 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 
-/// Names that the user typed. Hints repeat them in the commands that they suggest.
+/// Names that the user typed. Hints repeat these names in suggested commands.
 #[derive(Clone, Debug, Default)]
 pub struct CommandNames {
     /// The typed subcommands, such as `pr` and `view`.
     pub path: Vec<String>,
     /// The repository of `-R`.
     pub repo: Option<String>,
-    /// The pull request, issue or record.
+    /// The pull request, issue or atproto record that the command works on.
     pub target: Option<String>,
-    /// The typed names, grouped by argument id.
+    /// The typed values of the arguments in `NAMES`, by argument id.
     pub names: Vec<(&'static str, Vec<String>)>,
-    /// The repository in the target's locator, parsed once the hosts are known.
+    /// The repository in the target's locator. It is parsed later, because this needs the
+    /// configured hosts.
     pub repo_of_target: OnceLock<String>,
     /// The clap definition of all commands and flags, not yet built.
     pub definition: Command,
@@ -56,8 +57,8 @@ impl CommandNames {
             Some((id, values.collect()))
         };
         let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
-        // A hint repeats only the last repository. Commands that take only one refuse two different
-        // ones.
+        // A hint repeats only the last `-R`. This suffices for commands that take one repository,
+        // because they refuse two different ones.
         let repo = last.try_get_many::<String>("repo").ok().flatten();
         Self {
             path,

@@ -1,4 +1,4 @@
-//! How long a write waits for an index: `--wait` and `--no-wait`.
+//! `--wait` and `--no-wait`: how long a write waits until the forge's index shows it.
 
 use std::{str::FromStr, time::Duration};
 
@@ -47,7 +47,8 @@ impl FromStr for Wait {
     }
 }
 
-/// Parses a duration: a number with ms, s, m or h; seconds without a unit.
+/// Parses a duration: a number with the unit ms, s, m or h. Without a unit, the number is in
+/// seconds.
 ///
 /// # Errors
 ///
