@@ -38,7 +38,8 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// Returns clap's error with the text for the user, also for `--help` and `--version`.
+    /// Returns clap's error, which contains the text for the user. For clap, `--help` and
+    /// `--version` are also errors.
     pub fn read<I, T>(words: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -56,8 +57,8 @@ impl Cli {
     }
 }
 
-/// A section of a help text: the heading of the first group, the names of its commands, and the
-/// heading of the last group, which gets all other commands.
+/// The two groups of commands in a help text: the heading of the first group, the names of its
+/// commands, and the heading of the second group, which gets all other commands.
 type Groups = (&'static str, &'static [&'static str], &'static str);
 
 const ROOT_GROUPS: Groups = (
@@ -71,7 +72,7 @@ const TARGET_GROUPS: Groups = (
     "Targeted commands",
 );
 
-/// Arranges the help texts in gh's groups.
+/// Groups the commands in the help texts as gh does.
 fn grouped(command: clap::Command) -> clap::Command {
     let command = command.mut_subcommands(|below| match below.get_name() {
         "pr" | "issue" => with_groups(below, TARGET_GROUPS),
@@ -102,8 +103,7 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// Lists flags that several commands share under a separate heading in help texts, below the flags
-/// of the command.
+/// Moves shared flags below a command's own flags in help texts, under a separate heading.
 fn globals_last(command: clap::Command) -> clap::Command {
     let order = |arg: &clap::Arg| match arg.get_id().as_str() {
         "wait" | "no_wait" => Some(997_usize),
@@ -117,8 +117,10 @@ fn globals_last(command: clap::Command) -> clap::Command {
         .mut_subcommands(globals_last)
 }
 
-/// Accepts two habits from gh. A value may begin with a hyphen, as in a list (`- first`) or a
-/// search exclusion (`-label:bug`). If a flag is repeated, its last value is used.
+/// Accepts two habits of gh users:
+/// - A value may begin with a hyphen, as in a list (`- first`) or a search exclusion
+///   (`-label:bug`).
+/// - A flag may be repeated. Its last value is used.
 fn lenient(command: clap::Command) -> clap::Command {
     command
         .args_override_self(true)

@@ -1,4 +1,4 @@
-//! Generates `docs/reference/context.md` from the tables.
+//! Generates `docs/reference/context.md` from the constants of `forge::context`.
 
 use std::fmt::Write as _;
 

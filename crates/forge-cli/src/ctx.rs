@@ -21,12 +21,12 @@ pub struct Ctx {
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// Kept as a result, so that a broken configuration stops only the commands that need it.
+    /// A `Result`, because a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
     place: WorkingDir,
 }
 
-/// Stores the repository of the target's locator, so that hints can name the repository.
+/// If the command's target is a locator such as a URL, stores its repository for hints.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -62,7 +62,8 @@ impl Ctx {
         })
     }
 
-    /// Sets how long writes wait for an index. For `None`, the configuration sets the duration.
+    /// Sets how long writes wait until the forge's index (on tangled: the appview) shows them. For
+    /// `None`, the configuration sets the duration.
     #[must_use]
     pub fn waiting(mut self, wait: Option<Duration>) -> Self {
         if let Some(wait) = wait {
@@ -117,8 +118,8 @@ impl Ctx {
         }
     }
 
-    /// Returns the policy of a command: the configured deadline, and the spinner or the output of
-    /// `-v`.
+    /// Returns the policy for the requests of a command: the configured deadline, and an observer
+    /// that shows a spinner or, with `-v`, each request.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -156,8 +157,9 @@ impl Ctx {
         }
     }
 
-    /// Returns how far to trust the base repository. The current repository is the user's own. A
-    /// local repository that a remote or `forge.repo` names must not start programs.
+    /// Returns whether the base repository's configuration may start programs. The repository of
+    /// the working directory is the user's own, so it may. A different local repository, named by a
+    /// remote or by `forge.repo`, must not.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);
@@ -181,7 +183,7 @@ impl Ctx {
         Ok(WorkingCopy::new(self.forges()?, &self.place))
     }
 
-    /// See [`WorkingCopy::is`].
+    /// Returns true if `repo` is the repository at the working directory (see [`WorkingCopy::is`]).
     pub async fn is_here(&self, repo: &Repo) -> bool {
         match self.working_copy() {
             Ok(here) => here.is(repo).await,
@@ -189,7 +191,8 @@ impl Ctx {
         }
     }
 
-    /// See [`WorkingCopy::current_head`].
+    /// Returns the current branch as a head reference for `repo` (see
+    /// [`WorkingCopy::current_head`]).
     ///
     /// # Errors
     /// The errors of [`WorkingCopy::current_head`].
@@ -197,7 +200,7 @@ impl Ctx {
         self.working_copy()?.current_head(repo).await
     }
 
-    /// See [`WorkingCopy::remote_of`].
+    /// Returns the name of the remote for `repo` (see [`WorkingCopy::remote_of`]).
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         self.working_copy().ok()?.remote_of(repo, owner).await
     }
@@ -207,7 +210,7 @@ impl Ctx {
         self.forges().ok()?.clone_of(&self.place, repo).await
     }
 
-    /// Returns git in the working directory.
+    /// Returns a git handle for the working directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         self.place.git()
@@ -222,7 +225,7 @@ impl Ctx {
     }
 }
 
-/// Adds the recovery to an error about a comma-separated list of repositories in one `-R`.
+/// Adds a hint if one `-R` contains several repositories, separated by commas.
 fn with_list_hint(e: Error, locator: &str) -> Error {
     let is_path = locator.starts_with(['/', '.', '~']) || locator.contains(':');
     match locator.contains(',') && !is_path {

@@ -1,4 +1,4 @@
-//! Generates `docs/reference/cli.md` from the clap tree.
+//! Generates `docs/reference/cli.md` from the clap definitions.
 
 use std::fmt::Write as _;
 
@@ -316,7 +316,8 @@ mod tests {
             let typed = command.split(" <").next().unwrap_or(command);
             let read = Cli::read(typed.replace('\'', "").split_whitespace());
             let refused = read.err().filter(|e| {
-                // The page may name a group of commands without a subcommand.
+                // The page may name a group of commands without a subcommand, so this refusal is
+                // accepted.
                 e.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             });
             assert!(refused.is_none(), "{command}: {refused:?}");

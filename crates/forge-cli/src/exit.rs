@@ -1,4 +1,4 @@
-//! Exit codes; equal to the exit codes of gh.
+//! Exit codes, the same as gh's.
 
 use std::{error::Error as _, io, process::ExitCode};
 

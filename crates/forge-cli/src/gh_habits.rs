@@ -14,12 +14,13 @@ const CLAIM: &str = "claim and pick print the id of the claim; the comments of t
 const CLOSING: &str =
     "write a line such as \"Closes #4\" into the description: forge pr edit --body TEXT";
 
-/// Advice for a path that is not behind `--`.
+/// Advice for a path in `pr diff` without `--` before it.
 pub(crate) const DIFF_PATH: &str = "name paths after two hyphens: forge pr diff -- PATH";
 
 const PRINT_TOKEN: &str = "print the token: forge auth token";
 
-/// The typed word, a part of the usage line that identifies the command, and the advice.
+/// The typed command or flag, a part of clap's usage line that tells where it was typed, and the
+/// advice.
 type Habit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &[Habit] = &[
@@ -208,9 +209,11 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, names that differ
-/// from the typed name in more than a few letters, and all similar commands except the nearest.
-/// With `advice`, removes all similar names.
+/// Removes misleading tips from clap's error:
+/// - the tip to pass an unknown flag as a value
+/// - suggested names that are not a likely typo of the typed name
+/// - all similar commands except the nearest
+/// - all suggested names, if there is `advice`
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
@@ -220,7 +223,7 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
         _ => false,
     };
     if (advice.is_some() || is_distant) && e.remove(ContextKind::SuggestedArg).is_some() {
-        // clap's usage line contains the suggested flag.
+        // Removed too, because clap's usage line contains the suggested flag.
         e.remove(ContextKind::Usage);
     }
     // clap puts the nearest name last.
@@ -240,8 +243,8 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
     e
 }
 
-/// Returns true if the user probably meant `name`. clap's own measure also accepts names with
-/// another meaning, such as `close` for `logs`.
+/// Returns true if the typed name is probably a typo of `name`. clap's own similarity measure is
+/// not enough: it also suggests names with another meaning, such as `close` for `logs`.
 fn is_typo(typed: Option<&ContextValue>, name: &str) -> bool {
     let Some(ContextValue::String(typed)) = typed else {
         return true;

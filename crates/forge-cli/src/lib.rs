@@ -58,16 +58,18 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
     exit.and_then(|exit| printed.map(|()| exit))
 }
 
-/// Prints help, version or a usage error. Help and version go to stdout and succeed, also for a
-/// group without a command. A usage error has gh's exit code 1 (clap's is 2).
+/// Prints help, version or a usage error.
+/// - Help and version go to stdout, with exit code 0. A group without a command prints help, too.
+/// - A usage error goes to stderr, with gh's exit code 1 (clap's is 2).
 fn usage(e: clap::Error) -> ExitCode {
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(std::io::stdout(), "{}", e.render());
         return Exit::Ok.into();
     }
-    // A closed output is not a failure.
+    // Write errors are ignored, because a closed output is not a failure.
     if e.use_stderr() {
-        // The message contains the arguments, which may contain foreign text.
+        // The message repeats the arguments. Because these may contain text from other people,
+        // control characters are made harmless.
         let advice = gh_habits::advice(&e);
         let mut said = gh_habits::without_odd_tips(e, advice).render().to_string();
         if let Some(advice) = advice {

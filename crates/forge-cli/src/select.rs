@@ -19,12 +19,13 @@ pub enum Unnamed {
 
 /// Resolves a selector, or the current branch, for a command that changes the pull request.
 ///
-/// `fields` are the sections that the caller will read with [`SelectedPull::view`].
+/// `fields` are the parts of the pull request that the caller will read with
+/// [`SelectedPull::view`].
 ///
 /// # Errors
 ///
-/// `not_found` if no pull request has the branch; `invalid_input` if several open ones have the
-/// branch, or for an invalid selector.
+/// `not_found` if the branch has no pull request; `invalid_input` if the branch has several open
+/// ones, or if the selector is invalid.
 pub async fn pull(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -36,13 +37,13 @@ pub async fn pull(
     found.unambiguous()
 }
 
-/// Like [`pull`], for a command that only reads. If several open pull requests have the branch, the
-/// newest is used, as in gh, with a warning about the others. A wrong choice does no harm in a
-/// read, but would in a merge or comment.
+/// Like [`pull`], for a command that only reads. If the branch has several open pull requests, uses
+/// the newest, as gh does, and warns about the others. This is safe, because a command that only
+/// reads does no harm to the wrong pull request.
 ///
 /// # Errors
 ///
-/// The errors of [`pull`], except for several open pull requests.
+/// The errors of [`pull`], except the one for several open pull requests.
 pub async fn pull_to_read(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -59,11 +60,11 @@ pub async fn pull_to_read(
     Ok(found)
 }
 
-/// Like [`pull`], but uses the newest of several open pull requests.
+/// Like [`pull`], but uses the newest if the branch has several open pull requests.
 ///
 /// # Errors
 ///
-/// The errors of [`pull`], except for several open pull requests.
+/// The errors of [`pull`], except the one for several open pull requests.
 pub async fn newest_pull(
     ctx: &Ctx,
     flag: Option<&str>,
