@@ -1,9 +1,10 @@
-//! Renders hints for agents: a sentence, and the tool call that follows the hint.
+//! Renders hints for agents: a sentence, and the tool call that carries out the hint.
 //!
-//! Two tables render an [`Action`]: one maps calls to tools, the other maps parameters to
-//! arguments. A call that has no tool becomes a command for the user's terminal. The schemas of the
-//! offered tools are checked: a call with an unknown argument, or without a required one, is not
-//! rendered as a tool call.
+//! An [`Action`] is the step that a hint recommends, without the words of a tool or a command line.
+//! Two tables render it: one maps calls to tools, the other maps parameters to arguments. A call
+//! that has no tool becomes a command for the user's terminal. The schemas of the offered tools are
+//! checked: a call with an unknown argument, or without a required one, is not rendered as a tool
+//! call.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -113,7 +114,7 @@ const ISSUE_COMMENT: &str = "issue_comment";
 /// Tools that fail if none of their optional arguments is given.
 const NEED_ONE: [&str; 4] = [PR_EDIT, PR_COMMENT, ISSUE_EDIT, ISSUE_COMMENT];
 
-/// The argument names of each parameter; the first name in the tool's schema is used.
+/// The argument names of each parameter. The first name that the tool's schema contains is used.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::AddAssignee, &["add_assignees", "assignees"]),
     (Param::AddLabel, &["add_labels", "labels"]),
@@ -128,7 +129,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),
     (Param::Draft, &["draft"]),
-    // A value of a field is an item `Field=value` of a list.
+    // Tools take an estimate or a priority as an item `Field=value` of the list `values`.
     (Param::Estimate, &["values"]),
     (Param::Head, &["head"]),
     (Param::Include, &["include"]),
@@ -150,8 +151,8 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WaitFor, &["wait_for"]),
 ];
 
-/// The terminal command for each call without a tool, and true if the command takes an issue or a
-/// record.
+/// The terminal command for each call without a tool. The flag is true if the command takes an
+/// issue or a record as its argument.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -209,7 +210,7 @@ impl Tools {
 /// The context of a failure or a warning: the call in which it happened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HintContext {
-    /// The tool's name; empty for a read outside tools.
+    /// The tool's name; empty outside of tool calls, such as for a resource.
     pub tool: String,
     pub repo: Option<String>,
     pub number: Option<String>,
@@ -235,11 +236,11 @@ impl fmt::Display for ToolCall {
 /// A hint for an agent. `Display` writes the complete hint as one line.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
-    /// The sentence, with a terminal command or the arguments to choose, but without a tool call.
+    /// The sentence. It includes a terminal command or the arguments to choose, but no tool call.
     pub line: Clean,
-    /// The text of `line` for a line of a result, where a sentence with foreign text is quoted.
+    /// The same sentence for the text of a result, where it is quoted if it contains foreign text.
     pub shown: String,
-    /// The tool call that follows the hint.
+    /// The tool call that carries out the hint.
     pub call: Option<ToolCall>,
 }
 
@@ -296,8 +297,8 @@ impl HintContext {
         let mut rows: Vec<&ToolRow> = (TOOLS.iter())
             .filter(|(call, tool, _)| *call == action.call() && offered(tool))
             .collect();
-        // If several tools make the call, the first tool that takes all its arguments is used. Tools
-        // of the same set as the failed tool come first.
+        // If several tools can make the call, the first one that takes all its arguments is used.
+        // Tools with the prefix of the failed tool (`pr`, `issue`, …) come first.
         let set = self.tool.split('_').next();
         rows.sort_by_key(|(_, tool, _)| tool.split('_').next() != set);
         let taking = (rows.iter()).find(|(_, tool, _)| self.takes(tool, action));
@@ -366,14 +367,14 @@ impl HintContext {
                 }
             }
         }
-        // If the tool has no argument that the action changes, the repeated call would not differ.
+        // A repeated call helps only if the tool has an argument that the action changes.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
         // An edit without a change would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
-        // A review without an approval fails if it has no content.
+        // A review that does not approve fails if it has no content.
         let approves = arguments.get("verdict") == Some(&json!("approve"));
         let is_silent = !["body", "comments", "pending"]
             .iter()
@@ -480,7 +481,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// Returns the argument that identifies the issue or pull request of a call.
+/// Returns the name of the argument that takes the issue or pull request.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -619,7 +620,7 @@ mod tests {
                 }
             }
         }
-        // Only the tools of the workflow have these arguments.
+        // Only the workflow tools have these arguments.
         let moved = json!({ "issue": "7", "state": "Done", "command": "impl" });
         let viewed = json!({ "issue": "7" });
         for (tool, args, param) in [
@@ -747,8 +748,8 @@ mod tests {
                 Action::op(Op::PrEdit).with(Param::Base, base),
                 "do it (pr_edit, argument base=main)",
             ),
-            // Tools that are not offered are omitted, and so are changes that a tool does not
-            // support.
+            // Tools that are not offered are not rendered, nor are arguments that a tool does not
+            // have.
             (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
             (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
             (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),

@@ -98,7 +98,8 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
 pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ("draft", &["true"]),
     ("ready", &["false", "ready_for_review"]),
-    // No alias of `reopen` is `false`, which clients in a strict mode send for an unset argument.
+    // `false` is no alias of `reopen`, because clients in a strict mode send `false` for an unset
+    // argument.
     ("resolve", &["true", "resolve_thread"]),
     ("reopen", &["unresolve", "unresolve_thread"]),
     ("checks", &["ci", "status", "check_runs"]),
@@ -111,16 +112,16 @@ pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Aliases of `body` that are refused where `body` replaces a description, because a comment would
-/// overwrite it.
+/// Aliases of `body` that are refused where `body` replaces a description. Their value is probably
+/// a comment, which would overwrite the description.
 pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
 
 /// Aliases of branch arguments that are refused in tools for lists, because the values could be
 /// dates.
 pub(super) const MAYBE_DATES: &[&str] = &["from", "to"];
 
-/// Arguments of other servers that are never accepted: the names, the arguments that must be in the
-/// same schema, and the advice.
+/// Arguments of other servers that are never accepted. Each row has their names, the arguments that
+/// the tool's schema must contain for the row to apply, and the advice.
 pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["page"],
@@ -252,8 +253,8 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Values that another argument or tool takes: the value, a choice that must be in the same list,
-/// and the advice.
+/// Values that belong to another argument or tool. Each row has the value, a choice that the
+/// argument must offer for the row to apply, and the advice.
 pub(super) const VALUES_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("diff", "commits", "pr_diff has the diff"),
     ("logs", "commits", "pr_checks with logs=true has the logs"),
@@ -272,8 +273,8 @@ pub(super) const VALUES_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("merged", "closed", "pr_merge merges a pull request"),
 ];
 
-/// Values of `method` in tools of github-mcp-server: the tool, the values, the equivalent tool of
-/// this server, and the rest of the advice.
+/// Values of `method` in tools of github-mcp-server. Each row has the tool, the values, the
+/// equivalent tool of this server, and the end of the advice.
 const METHODS: &[(&str, &[&str], &str, &str)] = &[
     ("pull_request_read", &["get"], "pr_view", ""),
     ("pull_request_read", &["get_diff"], "pr_diff", ""),
@@ -359,7 +360,8 @@ const METHODS: &[(&str, &[&str], &str, &str)] = &[
     ("issue_write", &["update"], "issue_edit", ""),
 ];
 
-/// Returns the tool that replaces a `method` of a tool of github-mcp-server, and advice.
+/// Returns the tool that replaces a `method` of a github-mcp-server tool, and the advice to call
+/// it.
 pub(crate) fn replaced_method(tool: &str, method: &str) -> Option<(&'static str, String)> {
     let mut rows = METHODS.iter();
     let (_, _, ours, how) =
@@ -367,7 +369,7 @@ pub(crate) fn replaced_method(tool: &str, method: &str) -> Option<(&'static str,
     Some((*ours, format!("for {method}, call {ours}{how}")))
 }
 
-/// Tools of github-mcp-server, also of its older versions, each with the equivalent tools of this
+/// Tools of github-mcp-server, including its older versions, each with the equivalent tools of this
 /// server.
 pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("pull_request_read", &["pr_view", "pr_diff", "pr_checks"]),
@@ -454,7 +456,7 @@ pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("issue_delete", &["issue_edit"]),
 ];
 
-/// Arguments for the tool that replaces a tool of github-mcp-server, where the name is not enough.
+/// Additional advice for tools in [`TOOL_ALIASES`] whose replacement needs certain arguments.
 pub(crate) const TOOL_NOTES: &[(&str, &str)] = &[
     ("create_branch", "with edits it also creates the branch"),
     ("list_commits", "include=commits has its commits"),

@@ -19,19 +19,20 @@ use crate::content::{Cleaner, MAX_VALUE_CHARS};
 const MAX_NAMES: usize = 3;
 
 /// Maximum length, in bytes, of an argument outside [`LONG_TEXTS`], such as a name, a path or a
-/// search. A call keeps its arguments in memory while it waits.
+/// search. The length is limited because a waiting call keeps its arguments in memory.
 const MAX_WORD_BYTES: usize = 4096;
 
-/// Arguments whose length is limited elsewhere: by the forge, or by the server that made them.
+/// Arguments whose length is limited elsewhere: the forge limits texts, and this server its
+/// cursors.
 const LONG_TEXTS: [&str; 11] = [
     "append", "body", "comment", "content", "cursor", "message", "patch", "reason", "subject",
     "title", "values",
 ];
 
-/// The value that clears an argument; an empty value counts as absent.
+/// The value that empties a field. An empty text cannot do this, because it counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// Returns the new text of an argument; [`CLEARED`] becomes the empty text.
+/// Returns the text to store for an argument; [`CLEARED`] becomes the empty text.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -78,7 +79,7 @@ pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) 
 /// has names of Rust types.
 fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObject) -> Error {
     let (mut at, mut is_optional) = (String::new(), false);
-    // The value at the path so far, with its schema; `None` at the top level.
+    // The value at the part of the path read so far, with its schema; `None` at the top level.
     let mut inner: Option<(&Value, &Value)> = None;
     for segment in path.iter() {
         inner = Some(match segment {
@@ -101,7 +102,7 @@ fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObj
                 let (value, of) = (value.get(*index), of.get("items"));
                 (value.unwrap_or(&Value::Null), of.unwrap_or(&Value::Null))
             }
-            // The value of an enum has the same path as the enum.
+            // The value of an enum has the same path as the enum itself, so the search ends here.
             Segment::Enum { .. } | Segment::Unknown => break,
         });
     }
@@ -172,7 +173,7 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
     ))
 }
 
-/// Refuses a value with another type, or outside the range or the choices of the schema.
+/// Refuses a value that has the wrong type, or is outside the range or the choices of the schema.
 fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Error {
     let kind = schema.get("type").and_then(Value::as_str);
     let takes = match kind {
@@ -228,10 +229,10 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// Returns the call for a `method` of the tool of github-mcp-server that reads pull requests or
-/// issues.
+/// Returns the advice for a `method` of `pull_request_read` or `issue_read`, the tools of
+/// github-mcp-server that read pull requests and issues.
 fn method_call(name: &str, value: &Value, properties: &JsonObject) -> Option<String> {
-    // Tools that write have their own advice.
+    // A tool with `body` writes. It has its own advice.
     if snake_case(name) != "method" || properties.contains_key("body") {
         return None;
     }
@@ -380,7 +381,7 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// Arguments of a comment on a line that can make arguments of other servers redundant.
+/// The arguments of a line comment that decide whether arguments of other servers are redundant.
 struct LineArguments {
     is_given: bool,
     side: String,
@@ -400,7 +401,8 @@ fn is_default(
     };
     match name {
         "direction" | "order" => text == "desc",
-        // Only `pr_create` has `depends_on`. For an edit, the argument would be a change.
+        // Only `pr_create` has `depends_on`, and there `true` is the default. In an edit, the
+        // argument would be a change.
         "maintainer_can_modify" => text == "true" && known("depends_on"),
         "method" => text == "get" && known("include"),
         "page" => ["0", "1", "1.0"].contains(&text.as_str()),
@@ -471,7 +473,7 @@ fn snake_case(name: &str) -> String {
 ///
 /// # Errors
 ///
-/// Fails as [`fitted`] does, for a nested object.
+/// Fails as [`fitted`] does if the value contains an invalid object.
 pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
     Ok(match (wanted, value) {
@@ -501,7 +503,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum value may be in another case, in the plural, or between blanks.
+            // An enum value may be in another case, in the plural, or surrounded by blanks.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -620,7 +622,7 @@ mod tests {
         side: Option<Choice>,
     }
 
-    /// Covers the choices of all arguments.
+    /// The choices of all arguments in these tests.
     #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "snake_case")]
     enum Choice {
@@ -771,7 +773,7 @@ mod tests {
             sent["number"] = json!(1);
             assert_eq!(parse(sent).unwrap().repo, repo);
         }
-        // Without the owner, the call would go to another repository.
+        // If the owner were ignored, these calls would go to another repository.
         for (mut sent, says) in [
             (json!({"owner": "o"}), "\"o\" is given without repo"),
             (
@@ -969,7 +971,7 @@ mod tests {
         assert_eq!(e.hint().unwrap().text(), "pr_diff has the diff");
     }
 
-    /// The argument of a tool with sections.
+    /// The `include` argument, which selects optional sections of a result.
     #[derive(Debug, Deserialize)]
     struct Sections {
         #[serde(rename = "include")]
@@ -1024,8 +1026,8 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
-    /// Returns the message and the hint for a refused argument that is sent with the required
-    /// arguments.
+    /// Parses the required arguments together with one that is refused. Returns the message and the
+    /// hint.
     fn refused_with(name: &str, value: Value) -> (String, String) {
         let mut sent = json!({"repo": "o/r", "number": 1});
         sent[name] = value;

@@ -23,13 +23,13 @@ use super::{
 };
 use crate::content::{Clean, Cleaner, MAX_MESSAGE_CHARS};
 
-/// Maximum number of pages that are searched for a comment.
+/// Maximum number of pages of comments that are read to find one comment.
 const MAX_COMMENT_PAGES: usize = 100;
 
 /// A tool call in progress.
 pub(crate) struct CallContext {
     pub server: ServerState,
-    /// Cleans the quoted text of the result and counts the removed characters.
+    /// Cleans the quoted text of the result, and counts the removed characters.
     pub cleaner: Cleaner,
     spec: ToolSpec,
     pub params: CallToolRequestParams,
@@ -75,14 +75,15 @@ impl CallContext {
         }
     }
 
-    /// Waits for a free slot, which the call keeps until its end.
+    /// Waits for one of the slots that limit concurrent calls. The call keeps the slot until its
+    /// end.
     pub async fn acquire_slot(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         Ok(())
     }
 
-    /// Releases the slot, so that other calls can run while this one waits for the user.
+    /// Releases the slot, so that other calls can run while this call waits for the user.
     pub fn release_slot(&self) {
         drop(
             self.turn
@@ -100,7 +101,7 @@ impl CallContext {
             .clone()
     }
 
-    /// Records the arguments, by schema name.
+    /// Records the received arguments by schema name, for hints.
     pub fn learn_arguments(&self, arguments: Arc<JsonObject>) {
         self.note(|about| about.arguments = Some(arguments));
     }
@@ -142,7 +143,8 @@ impl CallContext {
     /// # Errors
     ///
     /// Fails with `invalid_input` if the locator is invalid, and with `permission_denied` if the
-    /// lists do not allow the repository. Both happen before any request.
+    /// server's allow lists do not include the repository. Both checks come before any request to a
+    /// forge.
     pub async fn repo(&self, named: Option<&str>) -> Result<Repo> {
         let id = self.server.repo_id(named).await?;
         self.open(&id).await
@@ -164,8 +166,8 @@ impl CallContext {
         Ok(target)
     }
 
-    /// Resolves a pull request as [`Self::pull`] does. If a branch has several, returns the newest
-    /// and a warning about the others.
+    /// Resolves a pull request as [`Self::pull`] does. If a branch has several pull requests,
+    /// returns the newest one and a warning about the others.
     ///
     /// # Errors
     ///
@@ -308,8 +310,8 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` if the name is invalid, and with `permission_denied` if the lists
-    /// do not allow the issue's repository.
+    /// Fails with `invalid_input` if the name is invalid, and with `permission_denied` if the allow
+    /// lists do not include the issue's repository.
     pub async fn related(&self, repo: &Repo, field: &'static str, named: &str) -> Result<IssueId> {
         let (of, key) = self.issue_key(named).map_err(|e| match e.hint() {
             Some(hint) => Error::invalid(field, e.message()).with_hint(hint),
@@ -372,7 +374,8 @@ impl CallContext {
     /// # Errors
     ///
     /// Fails with `invalid_input` if the name is invalid or names another repository. With an allow
-    /// list, fails with `permission_denied` for a record of an unknown account.
+    /// list, fails with `permission_denied` for an at-uri whose account has no known relation to
+    /// `repo`.
     pub async fn resolve_other_pull(
         &self,
         repo: &Repo,
@@ -412,8 +415,8 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// With an allow list, fails with `permission_denied` if the account of the record has neither
-    /// opened a pull request in the repository nor commented on the pull request.
+    /// With an allow list, fails with `permission_denied` if `key` is the at-uri of an account that
+    /// has neither opened a pull request in the repository nor commented on the pull request.
     pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),

@@ -1,12 +1,14 @@
 //! Asks the user to confirm a merge, a deletion or a force operation.
 //!
-//! With 2026-07-28, the result contains a question and a seal, and the client repeats the call with
-//! the answer and the seal. With 2025-11-25, the client is asked during the call.
+//! A seal is a signed token that proves which question was asked. The question reaches the user in
+//! one of three ways:
+//! - Protocol version 2026-07-28: the result contains the question and a seal. The client repeats
+//!   the call with the user's answer and the seal.
+//! - Protocol version 2025-11-25: the server asks the client during the call, without a seal.
+//! - A client that cannot ask the user: the call fails with the question and a seal, and the model
+//!   repeats it with the seal as `confirm`. A server that requires a person refuses this.
 //!
-//! A client that cannot ask the user also gets the question and a seal. It passes the seal as
-//! `confirm` in its next call, unless the server requires that a person is asked.
-//!
-//! A seal is bound to the tool, the arguments, the repository, the head and all facts in the
+//! A seal is bound to the tool, the arguments, the repository, the head commit and all facts in the
 //! question. It can be used once, within five minutes.
 
 use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
@@ -25,19 +27,20 @@ use serde_json::Value;
 use super::{CallContext, ToolError};
 use crate::safety::seals::SEAL_TTL;
 
-/// The key of the question in a result.
+/// The key of the question, and of the user's answer, in the protocol.
 const KEY: &str = "confirm";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConfirmationRequest<'a> {
-    /// The pull request in the question.
+    /// The pull request that the question is about.
     pub id: &'a PrId,
     pub head: Option<&'a str>,
-    /// The state at the time of the question. An answer is invalid if the state has changed since.
+    /// The state of the pull request when the user is asked. An answer is invalid if the state has
+    /// changed since.
     pub state: PrState,
     /// The complete question to the user.
     pub question: &'a str,
-    /// Further facts in the question. An answer is invalid if they have changed since.
+    /// Further facts in the question. An answer is invalid if these facts have changed since.
     pub bound: &'a str,
     pub confirm: Option<&'a str>,
 }
@@ -76,7 +79,8 @@ pub(crate) async fn confirm(
             };
         }
         let can_ask = call.ctx.client_capabilities().and_then(|c| c.elicitation);
-        // A client that names no mode supports forms (MCP, elicitation).
+        // A client that names no elicitation mode supports forms (MCP specification,
+        // "Elicitation").
         if can_ask.is_some_and(|e| e.form.is_some() || e.url.is_none()) {
             let schema = ElicitationSchema::builder()
                 .required_property(
@@ -100,7 +104,7 @@ pub(crate) async fn confirm(
             )];
             let sealed = call.server.seals().seal(&bind)?;
             let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
-            // The question contains foreign text, such as the title.
+            // The mark says that the question contains foreign text, such as the title.
             required.meta = Some(call.cleaner.mark());
             return Err(ToolError::Ask(Box::new(required)));
         }
@@ -115,7 +119,7 @@ pub(crate) async fn confirm(
         .await;
     match answer {
         Ok(Some(Form { confirm: true })) => Ok(call.acquire_slot().await?),
-        // On a stateless connection the server cannot ask the user either.
+        // The server cannot ask the user over a stateless connection either.
         Err(ElicitationError::CapabilityNotSupported) => {
             check_seal(call, &ask, &bind)?;
             Ok(call.acquire_slot().await?)
@@ -137,11 +141,12 @@ pub(crate) async fn confirm(
     }
 }
 
-/// Returns everything that a seal is bound to, as one text.
+/// Returns the facts that a seal is bound to, as one text.
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let about = call.about();
     let args = about.arguments.iter().flat_map(|args| args.iter());
-    // The head is bound separately, whether or not the caller passes `expected_head`.
+    // The head is left out here, because it is bound below even if the caller passes no
+    // `expected_head`.
     let args = args.filter(|(name, _)| !["confirm", "expected_head"].contains(&name.as_str()));
     // The keys are sorted, so that the order of the client's arguments does not matter.
     let args: std::collections::BTreeMap<&String, &Value> = args.collect();
@@ -186,8 +191,8 @@ fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
     .with_hint("nothing was done; the client has to send the form with confirm true or false")
 }
 
-/// Checks the call of a client that cannot ask the user: it must pass the seal of an earlier
-/// question. Fails if the server requires a person, because otherwise a model would confirm its own
+/// Checks the call of a client that cannot ask the user. The call must pass the seal of an earlier
+/// question. Fails if the server requires a person, because otherwise a model could confirm its own
 /// request.
 fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {

@@ -13,19 +13,20 @@ use futures::TryStreamExt;
 use super::CallContext;
 use crate::budget::diff_cache::{DiffCache, DiffEnds, DiffFile, FullDiff};
 
-/// Maximum number of bytes that are read of a diff; a warning reports the omission. GitHub's limit
-/// is lower, and a round of tangled has at most 15 MiB.
+/// Maximum number of bytes that are read of a diff; a warning reports that the rest is missing.
+/// GitHub's limit is lower. On tangled, a round (one submitted version of a pull request) has at
+/// most 15 MiB.
 const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
 /// Memory of a parsed file or hunk in addition to its lines, in bytes.
 const BYTES_PER_PART: usize = 512;
 
-/// How often a diff is read if head or base move during the read.
+/// Maximum number of attempts to read a diff whose head or base moves meanwhile.
 const MAX_TRIES: usize = 2;
 
 /// Reads the diff that `req` selects, or takes a cached diff with the same `ends`. Reads from the
-/// server's clone if possible, and sends progress for each mebibyte. The result has its own ends,
-/// because head and base may have moved.
+/// server's clone if possible, and sends progress for each mebibyte. The result states its own head
+/// and base, because they may have moved since `ends` was read.
 ///
 /// # Errors
 ///
@@ -81,8 +82,8 @@ pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     .with_hint("call again when no push is in progress")
 }
 
-/// Reads the diff from the forge. The result has at most the head; the forge does not report the
-/// base.
+/// Reads the diff from the forge. The `ends` of the result lack the base, which the forge does not
+/// report, and possibly the head.
 async fn read_now(
     repo: &Repo,
     pr: &PrId,
@@ -142,7 +143,8 @@ struct DiffBuffer {
     bytes: Vec<u8>,
     /// The number of files and hunks.
     parts: usize,
-    /// The length of the lines whose files and hunks are counted, up to [`MAX_PARTS`].
+    /// Length in bytes of the complete lines that were searched for files and hunks. The search
+    /// ends after [`MAX_PARTS`] of them.
     counted: usize,
 }
 
@@ -179,16 +181,16 @@ impl DiffBuffer {
     }
 }
 
-/// Returns how many files the diff lacks, by the forge's count. The forge gives no count for a diff
-/// since an earlier head.
+/// Returns how many files the diff lacks, compared with the forge's count of changed files. There
+/// is no such count for a diff since an earlier head.
 pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
     all.checked_sub(read).filter(|n| *n > 0)
 }
 
-/// Returns a text about changed files that the diff lacks: a path that is not in the diff may still
-/// have changed.
+/// Returns a text about changed files that the diff lacks, if there are any. The text warns that a
+/// path outside the diff may still have changed.
 pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files come after the part that was read")),

@@ -65,7 +65,8 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
             what: Noun::Comment,
         } => Action::op(Op::CommentList),
         ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
-        // Every further call to the repository would be refused.
+        // This server's own lists exclude the repository, so every further call to it would be
+        // refused.
         ErrorKind::PermissionDenied { missing, .. }
             if missing
                 .iter()
@@ -76,9 +77,10 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
         ErrorKind::PermissionDenied { .. } if about.repo.is_some() => {
             Action::new(Call::Capabilities)
         }
-        // The hint of the error already names an alternative.
+        // The error already has a hint with an alternative.
         ErrorKind::Unsupported { .. } => return None,
-        // The hint asks for another argument of the same call, which a read would not show.
+        // The hint asks the caller to choose an argument. Reading the pull request or issue would
+        // not help to choose.
         ErrorKind::Precondition(_) if asks_to_choose(e) => return None,
         ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => look(),
         _ if is_ambiguous && is_issue.contains(&true) => look(),
@@ -90,7 +92,7 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     })
 }
 
-/// Returns true if the hint repeats the call with an argument that the caller has to choose.
+/// Returns true if the hint is to repeat the call with an argument that the caller has to choose.
 fn asks_to_choose(e: &Error) -> bool {
     let action = e.hint().and_then(|hint| hint.action());
     action.is_some_and(|action| {
@@ -99,7 +101,8 @@ fn asks_to_choose(e: &Error) -> bool {
     })
 }
 
-/// Tools for issues and for pull requests, each with the tool that does the same for the other kind.
+/// Tools for issues and pull requests, each with the tool that does the same for the other kind of
+/// object.
 const OTHER_KIND: &[(&str, &str)] = &[
     ("issue_comment", "pr_comment"),
     ("issue_edit", "pr_edit"),
@@ -113,8 +116,8 @@ const OTHER_KIND: &[(&str, &str)] = &[
 ];
 
 /// Returns the advice to use the tool for the other kind of object (issue or pull request), if the
-/// number of the call was not found. The caller appends a hint. Finding out the kind would take a
-/// request.
+/// number of the call was not found. The advice is only a condition (`if 7 is an issue, …`),
+/// because finding out the kind would take a request. The caller appends the error's own hint.
 fn other_kind(e: &Error, about: &HintContext) -> Option<String> {
     let kind = match e.kind() {
         ErrorKind::NotFound { what: Noun::Issue } => "a pull request",
@@ -132,7 +135,8 @@ fn other_kind(e: &Error, about: &HintContext) -> Option<String> {
 }
 
 /// Renders the failure, its reason and the next call as text and data. Each long part is cut
-/// separately, so that none displaces another. A call that is too long is omitted.
+/// separately, so that a long message cannot displace the hint. A next call that is too long is
+/// omitted.
 pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {

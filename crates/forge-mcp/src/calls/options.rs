@@ -40,17 +40,17 @@ pub struct ServerOptions {
     /// The repositories that calls may access; an empty list allows all. A local directory must be
     /// in [`Self::paths`] or be the directory where the server was started.
     pub repos: AllowList,
-    /// Directories; calls may also access the repositories in them.
+    /// Directories. Calls may also access the repositories in these directories.
     pub paths: AllowList,
     /// The repositories that calls may change, if [`Self::repos`] or [`Self::paths`] also allows
     /// the access; an empty list adds no restriction.
     pub writable: AllowList,
-    /// True if the server refuses calls that need a confirmation when the client cannot ask the
-    /// user.
+    /// True if calls that need a confirmation are refused for clients that cannot ask the user.
     pub confirm_required: bool,
     /// The names of [`TOOL_SETS`] to offer in addition to the default tools.
     pub tool_sets: Vec<String>,
-    /// The names of tools to offer. If the list is empty, all tools outside the sets are offered.
+    /// The names of tools to offer. If the list is empty, all tools outside of [`TOOL_SETS`] are
+    /// offered.
     pub tools: Vec<String>,
     /// Tools that are never offered.
     pub without_tools: Vec<String>,
@@ -84,7 +84,7 @@ impl ServerOptions {
             .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
-    /// Returns the repositories that the lists name without a wildcard.
+    /// Returns the patterns in [`Self::repos`] and [`Self::paths`] that name a single repository.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.repos.named().chain(self.paths.named())
     }

@@ -20,12 +20,12 @@ use super::{CallContext, ServerState, args, failure, schema};
 pub(crate) struct ToolSpec {
     pub name: &'static str,
     pub title: &'static str,
-    /// The purpose and the limits of the tool, and the alternatives.
+    /// The purpose and the limits of the tool, and which tools to use instead.
     pub description: &'static str,
     pub effect: ToolEffect,
 }
 
-/// Effect of a call, which determines the four annotations.
+/// Effect of a call. It determines the four MCP tool annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolEffect {
     Read,
@@ -60,7 +60,7 @@ pub(crate) trait Tool: 'static {
     /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
-    /// Returns true for a read that needs no forge, and therefore waits for no slot.
+    /// Returns true for a read that needs no forge. Such a read does not wait for a slot.
     fn is_local(_args: &Self::Args) -> bool {
         false
     }
@@ -147,7 +147,8 @@ impl Route {
     }
 }
 
-/// A call that may write. Dropping this value drops the cached bundles, even if the call fails.
+/// A running call that may write. When the call ends, even with a failure, the cached `pr_context`
+/// bundles are dropped.
 struct Write(ServerState);
 
 impl Drop for Write {

@@ -1,8 +1,8 @@
 //! Builds portable schemas, which every provider accepts.
 //!
-//! A derived schema is correct but not portable: the Inspector's `--strict` warns about `$schema`,
-//! Rust's integer formats, unions with `null`, and `default: null`. Some providers refuse such
-//! schemas, and each addition costs tokens.
+//! A derived schema is correct but not portable. The strict mode of the MCP Inspector (`--strict`)
+//! warns about `$schema`, Rust's integer formats, unions with `null`, and `default: null`. Some
+//! providers refuse such schemas, and each of these additions costs tokens.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 /// Returns the schema of a tool's result. Clients also validate failures, which have only the field
-/// `error`. The other fields are therefore required only if `error` is absent. If all are optional,
-/// a result has at least one of them besides warnings.
+/// `error`. The other fields are therefore required only if `error` is absent. If every field is
+/// optional, the schema requires at least one field other than `warnings`.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
     let required = schema.remove("required");
@@ -49,8 +49,8 @@ fn generated<T: JsonSchema>(written: bool) -> JsonObject {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    // A field that is skipped when empty is required in an input schema, but optional in an output
-    // schema.
+    // A field that is skipped when empty differs between the two kinds of schema: it is required in
+    // an input schema, but optional in an output schema.
     let settings = if written {
         settings.for_serialize()
     } else {

@@ -1,4 +1,4 @@
-//! Shared state of a server's calls: accounts, lists, limits and caches.
+//! State that all calls of a server share: accounts, allow lists, limits and caches.
 
 use std::{
     path::{Path, PathBuf},
@@ -43,8 +43,7 @@ struct ServerStateInner {
     contexts: ContextCache,
 }
 
-/// Waits for a permit, at most [`SLOT_TIMEOUT`]. In the error, `others` describes the running
-/// calls.
+/// Waits for a permit, at most [`SLOT_TIMEOUT`]. `others` describes the running calls in the error.
 async fn acquire(
     permits: &Arc<Semaphore>,
     others: impl Fn() -> String,
@@ -93,7 +92,6 @@ impl ServerState {
         })))
     }
 
-    /// Returns the options of the server.
     pub fn options(&self) -> &ServerOptions {
         &self.0.options
     }
@@ -114,8 +112,8 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// Returns hashes of the accounts at a host and at Jira; the visible content depends on both
-    /// accounts.
+    /// Returns hashes of the credentials for a host and for Jira. They are part of cache keys,
+    /// because the visible content depends on both accounts.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
         // Reading the credential store blocks, because it is a file.
@@ -127,12 +125,11 @@ impl ServerState {
         read.await.ok()
     }
 
-    /// Returns the offered tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
     }
 
-    /// Waits for a free slot.
+    /// Waits for one of the slots that limit concurrent calls.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         acquire(&self.0.turns, || {
             format!("{MAX_CONCURRENT_CALLS} other calls were")
@@ -147,8 +144,9 @@ impl ServerState {
         Arc::clone(&self.0.turns).try_acquire_many_owned(all).ok()
     }
 
-    /// Runs a read whose results stay in memory until it ends. If the results of all calls together
-    /// take too much memory, the read is repeated. Only one repeated read runs at a time.
+    /// Runs a read, and counts the memory of its results until the read ends. If the results of all
+    /// running calls together exceed the limit, this read fails and is repeated without being
+    /// counted. Only one repeated read runs at a time.
     ///
     /// # Errors
     ///
@@ -210,19 +208,19 @@ impl ServerState {
         self.0.forges.clone_of(&place, repo).await
     }
 
-    /// Returns true if the lists allow reads of this repository. Makes no request.
+    /// Returns true if the allow lists permit reading this repository. Makes no request.
     pub fn may_read(&self, id: &RepoId) -> bool {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Returns the repositories, besides the pull request's own, that references in its text may
-    /// lead to: those on an allow list.
+    /// Returns the other repositories that may be read if a pull request's text refers to them.
+    /// Only repositories on an allow list may be read.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
     }
 
-    /// Opens a repository, if the lists allow the access.
+    /// Opens a repository, if the allow lists permit the access.
     pub async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         self.learn_own(id).await?;
         let trust = self.ask_gate(id, move |gate, id| {
@@ -238,8 +236,8 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// Asks the gate about a repository, on a thread that may block, because the gate resolves the
-    /// links in a directory's path.
+    /// Runs a check of [`AccessGate`] on a thread that may block, because the check resolves
+    /// symbolic links in a directory's path.
     async fn ask_gate<T: Send + 'static>(
         &self,
         id: &RepoId,
@@ -249,7 +247,8 @@ impl ServerState {
         blocking(move || ask(&server.0.gate, &id)).await
     }
 
-    /// Determines the directories that are allowed without a list, if checking `id` needs them.
+    /// Determines the directories that are allowed without a list entry, if checking `id` needs
+    /// them.
     async fn learn_own(&self, id: &RepoId) -> Result<()> {
         let needs_own = self.ask_gate(id, |gate, id| Ok(gate.needs_own(id)));
         if needs_own.await? {
@@ -268,9 +267,10 @@ impl ServerState {
         }
     }
 
-    /// Returns the directories that are allowed without a list: the server's start directory, the
-    /// repository there, a local directory that its remote or configuration names, and the
-    /// repositories of listed work trees.
+    /// Returns the directories that are allowed without a list entry:
+    /// - the server's start directory, and the repository that contains it
+    /// - a local directory, if the remote or the configuration there names one as the repository
+    /// - the repositories to which listed work trees belong
     async fn own_directories(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
             let place = WorkingDir::at(dir, Trust::Guarded);
@@ -292,7 +292,7 @@ impl ServerState {
         own.iter().map(|path| canonical(path)).collect()
     }
 
-    /// Checks that the lists allow changes of a repository.
+    /// Checks that the allow lists permit changes of a repository.
     ///
     /// # Errors
     ///
@@ -303,8 +303,9 @@ impl ServerState {
         self.check_opened(repo, true).await
     }
 
-    /// Checks that the lists allow changes of a pull request's head branch, which may be in a fork.
-    /// The forge has just reported the pull request, so the fork's name is current.
+    /// Checks that the allow lists permit changes of a pull request's head branch, which may be in
+    /// a fork. The check makes no request: the forge has just reported the pull request, so the
+    /// fork's name is current.
     ///
     /// # Errors
     ///
@@ -316,8 +317,8 @@ impl ServerState {
         }
     }
 
-    /// Checks that the lists allow changes of the repository of an issue that a merge closes. The
-    /// check makes no request.
+    /// Checks that a merge may close an issue: the allow lists must permit changes of the issue's
+    /// repository. The check makes no request.
     ///
     /// # Errors
     ///
@@ -327,7 +328,7 @@ impl ServerState {
     }
 
     /// With an allow list, refuses a record of an account that has no known relation to `repo`.
-    /// Resolving that account would send a request to a host of the caller's choice.
+    /// Otherwise resolving the account would send a request to a host of the caller's choice.
     ///
     /// # Errors
     ///
