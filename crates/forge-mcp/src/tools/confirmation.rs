@@ -30,7 +30,8 @@ pub(super) struct ConfirmationQuestion<'a> {
 ///
 /// # Errors
 ///
-/// Fails as [`check_expected_head`] does, until the user has answered, and if the user declines.
+/// Fails as [`check_expected_head`] does. Also fails until the user has answered, and if the user
+/// declines.
 pub(super) async fn require_confirmation(
     call: &CallContext,
     target: &PullTarget,
@@ -51,12 +52,13 @@ pub(super) async fn require_confirmation(
     call.confirm(ask).await
 }
 
-/// Returns a commit in a question. A host may send any text as a commit.
+/// Formats a commit id for a question. The id is cleaned, because a host may send any text.
 pub(super) fn commit_text(id: Option<&str>) -> String {
     id.map_or_else(|| "unknown".to_owned(), named)
 }
 
-/// Returns the head in a question. The commit of a patch is its author's claim and may be wrong.
+/// Formats the head commit for a question. If the head is a patch, the commit is only its author's
+/// claim and may be wrong.
 pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
@@ -79,9 +81,9 @@ pub(super) fn quoted(call: &CallContext, text: &str) -> String {
     in_quotes(&short(call.cleaner.line(text).as_data()))
 }
 
-/// Puts foreign text between quotes that the text cannot close. A failure quotes the whole question
-/// again, which turns the inner quotes into single ones. The text therefore keeps no quotation mark
-/// of any kind.
+/// Puts foreign text between quotes that the text cannot close. If the call fails, the error quotes
+/// the whole question again, which turns the inner quotes into single ones. The text therefore
+/// keeps no quotation mark of any kind.
 pub(super) fn in_quotes(text: &str) -> String {
     quote(&without_quotes(text), Quote::Inline)
 }
@@ -110,13 +112,13 @@ fn is_latin(c: char) -> bool {
     c.is_ascii_alphabetic() || is_wide && is_of_common_script(c) && c.is_alphabetic()
 }
 
-/// Returns true if `c` cannot be taken for a quotation mark after `before`. Hidden characters are
-/// not replaced, because they are shown as numbers.
+/// Returns true if `c` cannot be taken for a quotation mark after the character `before`. Hidden
+/// characters also give true: they are not replaced here, because they are later shown as numbers.
 fn is_no_quote(c: char, before: char) -> bool {
     let is_accent =
         |c| matches!(c, '\u{300}'..='\u{30a}' | '\u{30c}' | '\u{323}'..='\u{328}' | '\u{331}');
-    // `escape_debug` escapes a mark that stands alone; the standard library has no other test for
-    // marks.
+    // `escape_debug` escapes a combining mark that stands alone. The standard library has no other
+    // test for such marks.
     let is_mark = c.escape_debug().count() > 1;
     match c {
         '"' | '\'' | '`' => false,
@@ -124,7 +126,8 @@ fn is_no_quote(c: char, before: char) -> bool {
         c if c.is_whitespace() || strip_hidden(c.encode_utf8(&mut [0; 4])).1 > 0 => true,
         c if is_accent(c) => before.is_alphabetic() || is_accent(before),
         c if !is_of_common_script(c) => false,
-        // A mark without a letter of its script can look like a quotation mark.
+        // A combining mark that does not follow a letter of its script can look like a quotation
+        // mark.
         c if is_mark => u32::from(c) >> 8 == u32::from(before) >> 8,
         c => c.is_alphanumeric(),
     }
@@ -149,12 +152,12 @@ fn is_of_common_script(c: char) -> bool {
         | '\u{20000}'..='\u{323af}')
 }
 
-/// Maximum length of a name in a list of names, and maximum number of names in the list.
+/// Maximum length of each name in a list of names, and maximum number of names in the list.
 const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// Formats a count with quoted foreign names. Because of the quotes, no name can imitate the next
-/// one or the count.
+/// Formats a count with the counted names in quotes. The names are foreign text. Because of the
+/// quotes, no name can imitate the next one or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| in_quotes(&cut(call.cleaner.line(name).as_data(), MAX_BRIEF));
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
@@ -168,9 +171,9 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// Formats a branch or file for a question. Hidden characters are shown as numbers, because they
-/// could make one name look like another. A name that could be mistaken for other text is cut and
-/// quoted.
+/// Formats a branch or file name for a question. Hidden characters are shown as numbers, because
+/// they could make one name look like another. A name that could be mistaken for other text is cut
+/// and quoted.
 pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
         return name.to_owned();
@@ -206,7 +209,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Checks the forge's capabilities, before the user is asked and before any write.
+/// Checks the forge's capabilities. Call this before asking the user and before any write.
 ///
 /// # Errors
 ///
@@ -242,7 +245,7 @@ pub(super) async fn require_supported_here(repo: &Repo, needs: &[Capability]) ->
 pub(super) struct QuestionFacts(pub Vec<(&'static str, String)>);
 
 impl QuestionFacts {
-    /// Fails if a fact has changed since the question was asked.
+    /// Checks that no fact has changed since the question was asked.
     ///
     /// # Errors
     ///
@@ -324,7 +327,7 @@ mod tests {
                 "\"a· b· c· d· e·\"",
             ),
             ("\u{2018}a\u{201c} a\"b", "\"·a· a·b\""),
-            // A mark needs a letter of its script.
+            // A combining mark needs a letter of its script before it.
             ("b\u{e4a} b\u{64b}", "\"b· b·\""),
         ] {
             assert_eq!(in_quotes(text), shown);

@@ -166,7 +166,7 @@ async fn repository(
 ) -> Result<RepositoryOut, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
-    // Capabilities concern other calls, so their hints must not repeat this call.
+    // The capabilities are about other calls, so their hints must not suggest to repeat this call.
     let elsewhere = HintContext {
         tool: String::new(),
         ..call.about()
@@ -202,7 +202,7 @@ async fn repository(
         Err(e) => missing.push(format!("your identity: {}", e.message())),
     }
     missing.extend(info.warnings.iter().map(|w| format_doubt(call, w)));
-    // Without credentials there is no viewer to name.
+    // Without credentials there is no account whose name could be shown.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(RepositoryOut {
         repo: call.cleaner.line(&info.id.to_string()),

@@ -95,8 +95,9 @@ impl Tool for IssueEdit {
                 .with_hint("pass state=closed with it, or omit reason")
                 .into());
         }
-        // Some strict modes require a choice for every argument, so an edit of the title also has a
-        // state and a reason. This state must not reopen a closed issue.
+        // Clients in a strict mode send a choice for every argument, so even an edit of the title
+        // comes with a state and a reason. That state is the first choice, `open`. It must not
+        // reopen a closed issue.
         let ignores_state = reason.is_some() && state == Some(IssueState::Open);
         if ignores_state {
             let issue = repo.issue(&target.id, &IssueFields::NONE).await?;

@@ -82,7 +82,7 @@ const MAX_EVENTS: usize = 1_000;
 /// Maximum number of pages of a history, including empty pages.
 const MAX_PAGES: usize = 50;
 
-/// Indices of the blocks before the sections: the head and the body.
+/// Indices of the two blocks before the sections: the head of the result, and the body.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 
@@ -195,7 +195,8 @@ impl Tool for IssueView {
         });
 
         let bound = (target.id.to_string(), &include, detailed);
-        // If earlier content has changed, continuing could skip or repeat an item.
+        // The cursor is bound to the content of earlier pages. If that content has changed, the
+        // next page could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
@@ -244,7 +245,7 @@ impl Tool for IssueView {
     }
 }
 
-/// The relations in the result, cut to the length limit.
+/// The relations of the issue that fit the length limit of the result.
 #[derive(Default)]
 struct Relations {
     parent: Option<RelatedOut>,

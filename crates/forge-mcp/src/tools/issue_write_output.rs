@@ -69,7 +69,8 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// Converts the id of an issue to the id of a pull request, the type that results of writes take.
+/// Converts the id of an issue to the id of a pull request, because results of writes take only the
+/// latter.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -123,9 +124,10 @@ pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> 
     board.map(|board| board.parse()).transpose()
 }
 
-/// Checks estimate and priority in `edit`, and moves them to the field or label where the workflow
-/// stores them. Without a board, reads the issue `id` first: an old label may have to be removed,
-/// or a field may be spelled differently. Returns true if a label stores a value.
+/// Checks the estimate and priority in `edit`, and moves them to the field or label where the
+/// workflow stores them. Without a project board, the issue `id` is read first, because an old
+/// label may have to be removed, or a field may be spelled differently there. Returns true if a
+/// label stores a value.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ pub(super) struct LinkedIssuesPlan {
 }
 
 impl LinkedIssuesPlan {
-    /// Plans the effects of merging `pull`. Without linked issues, no request is sent.
+    /// Plans the effects of merging `pull`. Sends no request if there are no linked issues.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl LinkedIssuesPlan {
         self
     }
 
-    /// Returns the verb of the question: `Close` or `Move`.
+    /// Returns the verb for the issues in the confirmation question: `Close` or `Move`.
     pub fn verb(&self) -> &'static str {
         match self.plan.moves {
             true => "Move",
@@ -81,8 +81,8 @@ impl LinkedIssuesPlan {
         self.plan.closed_by_forge.iter().map(|issue| &issue.id)
     }
 
-    /// Returns the sentence of the question about the issues that the forge itself closes; empty if
-    /// there are none.
+    /// Returns the sentence of the confirmation question about the issues that the forge itself
+    /// closes; empty if there are no such issues.
     pub fn closed_by_forge_in_words(&self, target: &PullTarget) -> String {
         let (all, cleaner) = (&self.plan.closed_by_forge, Cleaner::new());
         let first = all.iter().take(MAX_LINKED_ISSUES);
@@ -102,7 +102,7 @@ impl LinkedIssuesPlan {
         }
     }
 
-    /// Formats all issues that the merge closes or moves, as a text that a seal can be bound to.
+    /// Formats all issues that the merge closes or moves. The confirmation is bound to this text.
     pub fn bound(&self) -> String {
         let steps = self.plan.steps.iter();
         let steps = steps.map(|step| (&step.name, &step.from, &step.to, step.closes.is_some()));
@@ -214,8 +214,8 @@ impl LinkedIssuesOut {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
-    /// Formats one line for all closed or moved issues, one for those left to the forge, and one for
-    /// each other issue.
+    /// Formats one line for all closed or moved issues, one for the issues left to the forge, and
+    /// one for each further issue.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),

@@ -48,7 +48,7 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// Returns the page to request, with the forge's own cursor.
+    /// Returns the request for a page of the forge's list, with the forge's own cursor.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         })
     }
 
-    /// Reads the pinned position and the forge's cursor from this call's cursor.
+    /// Splits this call's cursor into the pinned position and the forge's own cursor.
     fn position(&self) -> Result<Option<(&'a str, &'a str)>> {
         let Some(text) = self.cursor else {
             return Ok(None);
@@ -69,7 +69,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         Ok(Some(split_pin(text)))
     }
 
-    /// Fits the rows of `page`.
+    /// Fits the rows of `page` into the length limit.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         rows: Vec<ListRow<'_, R>>,
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
-        // The position is pinned to the keys of earlier rows, because an item that is opened or
-        // closed meanwhile shifts the rows.
+        // The position is pinned to the keys of earlier rows. Otherwise an item that is opened or
+        // closed meanwhile would shift the rows, and the next page would skip or repeat one.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);
@@ -153,7 +153,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     }
 }
 
-/// Splits a cursor into the pinned position and the forge's own cursor.
+/// Splits the text of a cursor into the pinned position and the forge's own cursor.
 fn split_pin(text: &str) -> (&str, &str) {
     let end = text.match_indices('~').nth(1).map(|(at, _)| at);
     let (pinned, page) = text

@@ -94,8 +94,9 @@ impl Tool for PrChecks {
             target.id.to_string(),
             (args.failed_only, args.logs, detailed),
         );
-        // A check moves within the list when it finishes. If earlier rows have changed, continuing
-        // could skip a check that failed meanwhile.
+        // A check moves within the list when it finishes. The cursor is therefore bound to the
+        // earlier rows: if they have changed, the next page could skip a check that failed
+        // meanwhile.
         let states: Vec<_> = chosen
             .iter()
             .map(|c| (&c.name, &c.workflow, &c.event, c.status))
@@ -252,7 +253,7 @@ mod tests {
             let e = Error::new(kind, "no");
             assert_eq!(super::is_log_failure(&e), stays, "{e:?}");
         }
-        // Spindles, for example, provide no logs.
+        // The CI runners of tangled (spindles) provide no logs, for example.
         let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
         assert!(super::is_log_failure(&none));
     }

@@ -318,7 +318,7 @@ const MAX_ISSUE_CHARS: usize = 2_000;
 /// Maximum length of the statistics of the diff and of `since`, in characters.
 const MAX_STATISTICS_CHARS: usize = 400;
 
-/// Indices of the blocks before the sections: the head and the description.
+/// Indices of the two blocks before the sections: the head of the result, and the description.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 
@@ -387,7 +387,8 @@ impl Tool for PrContext {
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
-        // If earlier content has changed, continuing could skip or repeat an item.
+        // The cursor is bound to the content of earlier pages. If that content has changed, the
+        // next page could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(found.pull.updated_at.to_string(), shown))
@@ -417,8 +418,8 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // While a wait is unfinished, the result has the cursor of the wait instead of the cursor
-        // of the next page.
+        // While a wait is unfinished, the result has the cursor that continues the wait. It then
+        // has no cursor of the next page.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -448,13 +449,14 @@ impl Tool for PrContext {
 }
 
 impl PrContextInput {
-    /// Returns true if the caller names the comments, so that resolved threads are shown whole.
+    /// Returns true if `include` names the comments. Resolved threads are then shown with their
+    /// comments.
     fn wants_resolved(&self) -> bool {
         let mut named = self.include.iter();
         named.any(|section| matches!(section, PrContextSection::Comments))
     }
 
-    /// Returns the arguments that select the bundle, without those that select the page.
+    /// Returns the arguments that select the bundle, but not those that select a page of it.
     fn wanted(&self) -> String {
         let alike = Self {
             repo: None,
@@ -467,8 +469,8 @@ impl PrContextInput {
     }
 }
 
-/// Returns the bundle, from the cache if possible. A local repository is read again unless the call
-/// continues a page: reading is cheap, and the user may have just changed the repository.
+/// Returns the bundle, from the cache if possible. A local repository is read again, unless the
+/// call asks for a further page: reading it is cheap, and the user may have just changed it.
 async fn gathered(
     call: &CallContext,
     target: &PullTarget,
@@ -486,8 +488,8 @@ async fn gathered(
     let ttl = call.server.forges().config().context_cache_ttl();
     let is_page = args.cursor.is_some();
     let known = cache.get(key, ttl, is_page);
-    // The cache is skipped for local repositories, which are cheap to read, and after a wait, which
-    // has seen a newer state.
+    // The cache is skipped for local repositories, because they are cheap to read. It is also
+    // skipped after a wait, because the wait has seen a newer state.
     let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
     if let Some(found) = known.filter(|_| is_page || may_be_kept) {
         return Ok(found);
@@ -545,8 +547,8 @@ async fn gather(
     Ok(found)
 }
 
-/// Leaves only the names of linked issues in repositories that this server may not read. GitHub
-/// returns title and state of every issue that a pull request closes.
+/// Removes title and state of linked issues in repositories that this server may not read. GitHub
+/// returns both for every issue that a pull request closes.
 fn hide_unlisted(call: &CallContext, found: &mut PullContext) {
     let own = found.pull.id.repo.comparison_key();
     for item in found.linked_issues.iter_mut().flatten() {
@@ -581,8 +583,8 @@ fn format_event(event: &ContextEvent) -> String {
     one_line(&text).into_owned()
 }
 
-/// Converts a check. R-002-7 has four states, so a cancelled check becomes a failure; its
-/// conclusion distinguishes it from other failures.
+/// Converts a check. Requirement R-002-7 has no status for a cancelled check, so its status becomes
+/// a failure. The conclusion still says that it was cancelled.
 fn check_out(check: &Check, c: &Cleaner) -> CheckOut {
     let mut out = CheckOut::of(check, c);
     if check.status == CheckStatus::Cancelled {
@@ -615,7 +617,7 @@ fn summary(found: &PullContext, c: &Cleaner) -> SummaryOut {
 }
 
 impl VerdictOut {
-    /// Converts the verdict without its requirements, which are a list with pages.
+    /// Converts the verdict without its requirements, because they are a section with pages.
     fn of(found: &PullContext) -> Self {
         let r = &found.readiness;
         Self {
@@ -828,7 +830,7 @@ impl PackedOut {
         }
     }
 
-    /// Returns the line before the hunks, with the omissions.
+    /// Returns the line before a file's hunks. It names the parts that are left out.
     fn head(&self) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -874,7 +876,7 @@ impl SectionErrorOut {
     }
 }
 
-/// The lists of a bundle, as blocks.
+/// The sections of a bundle, as lists of blocks.
 struct PrContextSections {
     checks: Option<BlockList<CheckOut>>,
     logs: Option<BlockList<LogOut>>,
@@ -898,7 +900,7 @@ struct DiffSection {
 
 impl DiffSection {
     /// Returns the part of the data that belongs to a page. The first page always has the
-    /// statistics.
+    /// statistics of the diff.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
@@ -908,7 +910,8 @@ impl DiffSection {
 }
 
 impl PrContextSections {
-    /// Appends the sections to `blocks`. Resolved threads have comments if `with_resolved` is true.
+    /// Appends the sections to `blocks`. Resolved threads have comments only if `with_resolved` is
+    /// true.
     fn of(
         found: &PullContext,
         with_resolved: bool,
@@ -1043,8 +1046,8 @@ impl PrContextSections {
     }
 }
 
-/// Renders the diff with one block for each hunk; the first hunk of a file includes the file's
-/// head.
+/// Renders the diff with one block for each hunk. The first hunk of a file is in the same block as
+/// the line before it, which names the file.
 fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> DiffSection {
     let mut head = format!(
         "\n{name}: {} +{} -{}{}\n",

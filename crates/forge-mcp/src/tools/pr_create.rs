@@ -59,8 +59,8 @@ fn with_push_hint(e: Error) -> Error {
     e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
 }
 
-/// Adds to the hint for a missing head branch or an unsupported patch that edits create the branch
-/// without a clone.
+/// Adds to the hint that `edits` create the head branch, even without a clone. Applies to the
+/// errors for a missing head branch and for an unsupported patch.
 fn or_edits(e: Error) -> Error {
     let is_patch = matches!(
         e.kind(),
@@ -72,7 +72,7 @@ fn or_edits(e: Error) -> Error {
         return e;
     }
     let hint = match e.hint() {
-        // The hint names similar branches.
+        // This hint names similar branches, so it is kept.
         Some(hint) if !hint.is_constant() => {
             let edits = |text: &str| format!("{text}; or pass edits, which create the branch");
             hint.clone().map_text(edits)
@@ -95,7 +95,8 @@ impl Edit {
     /// Fails with `invalid_input` unless exactly one of content and delete is given, so that a
     /// forgotten argument cannot delete a file.
     pub fn read(self) -> Result<FileEdit, Error> {
-        // Clients that send every argument pass an empty content together with delete.
+        // Clients in a strict mode send every argument, so they pass an empty content together with
+        // delete.
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
@@ -150,7 +151,7 @@ impl Tool for PrCreate {
                     head.owner = owner;
                     head
                 }
-                // A branch name may be a number, such as 7.
+                // Any other text is a branch name, even a number such as 7.
                 _ => HeadRef::branch(named),
             },
         };

@@ -120,7 +120,8 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
-        // If the base has changed, the same head has another diff.
+        // The cursor is bound to the content of the diff, because a change of the base changes the
+        // diff without changing the head.
         let content = whole.content();
         let from = match &args.cursor {
             None => ResultPosition::default(),
@@ -134,7 +135,8 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
-        // The order is that of a packed diff: by class, and files with only deletions last.
+        // The order is that of the diff in `pr_context`: by class, and in each class the files with
+        // only deletions last.
         chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
@@ -162,7 +164,8 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // Each block with the index of its file. A file's first block also has its row.
+        // The index of the file to which each block belongs. The first block of a file also has the
+        // file's row.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);
@@ -220,7 +223,8 @@ impl Tool for PrDiff {
         };
         let max = budget::chars(args.max_chars);
         let fitted = budget::fit_both(&top, &blocks.texts, lengths, from, max);
-        // The first block contains the warnings, and the blocks of files follow.
+        // The first block contains the warnings. `parts` has no entry for it, hence the shift by
+        // one.
         let page = |from: usize, to: usize| from.saturating_sub(1)..to.saturating_sub(1);
         let shown = parts.get(page(fitted.from, fitted.to)).unwrap_or_default();
         let first = shown.first().map_or(0, |(n, _)| n + 1);
@@ -253,7 +257,7 @@ impl Tool for PrDiff {
     }
 }
 
-/// Reads the diff, and the pull request as of the diff's head and base.
+/// Reads the diff, and the pull request at the time when it had the diff's head and base.
 async fn read(
     call: &CallContext,
     target: &PullTarget,
@@ -294,7 +298,7 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-/// Returns the hint for listing the files that the diff lacks.
+/// Returns the hint to list all changed files, including those that the diff lacks.
 fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }

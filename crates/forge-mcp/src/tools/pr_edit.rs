@@ -60,7 +60,7 @@ impl Tool for PrEdit {
         description: "Changes the given fields; \"-\" empties body; remove_*: [\"-\"] removes all. \
                       Prefer append: body drops HTML comments, which pr_view hides. To close: \
                       pr_set_state.",
-        // With append, a repeated call would add the text again.
+        // A repeated call with `append` adds the text again, so the tool is not idempotent.
         effect: ToolEffect::Replace,
     };
     type Args = PrEditInput;
@@ -71,7 +71,7 @@ impl Tool for PrEdit {
         args: PrEditInput,
     ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        // The draft state is changed last. Its capability is checked here, before any write.
+        // The draft state is changed last, but its capability is checked here, before any write.
         if args.draft.is_some() {
             require_supported(&target.repo, &[Capability::PrDraft])?;
         }
@@ -126,7 +126,7 @@ impl Tool for PrEdit {
                     .into());
             }
             let pull = target.repo.pull(&target.id, PrFields::NONE).await?;
-            // Fails the edit if the description changed after this read.
+            // Makes the edit fail if the description changes after this read.
             edit.expected_version = Some(pull.version);
             edit.description = Some(match pull.description.trim_end() {
                 "" => more.clone(),
@@ -134,8 +134,8 @@ impl Tool for PrEdit {
             });
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
-        // The text names the new draft state, so that a client notices a draft that it published
-        // with a boolean filler.
+        // The text names the new draft state. A client may have sent `false` only to fill the
+        // argument; from the text it notices that it has published the draft.
         let did = match (edit.is_empty(), args.draft) {
             (_, None) => "edited",
             (true, Some(DraftState::Draft)) => "marked as draft",
@@ -178,7 +178,7 @@ pub(super) fn is_all(names: &[String]) -> bool {
     names.iter().any(|name| name.trim() == CLEARED)
 }
 
-/// Removes all current items, except those to add.
+/// Removes all current items from a set, except the items to add.
 pub(super) fn remove_all<T: PartialEq>(
     change: &mut SetChange<T>,
     now: impl IntoIterator<Item = T>,
@@ -187,8 +187,8 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// Returns the error for a description with markers in place of hidden parts. Writing the markers
-/// would overwrite these parts.
+/// Returns the error for a description that contains markers in place of hidden parts. If the
+/// markers were written, these parts would be lost.
 fn lost_parts_error() -> Error {
     let message = "cannot edit the body: it contains a marker of removed text (such as \
     `[html comment removed: …]`), which would overwrite the hidden text";
@@ -197,8 +197,8 @@ fn lost_parts_error() -> Error {
     )
 }
 
-/// Converts the error if only the change of the draft state failed. The hint repeats only this
-/// change, because repeating the whole call would repeat the other changes.
+/// Converts the error if all changes but the draft state were written. The hint repeats only the
+/// change of the draft state, because repeating the whole call would repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!(

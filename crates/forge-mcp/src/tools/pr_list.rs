@@ -106,8 +106,8 @@ impl Tool for PrList {
         query.search = args.search;
         query.touches = args.touches;
         query.fields = PrFields::CHECKS;
-        // A position is a page of the forge's list, and the number of its rows that were already
-        // shown.
+        // The cursor contains a page of the forge's list, and how many rows of this page were
+        // already shown.
         let detailed = args.format == Some(Format::Detailed);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {
@@ -149,8 +149,8 @@ impl Tool for PrList {
     }
 }
 
-/// Refuses `owner:branch`, the form of GitHub's REST API: a branch name has no colon, so the list
-/// would be empty.
+/// Refuses `owner:branch`, the form of GitHub's REST API. A branch name has no colon, so this
+/// filter would match no pull request.
 fn check_head(head: Option<&str>) -> Result<(), Error> {
     match head.and_then(|head| head.split_once(':')) {
         None => Ok(()),

@@ -125,8 +125,8 @@ impl Tool for PrMerge {
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // A closed pull request is refused before the question. If it is reopened later, the user
-        // has not confirmed its merge.
+        // A closed pull request is refused before the user is asked. Otherwise a confirmation could
+        // count for a pull request that is reopened later.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -150,8 +150,8 @@ impl Tool for PrMerge {
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
-                // Names of other repositories and the message come last, so that long ones cannot
-                // push a warning out of the text of a failure.
+                // Repository names and the message come last. A failure cuts long texts at the end,
+                // so a long name or message cannot displace a warning.
                 + &plan.closed_by_forge_in_words(&target)
                 + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
@@ -171,15 +171,17 @@ impl Tool for PrMerge {
             )),
         };
         require_confirmation(call, &target, &pull, &said, question).await?;
-        // The user may have taken minutes to answer, so the facts in the question are checked again.
+        // The user may have taken minutes to answer, so the facts in the question are checked
+        // again.
         let now = match is_unknown(&pull) || judged.is_none() {
-            // No wait: the call has already waited for the mergeability, or it only deletes a
-            // branch.
+            // This read does not wait for the mergeability: either the call has already waited for
+            // it, or the call only deletes a branch.
             true => target.repo.pull(&target.id, fields).await?,
             false => settled(call, &target, fields).await?,
         };
         facts.ensure_unchanged(&self::facts(&now))?;
-        // If the pull request is no longer open, the forge accepts or refuses the merge.
+        // Links and requirements are compared only for an open pull request. In other states the
+        // forge accepts or refuses the merge.
         if let Some(judged) = &judged
             && now.state == PrState::Open
         {
@@ -189,7 +191,7 @@ impl Tool for PrMerge {
         }
         let mut req = MergeReq::default();
         req.method = by;
-        // Merge and delete only the head that the question named.
+        // The request names the confirmed head, so that no other head is merged or deleted.
         req.expected_head = pull.head_id().map(str::to_owned);
         req.expected_base = Some(pull.base_branch.clone());
         req.expected_version = record(&pull).filter(|_| pull.state == PrState::Open);
@@ -223,7 +225,7 @@ impl Tool for PrMerge {
             plan = plan
                 .left_alone("the merge happens later, and its effect on issues is not known yet");
         }
-        // The forge's answer can lag behind the merge.
+        // The pull request in the forge's answer can still be open, so `Merged` is set here.
         let mut merged = pull.clone();
         merged.state = PrState::Merged;
         merged.merge_commit.clone_from(&merge.commit);
@@ -250,7 +252,8 @@ async fn verdict(call: &CallContext, target: &PullTarget, pull: &PullRequest) ->
     readiness(&target.repo, pull, &settings).await
 }
 
-/// The open requirements in a question. A confirmation covers only these requirements.
+/// The requirements that were unmet or unknown when the user was asked. A confirmation covers only
+/// these requirements.
 #[derive(Debug)]
 struct OpenRequirements(Vec<(&'static str, &'static str, RequirementStatus)>);
 
@@ -266,7 +269,8 @@ impl OpenRequirements {
         (r.rule.name(), r.source.name(), r.status)
     }
 
-    /// Returns the earlier status of the requirement with the same rule and source.
+    /// Returns the status that the requirement with the same rule and source had when the user was
+    /// asked.
     fn status_of(&self, r: &Requirement) -> RequirementStatus {
         let (rule, source, _) = Self::key(r);
         let mut open = self.0.iter();
@@ -274,8 +278,8 @@ impl OpenRequirements {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails if a requirement got worse since the question: open although it was met, or unmet
-    /// although it was unknown.
+    /// Checks that no requirement got worse since the question. A requirement gets worse if it was
+    /// met and is now open, or if it was unknown and is now unmet.
     fn ensure_not_worse(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
@@ -295,9 +299,10 @@ impl OpenRequirements {
     }
 }
 
-/// Returns true for a requirement that may become met without any action while the user decides: a
-/// running check, or an unknown requirement without counts that only time or CI can clear. Its
-/// change must not invalidate the answer.
+/// Returns true for a requirement that may become met without any action while the user decides.
+/// Its change must not invalidate the user's answer. There are two such requirements:
+/// - `ChecksFinished`, because checks are running.
+/// - An unknown requirement that only time or CI can clear, unless it counts named items.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -307,8 +312,8 @@ fn passes_by_itself(r: &Requirement) -> bool {
             && r.cleared_by.iter().all(|by| by_itself(by.who))
 }
 
-/// Fails if the pull request closes other issues than at the time of the question. An issue that was
-/// closed meanwhile counts as unchanged.
+/// Checks that the pull request closes the same issues as when the user was asked. An issue that
+/// was closed meanwhile counts as unchanged.
 fn ensure_links_unchanged(
     call: &CallContext,
     target: &PullTarget,
@@ -365,8 +370,8 @@ fn is_unknown(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Unknown)
 }
 
-/// Handles a pull request that is already merged. Asks again before closing the remaining issues,
-/// because the description may have changed since the merge was confirmed.
+/// Handles a pull request that is already merged. The user is asked again before the remaining
+/// issues are closed, because the description may have changed since the merge was confirmed.
 async fn merged_before(
     call: &CallContext,
     target: &PullTarget,
@@ -416,8 +421,8 @@ async fn merged_before(
     })
 }
 
-/// Finishes a merge that has already happened; fails if the pull request is not merged. The subject
-/// can identify the merge commit.
+/// Finishes a merge that has already happened. Fails if the pull request is not merged. `subject`
+/// helps to find the merge commit.
 async fn finish_merge(
     call: &CallContext,
     target: &PullTarget,
@@ -434,7 +439,7 @@ async fn finish_merge(
     ))
 }
 
-/// Removes the first warning of an unchanged outcome, because it repeats the result's text.
+/// Removes the first warning if nothing was changed, because the result's text already says so.
 fn drop_redundant_warning(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -447,7 +452,7 @@ fn has_conflicts(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
-/// The sections of a pull request on which a merge and its effects depend.
+/// The sections of a pull request that decide about a merge and its effects.
 const MERGE_SECTIONS: [&str; 6] = [
     "checks",
     "latest_reviews",
@@ -457,7 +462,8 @@ const MERGE_SECTIONS: [&str; 6] = [
     "threads",
 ];
 
-/// Returns the warnings about unread [`MERGE_SECTIONS`]. The question must include them.
+/// Returns the warnings about [`MERGE_SECTIONS`] that could not be read. The confirmation question
+/// must include them.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
     let tells = |w: &&Warning| w.section.is_some_and(|s| MERGE_SECTIONS.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
@@ -466,7 +472,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 /// Maximum length of a warning in a question, in characters.
 const MAX_WARNING: usize = 400;
 
-/// Returns the warnings as the end of a question.
+/// Formats the warnings, for the end of a confirmation question.
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -553,8 +559,8 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-/// Refuses a merge before the question: a draft, a merge with conflicts, or a merge whose
-/// conditions, as the caller set them, are not met.
+/// Refuses a draft, a merge with conflicts, and a merge that does not meet the caller's conditions
+/// (`require_checks`, `require_approval`). Called before the user is asked.
 fn check(
     target: &PullTarget,
     pull: &PullRequest,
@@ -580,7 +586,8 @@ fn check(
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    // GitHub may require an approval by a person whom this server does not know.
+    // The rules can be met although GitHub still requires an approval, by a person whom this server
+    // does not know. So GitHub's own decision counts, too.
     let is_refused = matches!(
         pull.review_decision,
         Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested)
@@ -588,7 +595,7 @@ fn check(
     let wanted = [
         (
             args.require_checks,
-            // Without required checks, the rules are met even if no check has passed, so the
+            // If no check is required, the rules are met even if no check has passed. So the
             // overall result must be a success, too.
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
@@ -626,8 +633,8 @@ fn check(
     check_rules(target, pull, verdict)
 }
 
-/// Refuses a merge that the forge would refuse after the user agreed: a rule of the base branch is
-/// not met.
+/// Refuses a merge if a rule of the base branch is not met. The forge would refuse this merge after
+/// the user agreed.
 fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> Result<(), Error> {
     let found = pull.mergeability.as_ref();
     let (hint, op) = match found.map_or("", |m| m.status.as_str()) {
@@ -650,7 +657,8 @@ fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> 
     let why = verdict.open().filter(is_of_branch);
     let why: Vec<&str> = why.map(|r| r.evidence.as_str()).collect();
     let mut all = verdict.requirements.iter();
-    // A merge queue accepts pull requests that GitHub reports as BLOCKED.
+    // A merge queue accepts a pull request that GitHub reports as BLOCKED, so the rules are not
+    // checked here.
     if why.is_empty() || all.any(|r| r.source == RequirementSource::MergeQueue) {
         return Ok(());
     }
@@ -663,8 +671,8 @@ fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> 
         .with_hint(Hint::fixed(hint, Action::op(op))))
 }
 
-/// Refuses a merge with which the forge closes an issue of a repository that this server may not
-/// change. Title and message count too, because they become the message of a commit.
+/// Refuses a merge by which the forge would close an issue in a repository that this server may not
+/// change. Title and message are searched too, because they become the message of a commit.
 fn check_closings(
     call: &CallContext,
     target: &PullTarget,
@@ -678,7 +686,8 @@ fn check_closings(
     }
     let texts = [Some(&pull.title), args.subject.as_ref(), args.body.as_ref()];
     let texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
-    // A closing word at the end of the subject counts for an issue at the beginning of the body.
+    // The texts are joined, because a closing word at the end of the subject counts for an issue at
+    // the beginning of the body.
     let by_message = closed_by_message(call, &target.id, &texts.join(" "));
     let of_forge = by_message
         .into_iter()
@@ -740,8 +749,8 @@ fn record(pull: &PullRequest) -> Option<String> {
     pull.head_patch.as_ref().map(|_| pull.version.clone())
 }
 
-/// Formats a sorted list of names, so that the facts change with each name and not only with the
-/// number of names.
+/// Formats a sorted list of names. With the names, an exchange of one item is noticed; the number
+/// alone could stay the same.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -757,8 +766,8 @@ fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     threads.iter().filter(|thread| thread.is_open())
 }
 
-/// Formats the overall result of the checks with the names of failed ones. Pending checks are not
-/// named, because every check that passes would invalidate the answer.
+/// Formats the overall result of the checks, with the names of failed checks. Pending checks are
+/// not named, because every check that passes would then invalidate the user's answer.
 fn checks(pull: &PullRequest) -> String {
     let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
     match &pull.checks {
@@ -829,8 +838,8 @@ fn question(
     question
 }
 
-/// Formats the message that the caller passed, with the issues after its closing keywords. A forge
-/// may close these issues although the plan does not name them.
+/// Formats the message that the caller passed, and the issues that follow its closing keywords. A
+/// forge may close these issues although the plan does not name them.
 fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     let parts = [&args.subject, &args.body].into_iter().flatten();
     let parts: Vec<&str> = parts
@@ -857,10 +866,10 @@ fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     text
 }
 
-/// Returns the issues after the closing keywords of a commit message.
+/// Returns the issues that follow the closing keywords of a commit message.
 fn closed_by_message(call: &CallContext, id: &PrId, message: &str) -> Vec<IssueId> {
-    // A commit message is not Markdown, so a keyword counts even if it looks like part of code or
-    // HTML.
+    // A commit message is not Markdown. A keyword in it counts even if the text around it looks
+    // like code or HTML.
     let plain = one_line(message).replace(['`', '~', '<', '>', '['], " ");
     let found = mentions(&plain, call.server.forges().hosts(), &mut Vec::new());
     let closing = found.into_iter().filter(|mention| mention.closes);
@@ -899,7 +908,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     text
 }
 
-/// Returns the warnings of a merge that ignored requirements.
+/// Returns a warning for each requirement that the merge ignored.
 fn warn_of_unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);

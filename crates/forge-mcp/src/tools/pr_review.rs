@@ -37,7 +37,8 @@ enum VerdictArg {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PendingArg {
-    // `None` is first: clients in a strict mode must send a choice, and send the first one.
+    // `None` is the first choice: clients in a strict mode must send a choice, and send the first
+    // one.
     None,
     Keep,
     Submit,
@@ -78,7 +79,8 @@ impl Tool for PrReview {
         call: &CallContext,
         args: PrReviewInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
-        // On tangled a review is a comment.
+        // On tangled, a review is a comment. It could therefore count as an entry of a workflow's
+        // audit trail.
         write_output::refuse_trail_entry("body", args.body.as_deref().unwrap_or_default())?;
         for comment in &args.comments {
             write_output::refuse_trail_entry("comments", &comment.body)?;

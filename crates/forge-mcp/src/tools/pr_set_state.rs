@@ -74,7 +74,7 @@ impl Tool for PrSetState {
             .with_hint("omit delete_branch")
             .into());
         }
-        // With delete_branch, the confirmation checks the head.
+        // With `delete_branch`, [`require_confirmation`] checks the expected head.
         if !args.delete_branch && args.expected_head.is_some() {
             let pull = target.repo.pull(&target.id, READ_FIELDS).await?;
             let expected = args.expected_head.as_deref();
@@ -150,8 +150,8 @@ async fn require_unmerged(target: &PullTarget, pull: &PullRequest) -> Result<(),
     ))
 }
 
-/// Returns the facts in the question other than the head. A user who confirms a deletion does not
-/// confirm closing a pull request that was reopened.
+/// Returns the facts in the question other than the head. The state is one of them: a user who
+/// confirms only a deletion has not confirmed closing a pull request that was reopened meanwhile.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),

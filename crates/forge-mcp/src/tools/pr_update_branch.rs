@@ -69,7 +69,8 @@ impl Tool for PrUpdateBranch {
         };
         let pull = target.repo.pull(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
-        // Known refusals come before any further request or question.
+        // A refusal that is already known comes before any further request, and before the user is
+        // asked.
         let doubt = match rebases {
             true => {
                 require_open(&target, &pull)?;
@@ -156,7 +157,8 @@ fn may_merge(
     .with_hint("nothing was done. Tell the user, who can do it by hand"))
 }
 
-/// Asks the user; returns the head to rewrite, or to merge the base branch into.
+/// Asks the user to confirm, and returns the confirmed head. The update then rewrites that head, or
+/// merges the base branch into it.
 async fn agreed_head(
     call: &CallContext,
     target: &PullTarget,
@@ -201,14 +203,14 @@ async fn agreed_head(
         bound: &facts.with(()),
     };
     require_confirmation(call, target, &pull, &said, question).await?;
-    // The update uses exactly the confirmed head and base.
+    // The update uses exactly the head and base that the user confirmed.
     let now = target.repo.pull(&target.id, PrFields::ROW).await?;
     let shared = use_of_head(&target.repo, &now).await?;
     facts.ensure_unchanged(&self::facts(&now, shared.as_deref()))?;
     Ok(pull.head_oid)
 }
 
-/// Returns the facts in the question other than the head.
+/// Returns the facts in the confirmation question other than the head.
 fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
@@ -245,13 +247,14 @@ fn require_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     .with_hint(hint))
 }
 
-/// Maximum number of conflicting files in a question; the others are counted.
+/// Maximum number of conflicting files that a question names. Only the number of further files is
+/// given.
 const MAX_NAMED_FILES: usize = 10;
 
-/// Refuses a pull request with conflicts before asking the user. If the forge names the conflicting
-/// files, they are the conflicts of a merge. A rebase then gets only a warning: it drops commits
-/// that the base already has, and may succeed. Does not wait for a mergeability that is still
-/// unknown.
+/// Refuses a pull request with conflicts before the user is asked. There is one exception: files
+/// that the forge names are conflicts of a merge, but a rebase drops commits that the base already
+/// has, and may succeed. A rebase then only gets a warning. Does not wait if the mergeability is
+/// still unknown.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

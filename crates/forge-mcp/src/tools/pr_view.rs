@@ -79,7 +79,7 @@ const MAX_EVENTS: usize = 1_000;
 /// Maximum number of pages of a history, including empty pages.
 const MAX_PAGES: usize = 50;
 
-/// Indices of the blocks before the sections: the head and the description.
+/// Indices of the two blocks before the sections: the head of the result, and the description.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 
@@ -153,7 +153,8 @@ impl Tool for PrView {
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
-        // If earlier content has changed, continuing could skip or repeat an item.
+        // The cursor is bound to the content of earlier pages. If that content has changed, the
+        // next page could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
@@ -246,7 +247,7 @@ async fn history(
     }
 }
 
-/// The requested sections that the forge supports, as blocks.
+/// The requested sections that the forge supports, as lists of blocks.
 struct PrViewSections {
     checks: Option<BlockList<CheckOut>>,
     threads: Option<BlockList<ThreadOut>>,

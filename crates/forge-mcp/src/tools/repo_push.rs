@@ -64,12 +64,12 @@ impl Tool for RepoPush {
         }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
-        // Without an id, the push is refused, and the error names the current commit.
+        // Without an expected head, the push is refused, and the error names the current commit.
         let expected = args.expected_head.unwrap_or_default();
         let req = PushEdits::new(branch, expected, args.message, edits);
         req.check()?;
-        // Refuses a branch that others use, because nobody has reviewed the commit or confirmed the
-        // push.
+        // A branch that others use is refused, because nobody has reviewed this commit or confirmed
+        // the push.
         if let Some(shared) = shared_as(&repo, &req.branch).await? {
             return Err(on_shared_branch(&req.branch, &shared).into());
         }
@@ -105,7 +105,8 @@ fn answer(
     }
 }
 
-/// Returns the error for a full ref name. Some forges would read `refs/heads/x` as the branch `x`.
+/// Returns the error for a full ref name. It is refused because some forges would read
+/// `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is not a branch name"))

@@ -79,9 +79,9 @@ struct FailedOut {
     error: Clean,
 }
 
-/// Maximum number of issues in a question; the others are counted.
+/// Maximum number of issues that a question names. Only the number of further issues is given.
 const MAX_NAMED: usize = 20;
-/// Maximum length of one issue's error, and of its recovery, in characters.
+/// Maximum length of the error for one issue, and of the recovery for it, in characters.
 const MAX_ERROR: usize = 400;
 
 impl Tool for WorkflowAdvance {
@@ -133,7 +133,8 @@ impl Tool for WorkflowAdvance {
         if plan.advanced.is_empty() {
             return Ok(answer(call, &workflow, &target, &plan));
         }
-        // A sub-issue may be in another repository, where this server may not change issues.
+        // A sub-issue may be in another repository. Opening it checks that this server may change
+        // issues there.
         let own = target.id.repo.comparison_key();
         for moved in &plan.advanced {
             if moved.id.repo.comparison_key() != own {
@@ -166,7 +167,7 @@ impl Tool for WorkflowAdvance {
 struct Advance<'a> {
     workflow: &'a Workflow,
     target: &'a IssueTarget,
-    /// The state for the sub-issues; `None` moves the parent instead.
+    /// The target state of the sub-issues. If it is `None`, the parent is moved instead.
     to: Option<&'a str>,
     pass_locks: bool,
 }
@@ -216,7 +217,7 @@ fn question(
     )
 }
 
-/// Returns the error if the moves differ from the confirmed ones.
+/// Returns the error if the planned moves differ from the moves that the user confirmed.
 fn changed_moves_error(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
     let names = |report: &AdvanceReport| {
         let moves = report.advanced.iter().map(|moved| moved.id.to_string());

@@ -114,7 +114,8 @@ impl Tool for WorkflowClaim {
                 None,
             ));
         }
-        // If the command is missing, the workflow's error lists the known commands.
+        // A missing command is passed on as an empty one, because the workflow's error then lists
+        // the known commands.
         let command = non_blank(args.command).unwrap_or_default();
         let holder = non_blank(args.holder);
         let mut req = ClaimRequest::new(&command);
@@ -181,7 +182,7 @@ fn format_change(
     }
 }
 
-/// The result of a heartbeat.
+/// Returns the result of a heartbeat, which renews a claim before its lease ends.
 fn format_renewal(
     call: &CallContext,
     target: &IssueTarget,

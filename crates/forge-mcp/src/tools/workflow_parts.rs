@@ -14,7 +14,7 @@ use crate::{
     output::WriteOut,
 };
 
-/// Maximum number of issues in a list; the others are counted.
+/// Maximum number of issues in a list. Only the number of further issues is given.
 pub(super) const MAX_ROWS: usize = 50;
 /// Maximum length of a title, state or reason, in characters.
 pub(super) const MAX_TEXT: usize = 120;
@@ -24,7 +24,7 @@ pub(super) fn line(call: &CallContext, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }
 
-/// Returns the name of an issue: `#7` in the repository of `of`, otherwise the locator.
+/// Returns the name of an issue: `#7` if it is in the repository of `of`, otherwise its locator.
 pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> String {
     let own = id.repo.comparison_key() == of.repo.comparison_key();
     let id = match &id.key {
@@ -127,8 +127,8 @@ impl MemberOut {
     }
 }
 
-/// Formats the name of a state within a line. Only a state that the workflow defines has no quotes:
-/// any other state is foreign text, which could imitate a fact.
+/// Formats the name of a state within a line. Only a state that the workflow defines has no quotes.
+/// Any other state is foreign text, and could imitate a fact of the result.
 pub(super) fn state(state: &Clean, is_defined: bool) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
     match is_defined && !state.is_empty() && state.as_data().chars().all(is_plain) {
@@ -145,8 +145,8 @@ pub(super) fn state_of(call: &CallContext, of: &Definition, name: Option<&str>) 
     }
 }
 
-/// Returns true if an issue may be shown in a result about `of`: it is in the same repository, or
-/// in a repository that this server may read.
+/// Returns true if an issue may be shown in a result about the issue `of`: it is in the same
+/// repository, or in one that this server may read.
 pub(super) fn may_show(call: &CallContext, id: &IssueId, of: &IssueId) -> bool {
     id.repo.comparison_key() == of.repo.comparison_key() || call.server.may_read(&id.repo)
 }
@@ -274,7 +274,7 @@ pub(super) struct WorkflowChangeOut {
     ended_claim: Option<Clean>,
 }
 
-/// Returns the result of a move, with its lines.
+/// Returns the data and the text for a move of an issue.
 pub(super) fn moved(
     call: &CallContext,
     definition: &Definition,
@@ -324,14 +324,14 @@ pub(super) fn moved(
 }
 
 impl WorkflowChangeOut {
-    /// Takes the claim out, for a result that shows it separately.
+    /// Takes the claim out of the result, for a result that shows the claim separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
     }
 }
 
-/// Converts the id of an issue to the id of a pull request, the type that questions and results
-/// take.
+/// Converts the id of an issue to the id of a pull request, because questions and results take only
+/// the latter.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

@@ -53,7 +53,8 @@ impl Tool for WorkflowSetState {
             .await?;
         let workflow = workflow_of(call, &target).await?;
         let (reason, claim) = (non_blank(args.reason), non_blank(args.claim));
-        // If the command is missing, the workflow's error lists the known commands.
+        // A missing command is passed on as an empty one, because the workflow's error then lists
+        // the known commands.
         let command = args.command.as_deref().unwrap_or_default();
         let mut req = MoveRequest::new(&args.state, command);
         req.reason = reason.as_deref();

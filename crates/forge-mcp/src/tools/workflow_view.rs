@@ -188,7 +188,7 @@ impl Tool for WorkflowView {
     }
 }
 
-/// The context in which a result is formatted.
+/// What is needed to format a part of the result.
 struct ViewContext<'a> {
     call: &'a CallContext,
     definition: &'a Definition,
@@ -207,8 +207,8 @@ impl ViewContext<'_> {
             |ids: &[IssueId]| first(ids.iter().map(|id| issue_name(call, id, of)).collect()).0;
         let (issues, issues_left_out) =
             first(group.issues.iter().map(|m| self.member(m)).collect());
-        // The reason and the unknown states can name states of members that this server may not
-        // read.
+        // The reason, and the list of unknown states, can name states of issues in repositories
+        // that this server may not read.
         let is_shown = |member: &&Member| may_show(call, &member.id, of);
         let names_state = |member: &Member| {
             let state = member.state.as_deref();

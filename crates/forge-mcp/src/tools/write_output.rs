@@ -9,8 +9,8 @@ use crate::{
     output::{IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
 };
 
-/// Refuses a comment that is an entry of an audit trail. Foreign text can tell an agent to post an
-/// entry, which would count as the user's.
+/// Refuses a comment that is an entry of a workflow's audit trail. Foreign text can tell an agent
+/// to post such an entry, which would count as the user's own.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub(super) fn of_pull(
     answer(written)
 }
 
-/// Returns the result of a write to a part of a pull request.
+/// Returns the result of a write to a pull request or to a part of it, such as a comment.
 pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<T>) -> WriteOut {
     WriteOut {
         repo: pr.repo.to_string(),
@@ -63,7 +63,7 @@ pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<
     }
 }
 
-/// Returns the result with its text.
+/// Returns the written result together with its text.
 pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
@@ -105,7 +105,7 @@ pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     }
 }
 
-/// Returns the name that serde gives to a value, with spaces.
+/// Returns the name that serde gives to a value, with spaces instead of underscores.
 pub(super) fn humanize(value: &impl serde::Serialize) -> String {
     serde_name(value).replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! The changes since a review or a commit.
+//! The section of the changes since a review or a commit.
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ impl SectionItem for ChangedCommitOut {
     }
 }
 
-/// The section as blocks.
+/// The section of the changes, as blocks.
 pub(super) struct SinceSection {
     out: SinceOut,
     commits: BlockList<ChangedCommitOut>,

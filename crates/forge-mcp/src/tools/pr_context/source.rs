@@ -49,7 +49,7 @@ fn range(excerpt: &SourceExcerpt) -> String {
     format!("{}-{last}", excerpt.line)
 }
 
-/// Returns the lines with line numbers, so that no line can imitate the server's text.
+/// Returns the lines of a file with line numbers, so that no line can imitate the server's text.
 fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
     let text = c.source(&excerpt.text);
     let lines = text.split_inclusive('\n').zip(excerpt.line..);

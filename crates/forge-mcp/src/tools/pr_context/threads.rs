@@ -1,4 +1,4 @@
-//! Threads with their hunks, and reviews with the ids of their comments.
+//! Threads with the diff hunks they comment on, and reviews with the ids of their comments.
 
 use forge_core::model::{Review, Thread};
 use rmcp::schemars::{self, JsonSchema};
@@ -31,8 +31,8 @@ pub(super) struct ContextThreadOut {
 }
 
 impl ContextThreadOut {
-    /// Splits a thread as [`ThreadOut::parts`] does. The first part has the hunk. A resolved thread
-    /// has neither comments nor hunk, unless `with_resolved` is true.
+    /// Splits a thread as [`ThreadOut::parts`] does. The first part has the diff hunk. A resolved
+    /// thread has neither comments nor hunk, unless `with_resolved` is true.
     fn parts(thread: &Thread, with_resolved: bool, most: usize, c: &Cleaner) -> Vec<Self> {
         let (parts, hunk) = match thread.resolved && !with_resolved {
             true => (vec![ThreadOut::bare(thread, c)], None),
@@ -68,7 +68,8 @@ impl SectionItem for ContextThreadOut {
     }
 }
 
-/// Returns the hunk of a thread. Some backends store it with every comment, others with the first.
+/// Returns the diff hunk of a thread. Some backends store it with every comment, others only with
+/// the first.
 fn hunk_of(thread: &Thread) -> Option<&str> {
     let mut comments = thread.comments.iter();
     comments.find_map(|c| {
@@ -78,8 +79,8 @@ fn hunk_of(thread: &Thread) -> Option<&str> {
     })
 }
 
-/// Returns the last lines of a hunk in at most `most` characters, and the number of lines before
-/// them. Cuts a single line that is longer.
+/// Returns the last lines of a hunk that fit in `most` characters, and the number of lines before
+/// them. If the last line alone is longer, it is cut.
 fn last_lines(hunk: &str, most: usize, c: &Cleaner) -> (Clean, usize) {
     let shown = c.diff(hunk);
     let mut room = most;
@@ -119,7 +120,7 @@ pub(super) struct ContextReviewOut {
 }
 
 impl ContextReviewOut {
-    /// Converts a review. `latest` has the latest review of each author.
+    /// Converts a review. `latest` contains the latest review of each author.
     pub fn of(review: &Review, latest: &[Review], max: usize, c: &Cleaner) -> Self {
         let mut room = extra(max);
         let ids = review.comments.iter().map(|comment| &comment.id);

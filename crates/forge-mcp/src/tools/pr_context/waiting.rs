@@ -1,4 +1,5 @@
-//! Waits for a change within a call, for no longer than clients wait for an answer.
+//! Waits within a call until a pull request changes, but not longer than clients wait for an
+//! answer.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const MAX_WAIT: Duration = Duration::from_secs(45);
 const NEWS_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum number of reported changes; the newest are kept.
 const MAX_CHANGES: usize = 50;
-/// Distinguishes the cursor of a wait from the cursor of a page.
+/// Distinguishes the cursor that continues a wait from the cursor of a page.
 const CURSOR_OF: &str = "wait";
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -97,7 +98,7 @@ impl ChangeOut {
 }
 
 impl WaitedOut {
-    /// Returns the lines before the bundle.
+    /// Returns the lines about the wait, which come before the lines about the pull request.
     pub fn text(&self, next: Option<&str>) -> String {
         let Self { until, outcome, .. } = self;
         let mut text = match next {
@@ -117,8 +118,9 @@ impl WaitedOut {
     }
 }
 
-/// Waits for the condition. If it is not met in time, also returns a cursor to resume with. Returns
-/// `None` if `cursor` belongs to a further page, because the wait has ended by then.
+/// Waits until the condition `until` is met. If it is not met in time, also returns a cursor that
+/// resumes the wait. Returns `None` if `cursor` belongs to a further page of the result, because
+/// the wait has ended by then.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
@@ -128,7 +130,7 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            // The position is empty if the earlier wait ended before its first read.
+            // The baseline in the cursor is empty if the earlier wait ended before its first read.
             Ok("") => None,
             Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
@@ -141,14 +143,14 @@ pub(super) async fn wait_for(
     let mut req = WatchReq::new([until].into(), pace, settings);
     req.since = since;
     let mut watch = Watch::new(&target.repo, &target.id, req)?;
-    // The call mostly sleeps, so the slot is released.
+    // The call sleeps most of the time, so the slot is released.
     call.release_slot();
     let mut changes = Vec::new();
     let deadline = longest + NEWS_PAUSE;
     let followed = scope::kept(false, follow(call, &mut watch, &mut changes));
     let outcome = match tokio::time::timeout(deadline, followed).await {
         Ok((outcome, _)) => outcome?,
-        // The timeout can end the last poll.
+        // The timeout applies even during a poll, which is then ended.
         Err(_) => WatchOutcome::Pending,
     };
     call.acquire_slot().await?;
@@ -173,7 +175,7 @@ pub(super) async fn wait_for(
     Ok(Some((out, next)))
 }
 
-/// Follows a watch to its end, with a progress notification for each poll.
+/// Follows the watch to its end, and sends a progress notification for each poll.
 async fn follow(
     call: &CallContext,
     watch: &mut Watch<'_>,
