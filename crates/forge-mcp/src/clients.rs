@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct McpClient {
     /// The name on the command line.
     pub name: &'static str,
-    /// The file or page with the client's configuration.
+    /// Where the user puts the configuration: a file, or a shell.
     pub place: &'static str,
     form: ConfigForm,
 }

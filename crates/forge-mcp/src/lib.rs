@@ -1,5 +1,7 @@
 //! An MCP server that offers the pull requests of any forge as tools for agents.
 //!
+//! A forge is a service that hosts repositories and pull requests, such as GitHub.
+//!
 //! [`Server`] is one handler for both versions of the protocol: 2025-11-25 (a handshake, sessions)
 //! and 2026-07-28 (independent requests). [`serve_stdio`] and [`http::serve`] connect the handler
 //! to clients. [`ServerOptions`] limit the server: without `write` it only reads, and
@@ -43,7 +45,7 @@ mod tests {
         "http",
     ];
 
-    /// Returns the modules that a source file imports from `crate::`, singly or in a list.
+    /// Returns the names that follow `crate::` in a source file, alone or in a `{…}` list.
     fn imported(source: &str) -> Vec<String> {
         let code = source
             .split("#[cfg(test)]\nmod tests {")

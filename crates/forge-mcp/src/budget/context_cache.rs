@@ -1,4 +1,4 @@
-//! Caches the most recent bundles, which are the results of `pr_context`.
+//! Caches the most recent bundles. A bundle is all that `pr_context` has read of a pull request.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,7 +17,8 @@ const MAX_ENTRIES: usize = 4;
 struct CachedContext {
     key: u64,
     found: Arc<PullContext>,
-    /// The memory that the answers in the bundle take; see [`forge_core::call::kept_weight`].
+    /// Memory of the forge's answers from which the bundle was made; see
+    /// [`forge_core::call::kept_weight`].
     weight: usize,
     gathered: Instant,
 }
@@ -25,22 +26,23 @@ struct CachedContext {
 #[derive(Default)]
 struct ContextCacheState {
     entries: Vec<CachedContext>,
-    /// The number of writes that have ended.
+    /// The number of ended tool calls that may have written.
     writes: u64,
 }
 
-/// Caches bundles by account, pull request and arguments, until a write of this server ends.
+/// Caches bundles by account, pull request and arguments. Every write by this server empties the
+/// cache.
 #[derive(Default)]
 pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 
-/// Number of writes at the start of a gathering, from [`ContextCache::begin`].
-/// [`ContextCache::put`] uses it to detect later writes.
+/// The number of writes at the time when a bundle began to be read; see [`ContextCache::begin`].
+/// [`ContextCache::put`] compares it to detect writes since then.
 #[derive(Clone, Copy)]
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// Returns a bundle that is at most `ttl` old. An unsettled bundle is returned only if the call
-    /// asks for a further page of it (`is_page`).
+    /// Returns a bundle that is at most `ttl` old. A bundle that is not settled (see
+    /// [`is_settled`]) is returned only for a further page of the same bundle (`is_page`).
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.lock_state();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
@@ -48,13 +50,13 @@ impl ContextCache {
         (is_page || is_settled(&entry.found)).then(|| Arc::clone(&entry.found))
     }
 
-    /// Starts a gathering; call this before reading.
+    /// Records the number of writes. Call this before reading a bundle.
     pub fn begin(&self) -> Gathering {
         Gathering(self.lock_state().writes)
     }
 
-    /// Caches a bundle of this weight, replacing the oldest bundles. Does nothing if a write has
-    /// ended since `begun`.
+    /// Caches a bundle of `weight` bytes, and drops the oldest bundles to make room. Does nothing
+    /// if a write has ended since `begun`, because the bundle may be outdated.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.lock_state();
         if kept.writes != begun.0 {
@@ -87,8 +89,10 @@ impl ContextCache {
     }
 }
 
-/// Returns true if gathering again would give the same bundle: all sections were read, the index
-/// has the record, and the mergeability is known.
+/// Returns true if reading the bundle again would give the same result. The conditions:
+/// - All sections were read.
+/// - On tangled, the appview (the index of records) shows the pull request's record.
+/// - The mergeability is known.
 fn is_settled(found: &PullContext) -> bool {
     let pull = &found.pull;
     let state = pull.mergeability.as_ref().map(|m| m.state);

@@ -7,14 +7,14 @@ use forge_core::{Action, Arg, Changed, Error, ErrorKind, Hint, Param, Result, fi
 use super::ResultPosition;
 
 const SEPARATOR: char = '~';
-/// Repeats the call from its first page.
+/// The action that repeats the call from its first page.
 const WITHOUT_CURSOR: Action = Action::again(&[(Param::Cursor, Arg::Omit)]);
 
 pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> String {
     format!("{}{SEPARATOR}{head}{SEPARATOR}{position}", bound(tool, of))
 }
 
-/// Returns the position in a cursor.
+/// Returns the position that a cursor contains.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// The usual argument `what` of [`unpin`]: it names the content of earlier pages.
+/// The usual name for the content of earlier pages in errors of [`unpin`].
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.
@@ -64,13 +64,13 @@ pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// Returns the position that [`pin`] bound. `before` returns a hash of the current content before a
-/// position; `what` names that content in errors.
+/// Returns the position that [`pin`] bound. `before` computes the hash of the current content
+/// before a position. Errors call that content `what`.
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` if the cursor is damaged, and with `conflict` if the content before
-/// the position has changed, because continuing would mix two states.
+/// Fails with `invalid_input` if the cursor is damaged. Fails with `conflict` if the content before
+/// the position has changed, because the pages would then show two different states.
 pub(crate) fn unpin(
     text: &str,
     what: &str,
@@ -100,7 +100,8 @@ pub(crate) fn unpin(
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` if the text is damaged, because starting over would repeat content.
+/// Fails with `invalid_input` if the text is damaged. The first page is no fallback, because it
+/// would repeat content.
 fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }

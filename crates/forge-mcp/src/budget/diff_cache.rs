@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 4;
 /// very many hunks.
 const MAX_CACHE_WEIGHT: usize = 20 * 1024 * 1024;
 
-/// Memory of a text in addition to its bytes.
+/// Memory of a text in addition to its content, in bytes.
 const BYTES_PER_TEXT: usize = size_of::<String>() + 16;
 
 /// How long a diff stays cached after its last use.
@@ -88,16 +88,16 @@ pub(crate) struct FullDiff {
     pub ends: DiffEnds,
     pub files: Vec<DiffFile>,
     pub warnings: Vec<Warning>,
-    /// For a diff since an earlier head: what has happened to that head.
+    /// For a diff since an earlier head commit: how the head has moved since then.
     pub since: Option<SinceHead>,
-    /// True if the end was not read, so that more files may exist.
+    /// True if the end of the diff was not read. Further files may be missing.
     pub cut: bool,
     pub bytes: usize,
 }
 
 impl FullDiff {
-    /// Returns a hash of the content. It covers both sides of each file, because headers contain
-    /// the blob ids of both.
+    /// Returns a hash of the content. It covers the old and the new version of each file, because
+    /// the headers contain the blob ids of both.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
         let parts: Vec<_> = files
@@ -120,13 +120,14 @@ struct CachedDiff {
     read: Instant,
 }
 
-/// Caches diffs by pull request, start commit (for a partial diff), head and base. All clients of a
-/// server use the same accounts, so sharing the cache discloses nothing.
+/// Caches diffs by pull request, head and base. The key of a diff since an earlier commit includes
+/// that commit. All clients of a server use the same accounts, so sharing the cache discloses
+/// nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);
 
 impl DiffCache {
-    /// Returns the cached diff of a pull request between these ends.
+    /// Returns the cached diff of a pull request with this head and base.
     pub fn get(&self, pr: &str, ends: &DiffEnds) -> Option<Arc<FullDiff>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.read.elapsed() < DIFF_CACHE_TTL);

@@ -1,4 +1,7 @@
 //! Limits the length of results; a limited result states every omission.
+//!
+//! A result has two forms: text for the model, and data (JSON) for programs. The text consists of
+//! blocks, such as one comment or one hunk. A page is a list of blocks that fits the length limit.
 
 pub(crate) mod context_cache;
 pub(crate) mod cursor;
@@ -14,18 +17,19 @@ pub(crate) const DEFAULT_CHARS: usize = 25_000;
 /// Maximum length that a caller can request, in characters.
 const MAX_CHARS: usize = 100_000;
 
-/// Minimum length in characters. A shorter result has no room for both a line of content and the
-/// last lines.
+/// Minimum length of a result, in characters. A shorter result has no room for a line of content
+/// and the last lines (see [`TAIL_CHARS`]).
 const MIN_CHARS: usize = 1_000;
 
-/// The length reserved for the last lines, in characters.
+/// The length reserved for the last lines of a page, in characters. These lines say what is left
+/// out and how to continue.
 const TAIL_CHARS: usize = 500;
 
-/// Minimum length of the first part when a block is cut.
+/// When a block is cut, its part on the page has room for at least this many characters.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data, in characters, up to which the data repeats long texts of the text for
-/// the model, such as comments.
+/// Maximum length of data that repeats long texts, such as comments, in characters. Longer data
+/// omits them, because the text for the model contains them.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// Returns the length limit of a call, in characters.
@@ -39,8 +43,8 @@ const fn combined_limit(max: usize) -> usize {
     max / 3 * 8
 }
 
-/// Returns the length in characters reserved for name lists in a pull request's data, if the text
-/// has at most `max` characters. The rest is for other data and the text.
+/// Returns how many characters the name lists of a pull request, such as its labels, may take in
+/// the data. The text has at most `max` characters.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
@@ -102,8 +106,8 @@ pub(crate) struct FittedPage {
 
 /// Fits as many blocks as possible after `head` into `max` characters, starting at a position.
 ///
-/// A block longer than a page is cut after a line, and so is a block that would leave a fifth of
-/// the page empty. Other blocks are not cut.
+/// Only two kinds of block are cut, after one of their lines: a block that is longer than a page,
+/// and a block that would leave more than a fifth of this page empty if it moved to the next page.
 pub(crate) fn fit<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -113,7 +117,7 @@ pub(crate) fn fit<S: AsRef<str>>(
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// Like [`fit`], for blocks with data. A page ends when text or data has no room left.
+/// Like [`fit`], for blocks with data. A page ends when the text or the data has no room left.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -125,8 +129,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     if from.offset > 0 {
         let block = blocks.get(from.block).map_or("", AsRef::as_ref);
         let before = block.get(..from.offset).unwrap_or_default();
-        // The rest of a cut line lacks the sign or quote mark from the start of the line, so it
-        // gets a label.
+        // The second part of a cut line lacks the sign or quote mark at the start of the line. The
+        // label shows that the line continues.
         text.push_str(match before.ends_with('\n') {
             true => "[continued]\n",
             false => "[continued within a line] ",
@@ -185,8 +189,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// Returns the beginning of a text that has no second page; `rest` names the source of the whole
-/// text.
+/// Returns the beginning of a text that has no further pages. `rest` says where the whole text is.
 ///
 /// The cut may be within a line, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {

@@ -51,14 +51,15 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// Returns the content of a comment, including `<?…>` and `<!…>`, which pages also hide.
+/// Returns the content of an HTML comment. `<?…>` and `<!…>` count as comments, because pages hide
+/// them, too.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),
         false => ("<!", &[">"][..]),
     };
     let end = ends.iter().find_map(|end| comment.strip_suffix(*end));
-    // In `<!-->`, the two hyphens belong to both delimiters.
+    // In `<!-->`, the two hyphens belong to both the start and the end of the comment.
     let content = comment.get(begin.len()..end.unwrap_or(comment).len());
     content.unwrap_or_default()
 }
@@ -84,7 +85,8 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // The link is not checked here: its marker stays in the title, which the page hides.
+        // Only the comment is checked here: the marker of the link stays in its title, which the
+        // page hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

@@ -1,9 +1,10 @@
 //! Cleans stored text of a forge for a model.
 //!
-//! All foreign text goes through [`Cleaner`] and becomes [`Clean`], the only type for such text in
-//! results. The cleaner makes two changes: it removes and counts characters that hide or reorder
-//! text, and it replaces parts that the forge's page does not show, such as HTML comments, by a
-//! marker with their length. Code, markup and emoji stay unchanged.
+//! Foreign text is text that other people wrote, such as titles and comments. All foreign text goes
+//! through [`Cleaner`] and becomes [`Clean`], the only type for such text in results. The cleaner
+//! makes two changes: it removes and counts characters that hide or reorder text, and it replaces
+//! parts that the forge's page does not show, such as HTML comments, by a marker with their length.
+//! Code, markup and emoji stay unchanged.
 //!
 //! In a line of text, `Display` puts [`Clean`] between double quotes. Two other forms exist: `name`
 //! omits the quotes for a single plain word, and [`quote`] starts each line with `> `. Quotes and
@@ -30,7 +31,7 @@ use serde_json::json;
 
 pub(crate) use hidden::{has_hidden, has_marker};
 
-/// The form of quoted lines in a result.
+/// The form of quoted lines in a result: each starts with `> `.
 const QUOTED: Quote<'static> = Quote::Lines { prefix: "> " };
 
 /// The key of [`Cleaner::mark`] in the metadata of a result.
@@ -105,7 +106,7 @@ impl Cleaner {
         Self::default()
     }
 
-    /// Resets the counts, for a result that is made again.
+    /// Resets the counts, for a result that is rendered again.
     pub(crate) fn reset(&self) {
         for count in [&self.hidden, &self.comments, &self.unseen] {
             count.store(0, Ordering::Relaxed);
@@ -187,7 +188,7 @@ impl Cleaner {
         }
     }
 
-    /// The number of removed characters.
+    /// Returns the number of removed characters.
     #[must_use]
     pub fn hidden(&self) -> usize {
         self.hidden.load(Ordering::Relaxed)
@@ -227,7 +228,7 @@ impl Cleaner {
 /// Keeps the first characters of the written text, and counts the others.
 struct Excerpt {
     kept: String,
-    /// Number of characters that are still kept.
+    /// Number of further characters that can be kept.
     room: usize,
     dropped: usize,
 }
@@ -251,7 +252,8 @@ pub fn quote(text: &Clean) -> String {
     text::quote(&lines, QUOTED)
 }
 
-/// Returns true if a line of a diff cannot imitate a line of the server.
+/// Returns true for a line that belongs to a diff. Other lines could imitate the server's text, so
+/// the caller quotes them.
 fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
     let line = line.trim_end_matches(['\r', '\n']);
     match kind {

@@ -11,7 +11,8 @@ pub(super) const JSON: &str = "application/json";
 /// The media type of event streams.
 const EVENTS: &str = "text/event-stream";
 
-/// Adds the media types that a wildcard or an absent `Accept` covers.
+/// Replaces an absent `Accept` header by the list of the required media types. Does the same for a
+/// header that covers all of them with wildcards.
 pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     let types: &[&str] = match *method {
         Method::POST => &[JSON, EVENTS],
@@ -48,7 +49,8 @@ fn covers(sent: &[String], wanted: &str) -> bool {
     ranges.iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
-/// Returns the error for an invalid message, and whether it has a request id to answer.
+/// Returns the error response for an invalid message. The flag is true if the message contains a
+/// request id, so that the client can match the response.
 pub(super) fn refusal(headers: &HeaderMap, body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     // rmcp itself refuses other media types.

@@ -1,7 +1,8 @@
 //! Serves MCP over HTTP to programs on this machine.
 //!
-//! A request of 2026-07-28 is independent, so the server keeps no state for it. A client of
-//! 2025-11-25 has a session, which confirmations need; an idle session expires.
+//! A request of protocol version 2026-07-28 is independent, so the server keeps no state for it. A
+//! client of version 2025-11-25 has a session, because confirmations need one. An idle session
+//! expires.
 //!
 //! The server listens on loopback by default, requires a bearer token on every request, refuses
 //! `Host` and `Origin` headers of other addresses, and limits bodies, connections and sessions.
@@ -120,7 +121,7 @@ pub struct HttpOptions {
     pub addr: SocketAddr,
     /// The token that requests must have. `None` only in test fixtures.
     pub bearer: Option<Bearer>,
-    /// Further host names that requests may use.
+    /// Further host names that requests may use in the `Host` header.
     pub hosts: Vec<String>,
     /// Counts and timeouts that limit clients.
     pub limits: HttpLimits,
@@ -140,7 +141,8 @@ pub struct HttpLimits {
     /// Maximum memory of all requests that are being received or handled, in bytes: the bodies, and
     /// the values in them. Further requests are refused.
     pub bodies: usize,
-    /// Maximum number of sessions (2025-11-25). A new session ends the least recently used one.
+    /// Maximum number of sessions (protocol version 2025-11-25). A new session above the maximum
+    /// ends the least recently used one.
     pub sessions: usize,
 }
 
@@ -202,7 +204,7 @@ struct ConnectionShared {
     room: Arc<Semaphore>,
     /// A permit for each byte that bodies may still take; see [`HttpLimits::bodies`].
     body_room: Arc<Semaphore>,
-    /// The slot among authenticated connections; empty before the token was received.
+    /// The permit for an authenticated connection; empty until the token is received.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
 }
 
@@ -224,8 +226,8 @@ impl Listening {
         );
         let room = Arc::new(Semaphore::new(limits.connections));
         let body_room = Arc::new(Semaphore::new(limits.bodies));
-        // The newest unauthenticated connections. Removing a connection here closes it, unless it
-        // got a slot in the meantime.
+        // The newest unauthenticated connections. Removing a connection from this list closes it,
+        // unless it has authenticated in the meantime.
         let mut strangers = VecDeque::new();
         loop {
             let stream = match self.listener.accept().await {
@@ -364,7 +366,8 @@ async fn answer(
         Err((_, text)) => return Ok(busy_response(text)),
     }
     // The handler keeps the extensions of its request, and thus the permits, until the call ends.
-    // For a call of 2025-11-25, this function returns earlier, with the head of the answer.
+    // With protocol version 2025-11-25, this function returns earlier: the head of the response is
+    // sent while the call runs.
     request.extensions_mut().insert(Arc::new(held));
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
@@ -379,7 +382,7 @@ async fn answer(
     })
 }
 
-/// The status and text of a request that is refused.
+/// The response to a refused request: status and text.
 type Refusal = (StatusCode, String);
 
 /// Reads a request with its complete body. Also returns the permits for the bytes of the body.
@@ -419,7 +422,7 @@ async fn received(
     Ok((Bytes::from(bytes), held))
 }
 
-/// Takes permits for bytes of a request in memory.
+/// Takes one permit for each byte of a request in memory.
 fn take_room(room: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     let taken = Arc::clone(room).try_acquire_many_owned(bytes);
@@ -429,7 +432,7 @@ fn take_room(room: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit
     })
 }
 
-/// Returns the answer to a request whose body cannot be read.
+/// Returns the response to a request whose body cannot be read.
 fn unreadable(e: Box<dyn std::error::Error + Send + Sync>) -> Refusal {
     match e.is::<LengthLimitError>() {
         true => (
@@ -443,7 +446,7 @@ fn unreadable(e: Box<dyn std::error::Error + Send + Sync>) -> Refusal {
     }
 }
 
-/// Returns the answer to a request for which there is no room at the moment.
+/// Returns the response to a request for which there is no room at the moment.
 fn busy_response(text: impl Into<Bytes>) -> BoxedResponse {
     let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, text);
     let headers = refused.headers_mut();

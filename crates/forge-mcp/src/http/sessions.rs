@@ -1,4 +1,4 @@
-//! Keeps a limited number of sessions for clients of 2025-11-25.
+//! Keeps a limited number of sessions for clients of protocol version 2025-11-25.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,12 +20,12 @@ const SESSION_ID: &str = "mcp-session-id";
 /// How long an idle session is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How long a session keeps an answer for a client whose connection broke. An answer takes tens of
-/// kilobytes of memory for this time.
+/// How long a session keeps a response for a client whose connection broke. Each kept response
+/// takes tens of kilobytes of memory.
 const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
-/// The sessions in memory. A session above the maximum ends the least recently used one. The client
-/// of that session gets the error for an unknown session and starts a new one.
+/// The sessions in memory. A new session above the maximum ends the least recently used session.
+/// The client of the ended session gets the error for an unknown session and starts a new one.
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: Arc<LocalSessionManager>,
@@ -51,7 +51,7 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a new session and returns the session to end.
+    /// Adds a new session. Returns the session to end if there are too many.
     fn begin(&self, id: &SessionId) -> Option<SessionId> {
         let mut used = self.used();
         used.push(Arc::clone(id));

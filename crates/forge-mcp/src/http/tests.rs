@@ -16,7 +16,7 @@ const TOKEN: &str = "0123456789abcdef";
 /// A timeout for responses that are expected to arrive.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Limits that are too high for any test.
+/// Limits that no test reaches.
 const WIDE: HttpLimits = HttpLimits {
     connections: 100,
     strangers: 100,
@@ -64,7 +64,7 @@ fn send(stream: &mut TcpStream, line: &str, more: &str) {
     stream.write_all(head.as_bytes()).unwrap();
 }
 
-/// Reads the head of an answer; `None` if the connection was closed.
+/// Reads the head of a response; `None` if the connection was closed.
 fn head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -77,7 +77,8 @@ fn head(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8(head).unwrap().to_ascii_lowercase())
 }
 
-/// Reads the status of an answer with a length; `None` if the connection was closed.
+/// Reads a response with a `Content-Length` and returns its status; `None` if the connection was
+/// closed.
 fn status(stream: &mut TcpStream) -> Option<u16> {
     let head = head(stream)?;
     let length = head
@@ -218,13 +219,14 @@ fn begin(addr: SocketAddr) -> String {
     session.unwrap()
 }
 
-/// Sends a request in a session and returns the status.
+/// Sends a notification in a session and returns the status.
 fn continue_session(addr: SocketAddr, session: &str) -> u16 {
     let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(addr, Some(session), message).0
 }
 
-/// A client of 2025-11-25 gets the head of the answer while the call runs.
+/// With protocol version 2025-11-25, the head of the response is sent while the call still runs.
+/// The request counts until the call ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn running_call_counts_for_the_body_limit() {
     let server = server();
@@ -245,7 +247,7 @@ async fn running_call_counts_for_the_body_limit() {
     assert!(head.starts_with("http/1.1 200 "), "{head}");
     let other = "x".repeat(7_500);
     assert_eq!(post(addr, None, &other).0, 503);
-    // The status of the server waits for no slot.
+    // `forge_status` needs no free slot.
     let status = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"forge_status","arguments":{}}}"#;
     let mut answer = String::new();
     let mut asked = begin_post(addr, Some(&session), status);
@@ -258,7 +260,7 @@ async fn running_call_counts_for_the_body_limit() {
     eventually(|| post(addr, None, &other).0 != 503);
 }
 
-/// The parsed values of the message take a hundred times its length.
+/// The parsed values of the message take a hundred times the memory of its text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn body_values_count_for_body_limit() {
     let addr = start(HttpLimits {

@@ -1,4 +1,7 @@
 //! The details of an ingestion verdict in a result.
+//!
+//! On tangled, a write stores a record first. Ingestion is the later step by which the appview, the
+//! index of records, makes the record visible to others.
 
 use std::time::Duration;
 
@@ -32,7 +35,7 @@ pub(crate) struct IngestionDetail {
 }
 
 impl IngestionDetail {
-    /// Returns the details of a verdict; `immediate` needs none.
+    /// Returns the details of an ingestion verdict; the verdict `immediate` has none.
     pub fn of(ingestion: &Ingestion, cleaner: &Cleaner) -> Option<Self> {
         let line = |text: &str| Some(cleaner.line(text));
         let millis = |time: &Duration| Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
@@ -60,7 +63,8 @@ impl IngestionDetail {
         })
     }
 
-    /// Returns the line with the verdict, and with a recovery if waiting does not help.
+    /// Returns the line with the ingestion verdict. If waiting does not help, the line also says
+    /// what to do.
     pub fn text(&self, word: &str) -> String {
         let mut text = format!("visible to others: {word}");
         match (&self.uri, &self.reason) {

@@ -56,7 +56,7 @@ impl IssueOut {
         }
     }
 
-    /// Cuts long name lists in the data. `max` is the length limit of the text, in characters.
+    /// Shortens the name lists in the data. `max` is the length limit of the text, in characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {
@@ -142,7 +142,7 @@ pub(crate) struct RelatedOut {
 }
 
 impl RelatedOut {
-    /// Converts an issue at the other end of a relation of `of`. Omits title and state unless
+    /// Converts an issue that is related to the issue `of`. Omits title and state unless
     /// `is_shown`.
     pub fn of(to: &RelatedIssue, of: &IssueId, is_shown: bool, cleaner: &Cleaner) -> Self {
         let id = match &to.id.key {

@@ -2,7 +2,7 @@ use forge_core::model::{Link, LinkState, Links, SubjectKind};
 
 use crate::content::{Cleaner, name};
 
-/// Formats one line for each link; a link that is not `known` shows only its locator.
+/// Formats one line for each link. If `known` is false for a link, its line shows only the locator.
 pub(crate) fn link_lines(
     links: &Links,
     known: impl Fn(&Link) -> bool,
@@ -23,7 +23,7 @@ pub(crate) fn link_lines(
         .collect()
 }
 
-/// Formats the text after the locator: ` (issue, open) "Title"`.
+/// Formats the part of a line after the locator: ` (issue, open) "Title"`.
 fn about(link: &Link, cleaner: &Cleaner) -> String {
     let kind = link.kind.map(|kind| match kind {
         SubjectKind::PullRequest => "pull request",

@@ -1,4 +1,4 @@
-//! Result types: the domain's types with cleaned texts, and their lines of text.
+//! Result types: the types of `forge_core` with cleaned texts, and their lines of text.
 
 mod ingestion;
 mod issue;

@@ -29,17 +29,19 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
     )
 }
 
-/// An item of a section, as data and as lines.
+/// An item of a section. A section is a list in a result, such as the checks. An item has
+/// structured data and lines of text.
 pub(crate) trait SectionItem: Serialize {
     /// Returns the lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// Returns the long texts in the data, which the lines repeat.
+    /// Returns the long texts in the data, which the lines of text also contain.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
 
-    /// Returns true if the item continues the previous one, so that it is not counted.
+    /// Returns true if the item is a continuation of the previous one and is not counted
+    /// separately.
     fn continues(&self) -> bool {
         false
     }
@@ -66,7 +68,7 @@ pub(crate) struct WarningOut {
     shown: Option<String>,
 }
 
-/// Maximum number of warnings in a result; the others are counted.
+/// Maximum number of warnings in a result. Further warnings are not shown; only their number is.
 const MAX_WARNINGS: usize = 10;
 
 /// Maximum length of a warning, its hint and its call, in characters.
@@ -105,8 +107,8 @@ impl WarningOut {
         }
     }
 
-    /// Returns the lines of the warnings that fit in `most` characters, and the number of the
-    /// others.
+    /// Returns the lines of the warnings that fit in `most` characters. A last line says how many
+    /// warnings do not fit.
     pub fn lines(all: &[Self], most: usize) -> String {
         let mut text = String::new();
         let mut used = 0;

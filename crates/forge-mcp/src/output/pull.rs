@@ -97,7 +97,7 @@ impl ReviewsOut {
         }
     }
 
-    /// Returns the requested reviewers, as the end of the line.
+    /// Returns the requested reviewers, for the end of a line about reviews.
     fn format_asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
@@ -181,8 +181,8 @@ impl RowOut {
         }
     }
 
-    /// Cuts the name lists in the data for a result of `max` characters, and counts the omitted
-    /// names. Call this after the text is made.
+    /// Shortens the name lists in the data for a result of `max` characters, and sets the total of
+    /// each shortened list. Call this after the text is made, because the text shows all names.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         self.labels_total = shorten(&mut self.labels, &mut room);
@@ -296,7 +296,7 @@ pub(crate) struct PullOut {
     pub description: Clean,
 }
 
-/// Maximum number of conflicting files that are named; the count covers all.
+/// Maximum number of conflicting files that are named. The total counts all conflicting files.
 const MAX_CONFLICTS: usize = 50;
 
 /// Maximum total length of the names of conflicting files, in characters.
@@ -400,8 +400,9 @@ impl PullOut {
         }
     }
 
-    /// Cuts the name lists in the data, except the conflicting files, for a result of `max`
-    /// characters, and counts the omitted names. Call this after the text is made.
+    /// Shortens the name lists in the data, except the conflicting files, for a result of `max`
+    /// characters. Sets the total of each shortened list. Call this after the text is made, because
+    /// the text shows all names.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
         self.linked_issues_total = shorten(&mut self.linked_issues, &mut room);
@@ -463,7 +464,8 @@ impl PullOut {
             text.push_str(&format!("checks: {}\n", checks_word(report)));
         }
         let reviews = self.reviews.text();
-        // GitHub leaves out the author's own review, which a section below can list.
+        // GitHub leaves the author's own review out of the latest reviews. The section `reviews`
+        // below can still list it, so this line must not deny it.
         let others = if reviews == "none" { " by others" } else { "" };
         text.push_str(&format!("reviews: {reviews}{others}"));
         if let Some(decision) = &self.reviews.decision {

@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::SectionItem;
 use crate::{budget, content::Cleaner};
 
-/// The blocks of a result in the order of the text, each with the length of its data.
+/// The blocks of a result's text in order, each with the length of its structured data.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub texts: Vec<String>,
@@ -17,7 +17,8 @@ impl Blocks {
         self.lengths.push(data);
     }
 
-    /// Adds a list: a heading with `note`, then the items. An empty list is just the heading.
+    /// Adds a list: a heading with `note`, then the items, each in a block. An empty list is just
+    /// the heading.
     pub fn section<T: SectionItem>(
         &mut self,
         name: &str,
@@ -35,7 +36,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // Long data omits the bodies, so their length is subtracted.
+            // If the data is long, it omits the bodies. Their length is therefore subtracted.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -44,7 +45,7 @@ impl Blocks {
     }
 }
 
-/// The items of a list. The first one is in block `first`.
+/// The items of a list, one for each block. The first item is in block `first`.
 #[derive(Debug)]
 pub(crate) struct BlockList<T> {
     first: usize,

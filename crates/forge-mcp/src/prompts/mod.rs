@@ -66,7 +66,7 @@ const TASKS: &[PromptTask] = &[
     },
 ];
 
-/// The prompt for the workflow loop, generated from the workflow's definition.
+/// The prompt for working through a workflow, generated from the workflow's definition.
 const LOOP: PromptTask = PromptTask {
     name: "workflow_loop",
     title: "Work through a workflow",

@@ -1,18 +1,22 @@
-//! Generates a prompt for the workflow loop from the current definition.
+//! Generates the prompt for working through a workflow from the workflow's current definition.
+//!
+//! A workflow defines states of issues, commands that move issues between states, and intents. An
+//! intent is a goal, such as `__COMPLETE__`, that a caller names instead of a state.
 
 use forge::workflow::{Command, Definition};
 
 use crate::content::{Cleaner, name_of};
 
-/// Maximum length of a line in both tables, in characters. `MAX_LINES` limits the number of lines.
+/// Maximum length of a line in the tables of commands and intents, in characters. `MAX_LINES`
+/// limits the number of lines.
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
 /// Formats the names and explanations of a definition for the prompt.
 #[derive(Clone, Copy)]
 struct Words {
-    /// True if the definition is in the repository. Its text is then quoted as foreign, because
-    /// only the user's own definition may instruct.
+    /// True if the definition is in the repository. Its text is then quoted as foreign text,
+    /// because only the user's own definition may instruct an agent.
     is_foreign: bool,
 }
 
@@ -25,7 +29,6 @@ impl Words {
         }
     }
 
-    /// Formats an explanation.
     fn sentence(self, text: &str) -> String {
         match self.is_foreign {
             true => Cleaner::new().line(text).cut(MAX_LINE / 3).to_string(),
@@ -39,7 +42,7 @@ impl Words {
     }
 }
 
-/// Returns the text of the loop for `command`, or for all commands. `is_foreign` is true for a
+/// Returns the text of the prompt for `command`, or for all commands. `is_foreign` is true for a
 /// definition in the repository.
 pub(super) fn text(
     definition: &Definition,
@@ -88,7 +91,7 @@ pub(super) fn text(
 
 fn push(text: &mut String, line: &str) {
     let line = Cleaner::new().line(line).cut(MAX_LINE);
-    // `Words` has quoted the text unless it is the user's own.
+    // `Words` has already quoted all text except the user's own.
     text.push_str(line.as_data());
     text.push('\n');
 }

@@ -53,8 +53,8 @@ pub(crate) async fn complete(
     Ok(result)
 }
 
-/// Converts the values to an answer. The protocol limits their number. If there are `more` values,
-/// the answer has no total.
+/// Converts the values to a completion result. The protocol limits their number. If there are
+/// `more` values, the result has no total.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
     let more = more || values.len() > MAX_COMPLETIONS;
@@ -81,7 +81,7 @@ fn is_of_issue(reference: &Reference) -> bool {
 }
 
 /// Returns the keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on
-/// forges without numbers. Also returns whether there are unread pages.
+/// forges without numbers. The flag is true if there are pages that were not read.
 async fn numbers(
     server: &ServerState,
     repo: Option<&str>,

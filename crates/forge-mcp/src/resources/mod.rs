@@ -99,7 +99,7 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Lists the server's own repository, and the repositories that its lists name.
+/// Lists the server's default repository, and the repositories that its allow lists name.
 pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     let mut repos: Vec<String> = Vec::new();
     if let Ok(id) = server.repo_id(None).await {
@@ -137,7 +137,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     list
 }
 
-/// Returns the error of a request that is not a tool call.
+/// Returns the protocol error for a request that is not a tool call.
 pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     let cleaner = Cleaner::new();
     let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
@@ -369,8 +369,8 @@ fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// Formats the rows of a page, its warnings, the warnings in `told`, and the number of rows shown.
-/// `rest` says where to find further rows.
+/// Formats the rows of a page, the page's warnings, the warnings in `told`, and the number of rows
+/// shown. `rest` says where to find further rows.
 fn rows<T>(
     page: &Page<T>,
     row: impl Fn(&T) -> String,
@@ -390,8 +390,8 @@ fn rows<T>(
     format!("{}{warnings}{tail}", fitted.text)
 }
 
-/// Formats the links of `subject`. If this server may not read a linked repository, the link shows
-/// only its locator, which the linking text contains anyway.
+/// Formats the links of `subject`. If this server may not read a linked repository, only the
+/// locator of the link is shown, because the linking text contains it anyway.
 async fn links(
     server: &ServerState,
     repo: &Repo,
@@ -458,8 +458,8 @@ async fn diff_text(
     }
     // Warnings come before the first file, where programs that apply a diff skip them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count is for the requested head and base. The diff may be of a later head or
-    // base.
+    // The forge's count of files is for the requested head and base, but the diff may be of a later
+    // head or base. Only a diff of the same head and base is compared.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

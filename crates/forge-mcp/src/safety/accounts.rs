@@ -1,11 +1,12 @@
-//! Decides which accounts' records may be read with an allow list.
+//! Decides which accounts' records a server with an allow list may read.
 //!
-//! An at-uri names an account. Reading the record first resolves the account: a handle and a
-//! `did:web` are resolved at the host in the name. If callers could choose any account, they could
-//! make the server call any host despite the allow list.
+//! An at-uri names an account and a record. To read the record, the server first resolves the
+//! account: a handle and a `did:web` are resolved at the host in the name. If callers could choose
+//! any account, they could make the server call any host despite the allow list.
 //!
 //! The server therefore resolves an account only if the allowed repository names it: as the owner,
-//! as the server's own account, or as an author in the list of pull requests that the index has.
+//! as the server's own account, or as the author of a pull request in the list from tangled's
+//! appview.
 
 use std::{
     collections::{BTreeSet, HashMap},

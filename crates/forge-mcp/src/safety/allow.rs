@@ -112,7 +112,7 @@ impl AllowList {
         self.0.iter().any(|pattern| pattern.shape.matches(id))
     }
 
-    /// Returns the forges of the patterns.
+    /// Returns the kind of forge for each pattern.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ForgeKind> {
         self.0.iter().map(|pattern| &pattern.kind)
     }
@@ -141,7 +141,7 @@ impl fmt::Display for AllowList {
     }
 }
 
-/// A placeholder for `*` during parsing, which is a valid name on every forge.
+/// A placeholder for `*` during parsing. It is a valid name on every forge.
 const ANY: &str = "any-repository";
 
 fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
@@ -165,7 +165,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         RepoPath::Dir(path) => Some(path),
         _ => None,
     };
-    // In another process, a relative path would name another directory.
+    // A relative path is made absolute, because it would name another directory in another process.
     let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {
@@ -184,7 +184,8 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
     if above.contains('*') {
         return Err(refused("only its last part can be '*'".to_owned()));
     }
-    // A host pattern has neither owner nor name, so it needs two placeholders.
+    // The pattern for a whole host has no owner, so it is parsed with two placeholders: owner and
+    // name.
     let id = parse(&format!("{above}/{ANY}"))
         .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
     if let Some(path) = directory(&id) {

@@ -12,13 +12,13 @@ use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
 
-/// The allow lists, and a cache of the names that repositories have.
+/// The allow lists, and a cache of the names under which forges know repositories.
 #[derive(Debug)]
 pub(crate) struct AccessGate {
     read: AllowList,
     paths: AllowList,
     write: AllowList,
-    /// Directories that are allowed without a list, with symbolic links resolved.
+    /// Directories that are allowed without a list entry, with symbolic links resolved.
     own: OnceCell<Vec<PathBuf>>,
     /// The names that forges have confirmed, by the key of the requested name.
     known: Mutex<HashMap<String, KnownRepo>>,
@@ -59,18 +59,19 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Returns true if checking `id` needs the directories that are allowed without a list.
+    /// Returns true if checking `id` needs the directories that are allowed without a list entry.
     pub fn needs_own(&self, id: &RepoId) -> bool {
         matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id)
     }
 
-    /// Determines once, from `own`, the directories that are allowed without a list.
+    /// Determines the directories that are allowed without a list entry. Runs `own` only once.
     pub async fn learn_own(&self, own: impl Future<Output = Vec<PathBuf>>) {
         self.own.get_or_init(|| own).await;
     }
 
-    /// Returns the trust in a directory. A person chose it if the server was started in it, or if a
-    /// list names it without a wildcard. Otherwise the caller chose it.
+    /// Returns the trust in a directory. If the server was started in the directory, or if a list
+    /// names it without a wildcard, a person chose the directory. Otherwise the caller of a tool
+    /// chose it.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;
@@ -83,7 +84,7 @@ impl AccessGate {
         }
     }
 
-    /// Returns the listed work trees that belong to a repository in another directory.
+    /// Returns the listed work trees whose repository is in another directory (`git worktree`).
     pub fn linked(&self) -> impl Iterator<Item = &Path> {
         let listed = self.read.directories().chain(self.paths.directories());
         listed.filter(|dir| dir.join(".git").is_file())
@@ -219,7 +220,7 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
         RepoPath::Named { owner, .. } => owner.starts_with("did:"),
         RepoPath::Dir(_) => false,
     };
-    // Only a request could show whether the DID belongs to a listed handle.
+    // Whether the DID belongs to a listed handle is unknown here; only a request could show it.
     let hint = if by_did {
         "pass the repository as the server's list names it (by handle if the list has a handle); \
         if it is not in the list, tell the user, who can add it and restart the server"
@@ -271,7 +272,8 @@ mod tests {
             let found = gate.check_names(&handle, &names, false);
             assert_eq!(found.is_ok(), first, "{pattern}");
         }
-        // The forge answers an allowed handle with a DID that does not belong to that handle.
+        // The forge reports a DID for an allowed handle, but the DID does not belong to that
+        // handle.
         let answered = gate("tangled.org/alice.example/*").check_names(&did, &[own], false);
         assert_eq!(answered.unwrap_err().code(), "permission_denied");
     }

@@ -1,5 +1,5 @@
-//! Seals for questions. A seal is bound to its question, expires after five minutes and can be used
-//! once.
+//! Seals for confirmation questions. A seal is a signed token that proves which question was asked.
+//! It is valid for this question only, expires after five minutes, and can be used once.
 
 use std::{
     collections::HashMap,
@@ -131,7 +131,7 @@ mod tests {
         assert!(why(&first, "a").contains("used before"));
         pass(1);
         assert!(why(&second, "a").contains("older than five minutes"));
-        // A used seal is removed from memory once it has expired.
+        // An expired seal is refused as expired, because it is no longer remembered as used.
         assert!(why(&first, "a").contains("older than five minutes"));
         let third = seals.seal("a").unwrap();
         seals.open("a", &third).unwrap();

@@ -30,12 +30,12 @@ pub trait Extension: Send + Sync + 'static {
     fn read(&self, uri: &str) -> Option<Result<ReadResourceResult, ErrorData>>;
     /// Completes an argument.
     fn complete(&self, params: &CompleteRequestParams) -> Option<Vec<String>>;
-    /// Returns the server's capabilities, including those of the additions.
+    /// Returns the server's own capabilities together with those of the extension.
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
-    /// Returns true if clients of 2025-11-25 may subscribe to the resource.
+    /// Returns true if clients of protocol version 2025-11-25 may subscribe to the resource.
     fn subscribes(&self, uri: &str) -> bool;
-    /// Returns true if the additions send log messages; clients of 2025-11-25 may then set the
-    /// level.
+    /// Returns true if the extension sends log messages. Clients of protocol version 2025-11-25 may
+    /// then set the log level.
     fn logs(&self) -> bool;
     /// Serves a subscription until it ends.
     fn listen(

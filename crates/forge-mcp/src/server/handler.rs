@@ -24,7 +24,7 @@ use crate::{
 /// How long a client may cache a list that is constant while the server runs, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The methods whose parameters this file parses.
+/// The methods with parameters that this file handles.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "prompts/get",
@@ -195,7 +195,8 @@ impl ServerHandler for Server {
         run_unless_cancelled(&ctx, get).await
     }
 
-    /// rmcp calls this method for unknown methods, and for known methods with invalid parameters.
+    /// rmcp calls this method for two kinds of request: unknown methods, and known methods whose
+    /// parameters are invalid.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -240,7 +241,7 @@ impl ServerHandler for Server {
         self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
     }
 
-    /// Has no effect, because the server itself sends no log messages. The revision 2026-07-28
+    /// Has no effect, because the server itself sends no log messages. Protocol version 2026-07-28
     /// removed log messages.
     async fn set_level(
         &self,
@@ -302,8 +303,8 @@ impl Server {
         resources::error(e, &about)
     }
 
-    /// Returns how to get a tool that this server does not offer: the flags to start it with, if
-    /// flags are enough.
+    /// Returns how to get a tool that this server does not offer. If command-line flags are enough,
+    /// these are the flags for starting the server.
     fn recovery_of_hidden(&self, tool: &str) -> String {
         let options = self.options();
         let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
@@ -351,7 +352,8 @@ impl Server {
                 self.recovery_of_hidden(first)
             )
         } else {
-            // The words that many names share make different names look similar.
+            // Many names share words such as `pr_`, which makes different names look similar.
+            // Therefore the last words must be similar, too.
             let is_similar =
                 |tool: &&str| !suggest::near(last_word(name), [last_word(tool)]).is_empty();
             match suggest::near(name, names.iter().copied().filter(is_similar)).first() {

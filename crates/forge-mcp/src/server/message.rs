@@ -1,5 +1,5 @@
-//! Answers bytes that are not a valid JSON-RPC message. rmcp drops some of them silently and
-//! answers others without an id, so that the client would wait.
+//! Answers bytes that are not a valid JSON-RPC message. rmcp drops some of these bytes silently and
+//! answers others without a request id, so the client would wait for ever.
 
 use forge_core::call::weight_of_json;
 use rmcp::{
@@ -9,16 +9,17 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// Maximum memory of a parsed message in addition to its text, in bytes. Several copies are in
-/// memory at once: the values in which rmcp buffers the message, and the arguments made from them.
+/// Maximum memory of a parsed message in addition to its text, in bytes. The peak is higher,
+/// because several copies are in memory at once: the values in which rmcp buffers the message, and
+/// the arguments made from them.
 pub(super) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
 /// Maximum length of a request id and of a progress token, in bytes. Both are copied several times,
 /// and kept while the request is handled.
 const MAX_ID_BYTES: usize = 256;
 
-/// Returns the error for invalid bytes, with the request id if they contain one. Bytes that would
-/// take too much memory are not parsed.
+/// Returns the error for invalid bytes, with the request id if the bytes contain one. Bytes that
+/// would take too much memory are refused without being parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     if weight_of_json(bytes) - bytes.len() > MAX_VALUES_WEIGHT {
         let why = "the message has too many values: send less";
@@ -90,7 +91,8 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
         return Some(Fault::Params("arguments have to be an object"));
     }
     let hello = || InitializeRequestParams::deserialize(params?).ok();
-    // In a request that names its protocol version, `initialize` is an unknown method.
+    // A request that names its protocol version in `_meta` needs no handshake. For such a request,
+    // `initialize` is an unknown method.
     let names_version = params
         .and_then(|params| params.get("_meta")?.as_object())
         .is_some_and(|meta| meta.contains_key("io.modelcontextprotocol/protocolVersion"));
@@ -116,7 +118,8 @@ fn request_id(id: &Value) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    /// In memory, the objects take a hundred times their length, and the lists sixty times.
+    /// In memory, the objects take a hundred times the length of their text, and the lists sixty
+    /// times.
     #[test]
     fn message_of_many_small_values_is_not_parsed() {
         let deep = format!("{}{},", "[".repeat(100), "]".repeat(100));

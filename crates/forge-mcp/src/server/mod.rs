@@ -60,7 +60,8 @@ fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
 struct ServerInner {
     state: ServerState,
     routes: BTreeMap<String, Route>,
-    /// All tools of this crate, with those that are not offered, and whether each writes.
+    /// All tools of this crate, even those that are not offered. The value is true for a tool that
+    /// writes.
     known: BTreeMap<String, bool>,
     extension: Option<Box<dyn Extension>>,
 }
@@ -130,7 +131,7 @@ impl Server {
         })))
     }
 
-    /// Makes calls wait until the permit is dropped.
+    /// Takes all slots, so that calls wait until the permit is dropped.
     #[cfg(test)]
     pub(crate) fn take_all_slots(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
         self.0.state.take_all_slots()
@@ -159,7 +160,8 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
     let transport = stdio::Stdio::new(read, write, stdio::StdioLimits::default());
     let running = match server.serve(transport).await {
         Ok(running) => running,
-        // The client disconnected at once, so it only checked that the program starts.
+        // The client disconnected before the handshake, probably because it only checked that the
+        // program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(e) => return Err(failed(e.to_string())),
     };

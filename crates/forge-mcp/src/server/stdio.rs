@@ -1,12 +1,13 @@
-//! The stdio transport. Answers invalid lines, which rmcp would drop silently, and limits the memory
-//! of requests and answers.
+//! The stdio transport. Answers invalid lines, which rmcp would drop silently, and limits the
+//! memory of requests and answers.
 //!
-//! The client cannot block the server for ever. The server stops reading only while the client
-//! leaves too many answers unread, and continues as soon as the client reads them. A request beyond
-//! the limits of calls or of their parameters is refused at once. If it waited, the server would
-//! not read the later line with the user's answer or the cancellation that ends a running call.
-//! Responses and notifications do not count towards any limit. Answers that stay unread after the
-//! end of the input are dropped.
+//! The limits are such that the client cannot block the server for ever:
+//! - Too many unread answers: the server stops reading the input, and continues as soon as the
+//!   client reads the answers. Answers that stay unread after the end of the input are dropped.
+//! - Too many calls, or too long parameters of running calls: a further request is refused at once.
+//!   If the request waited, the server could not read the lines after it. One of these lines may
+//!   end a running call, with the user's answer or a cancellation.
+//! - Responses and notifications from the client do not count towards any limit.
 
 use std::{
     io,
@@ -37,18 +38,18 @@ use tokio::{
 
 use super::message;
 
-/// Capacity that the buffer for lines keeps between two lines, in bytes.
+/// Capacity of the line buffer that is kept between two lines, in bytes.
 const LINE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Maximum input that is read while too many answers are unread, in bytes. A pipe holds less, so
-/// the server notices the end of the input.
+/// Maximum input that is read while too many answers are unread, in bytes. A pipe holds less than
+/// that, so the server still notices the end of the input.
 const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
 /// Length of one read of the input, in bytes.
 const READ_BYTES: usize = 8 * 1024;
 
-/// Part of each request's weight that does not count for [`StdioLimits::requests`], in bytes. A
-/// short request is therefore not refused because of long ones.
+/// Part of each request's weight that does not count for [`StdioLimits::requests`], in bytes.
+/// Because of it, a short request is not refused while long ones are handled.
 const UNCOUNTED_WEIGHT: usize = 16 * 1024;
 
 /// Memory of an unread answer in addition to its text, in bytes.
@@ -66,7 +67,7 @@ pub(super) struct StdioLimits {
     unread: usize,
     /// Time after the end of the input until unread answers are dropped.
     end: Duration,
-    /// Time after which a client is disconnected that still sends but reads no answers.
+    /// Time after which a client that sends requests but reads no answers is disconnected.
     stall: Duration,
 }
 
@@ -88,7 +89,7 @@ impl Default for StdioLimits {
 /// The error for an invalid line, with the request id if the line contains an id.
 type RefusedLine = (ErrorData, Option<RequestId>);
 
-/// A line of the client: a message, or the error to answer.
+/// A line from the client: a message, or the error to send back.
 type ReceivedLine = Result<RxJsonRpcMessage<RoleServer>, RefusedLine>;
 
 /// A connection over an input and an output pipe.
@@ -99,10 +100,10 @@ pub(super) struct Stdio<W> {
     unread: Arc<UnreadAnswers>,
     /// Weight of unread answers at which the server stops reading input.
     max_unread: usize,
-    /// The pending answer to an invalid line. It is stored because `receive` can be dropped at any
-    /// time.
+    /// The answer to an invalid line, while it is being written. It is stored here because rmcp may
+    /// drop the future of `receive` at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
-    /// Closed when the client has left, see [`read_ahead`].
+    /// Closed when the client counts as gone; see [`read_ahead`].
     gone: watch::Receiver<()>,
 }
 
@@ -219,7 +220,7 @@ struct UnreadAnswers {
 impl UnreadAnswers {
     async fn wait_below(&self, most: usize) {
         while self.weight.load(Ordering::Acquire) >= most {
-            // `Notify` keeps the notification of an answer that was written after the check.
+            // `Notify` stores a notification that arrives between the check above and this line.
             self.written.notified().await;
         }
     }
@@ -255,8 +256,8 @@ struct RequestRoom {
 }
 
 impl RequestRoom {
-    /// Parses a line; returns `None` for an empty line. The extensions of a request hold its
-    /// permits until its handler ends.
+    /// Parses a line; returns `None` for an empty line. The permits of a request are stored in its
+    /// extensions, so they are held until its handler ends.
     fn parse(&self, line: &[u8]) -> Option<ReceivedLine> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if line.trim_ascii().is_empty() {
@@ -279,7 +280,7 @@ impl RequestRoom {
         Some(Ok(message))
     }
 
-    /// Takes the permits of a request.
+    /// Takes the permits that a request needs. Refuses the request if a limit is reached.
     fn admit(&self, request: &ClientRequest, weight: usize) -> Result<RequestPermits, ErrorData> {
         let call = match is_call(request) {
             false => None,
@@ -304,7 +305,7 @@ impl RequestRoom {
 type RequestPermits = (Option<OwnedSemaphorePermit>, OwnedSemaphorePermit);
 
 /// Returns true for a request that may wait for a forge, for the user or for a cancellation. All
-/// other requests are answered at once, so that only their unread answers are limited.
+/// other requests are answered at once, so limiting their unread answers is enough.
 fn is_call(request: &ClientRequest) -> bool {
     matches!(
         request,
@@ -326,8 +327,8 @@ fn busy(why: &str) -> ErrorData {
 }
 
 /// Copies the input to `ahead`, so that the end of the input is noticed while answers are unread.
-/// Drops `_leave` when the client counts as gone: [`StdioLimits::end`] after the end of the input,
-/// or [`StdioLimits::stall`] after the client stopped reading.
+/// Drops `_leave` when the client counts as gone. This is [`StdioLimits::end`] after the end of the
+/// input, or [`StdioLimits::stall`] after `ahead` is full because the client reads no answers.
 async fn read_ahead(
     mut read: impl AsyncRead + Unpin,
     mut ahead: DuplexStream,
@@ -345,7 +346,7 @@ async fn read_ahead(
     sleep(limits.end).await;
 }
 
-/// Reads lines until the input ends, and sends the message or the error of each to `lines`.
+/// Reads lines until the input ends. Sends the message in each line, or its error, to `lines`.
 async fn read_lines(
     mut read: impl AsyncBufRead + Unpin,
     lines: mpsc::Sender<ReceivedLine>,
@@ -459,7 +460,8 @@ mod tests {
         assert_eq!(answer_all(&mut stdio).await, 90);
     }
 
-    /// Otherwise the server would run on after a client that closed the input and reads nothing.
+    /// Without the timeout, the server would keep running for a client that closed the input but
+    /// reads nothing.
     #[tokio::test]
     async fn unread_answers_are_dropped_after_input_end() {
         let (output, _client) = tokio::io::duplex(16);
@@ -477,7 +479,8 @@ mod tests {
         }
     }
 
-    /// Otherwise the server would run on for a client that keeps sending and reads nothing.
+    /// Without the timeout, the server would keep running for a client that sends input but reads
+    /// nothing.
     #[tokio::test]
     async fn client_that_never_reads_is_disconnected() {
         let (output, _client) = tokio::io::duplex(16);
