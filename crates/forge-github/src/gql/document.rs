@@ -1,4 +1,4 @@
-//! Composes a GraphQL document from files.
+//! Composes a GraphQL document from `.graphql` files and generated parts.
 
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ impl GqlDocument {
         }
     }
 
-    /// Starts a document with a generated operation; `head` is `query Name` or `mutation Name`.
+    /// Starts a document with a generated operation. `head` is `query Name` or `mutation Name`.
     pub fn generated(head: &str, selection: &str) -> Self {
         Self {
             operation: format!("{head} {{ {selection} }}"),
@@ -57,7 +57,7 @@ impl GqlDocument {
         }
     }
 
-    /// Declares a variable; `ty` is GraphQL's type.
+    /// Declares a variable of the GraphQL type `ty`.
     pub fn variable(&mut self, name: &str, ty: &str) {
         let _ = write!(self.variables, "${name}: {ty} ");
     }
@@ -79,11 +79,12 @@ impl GqlDocument {
         let _ = write!(self.generated, " fragment {name} on {on} {{ {selection} }}");
     }
 
-    /// Returns the complete text: the operation with its variables, and all fragments in use.
+    /// Returns the complete text: the operation with its variables, and every fragment that it
+    /// uses.
     pub fn text(&self) -> String {
         let mut text = match (self.variables.trim_end(), self.operation.split_once('(')) {
             ("", _) => self.operation.clone(),
-            // The first parenthesis opens the variables, unless the selection starts before it.
+            // The first parenthesis opens the list of variables, unless a brace stands before it.
             (more, Some((head, rest))) if !head.contains('{') => format!("{head}({more} {rest}"),
             (more, _) => {
                 let (head, rest) = self
@@ -112,8 +113,8 @@ impl GqlDocument {
     }
 }
 
-/// The selection for teams in `Requested`. GitHub refuses the whole document for a classic token
-/// without the scope `read:org`, even if no team was requested (cli/cli#812,
+/// The selection for teams in the fragment `Requested`. GitHub refuses the whole document for a
+/// classic token without the scope `read:org`, even if no team was requested (cli/cli#812,
 /// raycast/extensions#3881).
 const TEAM: &str = " ... on Team { teamName: name combinedSlug }";
 
@@ -122,8 +123,8 @@ pub(crate) fn without_teams(text: &str) -> Option<String> {
     text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }
 
-/// The lists whose entries have texts of any length. Readers follow the cursors of these lists, or
-/// compare their lengths with the total.
+/// The lists whose entries have texts of any length. Their pages can be shortened without loss,
+/// because callers read the further pages or compare the length with the total.
 const TEXT_LISTS: [&str; 6] = [
     "comments",
     "commits",
@@ -133,8 +134,8 @@ const TEXT_LISTS: [&str; 6] = [
     "reviews",
 ];
 
-/// Limits the pages of lists with texts to `size` entries. Lists of fewer than 50 entries keep
-/// their size, because their further pages are never read.
+/// Limits the pages of [`TEXT_LISTS`] to `size` entries. Lists of fewer than 50 entries keep their
+/// size, because their further pages are never read.
 pub(crate) fn with_page_size(text: &str, size: usize) -> String {
     let mut text = text.to_owned();
     for list in TEXT_LISTS {

@@ -13,8 +13,9 @@ use super::{
 /// A type, and a path of field names that starts at the type.
 pub(crate) type FieldPath = (String, Vec<String>);
 
-/// Collects every field of the queries, the fragments, the sections of a pull request and the
-/// mutations. Lookups by name are left out, because they are generated from user input.
+/// Collects every field of the queries, the fragments, the mutations, and the sections of a pull
+/// request. A section is an optional part, such as the checks. Lookups by name are left out,
+/// because they are generated from user input.
 pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
     let plain = fields::PLAIN.iter().map(|(field, _)| *field);
     let lists = Section::ALL.iter().filter_map(|section| section.field());
@@ -40,7 +41,7 @@ pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
 fn add_paths(text: &str, found: &mut BTreeSet<FieldPath>) {
     let text = without_arguments(&compact(text));
     let mut words = text.split_whitespace();
-    // The type and path of each open selection, and of the next selection to open.
+    // A type and a path for each selection set that is open, and for the one to open next.
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut next = ("Query", Vec::new());
     while let Some(word) = words.next() {

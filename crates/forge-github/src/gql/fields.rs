@@ -1,19 +1,20 @@
-//! Table of the GraphQL selections for the sections of a pull request.
+//! Table of the GraphQL selections for the sections of a pull request. A section is an optional
+//! part that a bit of [`PrFields`] requests, such as the reviews or the checks.
 
 use std::fmt::Write;
 
 use forge_core::model::PrFields;
 
-/// The fields of a pull request outside its sections.
+/// The fields of a pull request that are selected in addition to its sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BaseFields {
-    /// The fields of a list row.
+    /// The few fields that a list of pull requests shows.
     Row,
     /// All fields outside the sections.
     Core,
 }
 
-/// Selects how the query names the pull request whose required checks are read.
+/// How a query asks GitHub whether a check is required for a certain pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Required {
     /// The required checks are not queried.
@@ -24,7 +25,7 @@ pub(crate) enum Required {
     Id,
 }
 
-/// A section that is a connection, with pages of a hundred entries.
+/// A section that is a GraphQL connection, read in pages of a hundred entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Section {
     Comments,
@@ -63,8 +64,8 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// Returns the bit that requests this section. The latest reviews have no bit: `PullReviews`
-    /// includes them.
+    /// Returns the bit that requests this section. The latest reviews have no bit, because the
+    /// fragment `PullReviews` already selects them.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {
             Self::Comments => PrFields::COMMENTS,
@@ -83,7 +84,7 @@ impl Section {
         self.field().is_some_and(|field| fields.contains(field))
     }
 
-    /// Returns the section's key in the answer.
+    /// Returns the section's key in GraphQL answers.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Comments => "allComments",
@@ -157,21 +158,21 @@ impl Section {
             Self::LatestOpinions => "ReviewNode authorCanPushToRepository",
             Self::Checks => return checks(&first, required),
         };
-        // Pending reviews are visible only to their authors.
+        // Pending reviews are visible only to their authors, so only submitted reviews are queried.
         let submitted = if self == Self::Reviews {
             ", states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]"
         } else {
             ""
         };
-        // The comment count is always queried, and a field cannot be selected with two sets of
-        // arguments.
+        // The number of comments is always queried. A field cannot be selected again with other
+        // arguments, so this selection has an alias.
         let field = if self == Self::Comments {
             "allComments: comments"
         } else {
             self.key()
         };
         let end = match part {
-            // No page follows the newest one.
+            // No page follows the newest one, so the page's end is not queried.
             SectionPart::Newest => "totalCount",
             _ => "pageInfo { ...PageEnd }",
         };
@@ -198,7 +199,7 @@ fn checks(first: &str, required: Required) -> String {
     )
 }
 
-/// The sections that are not connections.
+/// The sections that are not connections, each with its selection.
 pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::STATS, "additions deletions changedFiles"),
     (PrFields::MERGEABILITY, "mergeable mergeStateStatus"),
@@ -229,7 +230,8 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
 ];
 
-/// Parts that are queried unless the caller excludes them.
+/// Parts that are queried unless the caller excludes them. Each is paired with the bit that
+/// excludes it.
 pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_DESCRIPTION, "body"),
     (PrFields::NO_MILESTONE, "...PullMilestone"),
@@ -239,12 +241,12 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Returns whether `fields` exclude a part that the version is computed from.
+/// Returns whether `fields` exclude a part from which a pull request's version is computed.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
 
-/// Returns the selection of a pull request with the sections of `fields`.
+/// Returns the selection set of a pull request: the fields of `base`, and the sections in `fields`.
 pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) -> String {
     let mut text = match base {
         BaseFields::Row => "...PullRow".to_owned(),
@@ -275,8 +277,8 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
     text
 }
 
-/// Builds the selection of further pages. Each section is paired with the variable that holds its
-/// position.
+/// Builds the selection set for the next page of each section. A section comes with the variable
+/// that holds its cursor.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {
@@ -289,12 +291,13 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
-/// Returns whether a requested section has entries that contain long lists.
+/// Returns whether the entries of a requested section themselves contain long lists.
 pub(crate) fn is_deep(fields: PrFields) -> bool {
     fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
 }
 
-/// Returns whether a list with these sections is slow: GitHub times out after ten seconds.
+/// Returns whether a list of pull requests with these sections is slow to read. GitHub times out
+/// after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
         || fields.contains(PrFields::TO_MERGE)

@@ -1,4 +1,4 @@
-//! Resolves names to ids inside another query: labels, people, teams, a milestone and boards.
+//! Resolves names to ids as a part of another query: labels, people, teams, milestones, boards.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -32,7 +32,7 @@ pub(crate) struct Lookups {
     numbered: Vec<BoardId>,
 }
 
-/// The hundred open boards of a repository, organization or person that were updated last.
+/// The hundred most recently updated open boards of a repository, organization or person.
 const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { field: UPDATED_AT, \
                       direction: DESC }) { ...Boards }";
 /// The alias of the branch that file edits are based on.
@@ -41,12 +41,13 @@ const ONTO: &str = "onto";
 const BELOW: &str = "below";
 /// The prefix of issue aliases.
 const TARGET: &str = "target";
-/// The prefixes of board aliases: the owner may be a user or an organization.
+/// The prefixes of board aliases. A board is looked up under both, because its owner may be a user
+/// or an organization.
 const BOARD_OF_USER: &str = "boardOfUser";
 const BOARD_OF_ORGANIZATION: &str = "boardOfOrg";
-/// The alias of the head's repository.
+/// The alias of the repository that contains the head branch.
 pub(crate) const FORK: &str = "fork";
-/// The viewer's login, as in gh.
+/// The name that users give for their own login, as in gh.
 const ME: &str = "@me";
 /// The name that users give for Copilot, as in gh.
 const COPILOT: &str = "@copilot";
@@ -85,7 +86,7 @@ impl Lookups {
     }
 
     pub fn reviewers<'a>(&mut self, reviewers: impl IntoIterator<Item = &'a Reviewer>) {
-        // Bots are requested by login, without an id.
+        // Reviews are requested from bots by login, so bots need no id.
         for reviewer in reviewers.into_iter().filter(|r| bot(r).is_none()) {
             match reviewer {
                 Reviewer::User { login, .. } | Reviewer::Bot { login } => {
@@ -103,7 +104,7 @@ impl Lookups {
         self.milestone = Some(title.to_owned());
     }
 
-    /// Looks up the types of issues; [`Self::issue_type_id`] reads the result.
+    /// Looks up the issue types; [`Self::issue_type_id`] reads the result.
     pub fn issue_types(&mut self) {
         self.issue_types = true;
     }
@@ -114,8 +115,8 @@ impl Lookups {
         self.projects.extend_from_slice(titles);
     }
 
-    /// Looks up boards that may already contain the pull request or issue. [`Self::resolve`]
-    /// accepts missing boards.
+    /// Looks up boards that may already contain the pull request or issue. [`Self::resolve`] does
+    /// not fail if such a board is missing.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
     }
@@ -135,8 +136,8 @@ impl Lookups {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// Looks up a branch of the head's repository. The repository may have another name than
-    /// `name`.
+    /// Looks up a branch of the fork that contains the head. The fork may have another name than
+    /// `name`. GitHub then finds no fork.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
@@ -173,8 +174,8 @@ impl Lookups {
         *self == Self::default()
     }
 
-    /// Returns whether an error only reports a missing name, for which [`Self::resolve`] returns a
-    /// more detailed error.
+    /// Returns whether an error only reports that a looked-up name is missing. [`Self::resolve`]
+    /// returns a more detailed error for the same name.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
         let ours = root == FORK
@@ -208,8 +209,8 @@ impl Lookups {
         }
     }
 
-    /// Adds the lookups and their variables to a document that spreads `Lookups` and
-    /// `RepositoryLookups`.
+    /// Adds the lookups and their variables to a document. The document must spread the fragments
+    /// `Lookups` and `RepositoryLookups`.
     pub fn add_to(&self, document: &mut GqlDocument, variables: &mut Map<String, Value>) {
         let (mut query, mut repo) = (String::new(), String::new());
         if let Some(number) = self.below {
@@ -357,7 +358,7 @@ impl Lookups {
         }
     }
 
-    /// Adds the boards, without the other lookups, to a document without the fragments of
+    /// Adds only the board lookups to a document. The document does not need the fragments of
     /// [`Self::add_to`]. [`Self::bind_boards`] adds the variables.
     pub fn select_boards(&self, document: &mut GqlDocument) {
         if !self.numbered.is_empty() {
@@ -374,8 +375,8 @@ impl Lookups {
         }
     }
 
-    /// Returns whether an error concerns a looked-up board. An owner is looked up as a user and as
-    /// an organization, so one of the two fails.
+    /// Returns whether an error concerns a looked-up board. The owner is looked up both as a user
+    /// and as an organization, so one of these lookups always fails.
     pub fn is_about_board(error: &GqlError) -> bool {
         let root = error.root();
         root.starts_with(BOARD_OF_USER) || root.starts_with(BOARD_OF_ORGANIZATION)
@@ -401,7 +402,7 @@ impl Lookups {
         hit.ok_or_else(|| unknown("labels", "label", name, names))
     }
 
-    /// Returns the id of a type of issues; `repo` is the repository's part of the answer.
+    /// Returns the id of an issue type; `repo` is the repository's part of the answer.
     ///
     /// # Errors
     ///
@@ -508,8 +509,8 @@ impl Lookups {
             })
     }
 
-    /// Reads the answer; `repo` is the repository's part of the answer, and `query` is the whole
-    /// answer.
+    /// Reads the ids from the answer. `query` is the whole answer, and `repo` is the part of the
+    /// repository.
     ///
     /// # Errors
     ///
@@ -593,7 +594,7 @@ pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
     repo.get(alias).is_some_and(|r| !r.is_null())
 }
 
-/// Returns whether the fork's branch exists; `None` if no fork has the given name.
+/// Returns whether the fork's branch exists; `None` if no fork has the looked-up name.
 pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     let fork = query.get(FORK).filter(|f| !f.is_null())?;
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
@@ -733,7 +734,7 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
-/// Returns the matches for one name, followed by the first page of all names.
+/// Returns GitHub's matches for one name, followed by the first page of the unfiltered list.
 fn collect_matches<T: for<'de> Deserialize<'de>>(
     map: &Map<String, Value>,
     all: &str,
@@ -744,8 +745,8 @@ fn collect_matches<T: for<'de> Deserialize<'de>>(
     found
 }
 
-/// Returns the search text for similar names: the first letters, because typos are rare there and
-/// GitHub matches substrings.
+/// Returns the first letters of a name, as the search text for similar names. Typos are rare in the
+/// first letters, and GitHub matches substrings.
 fn beginning(name: &str) -> &str {
     name.char_indices()
         .nth(3)
@@ -753,8 +754,8 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Returns the error for an unknown name; suggests from `names`, the existing names that GitHub
-/// returned.
+/// Returns the error for an unknown name. The hint suggests one of `names`, the existing names that
+/// GitHub returned.
 fn unknown<'a>(
     field: &'static str,
     what: &str,

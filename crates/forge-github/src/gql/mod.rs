@@ -1,9 +1,9 @@
 //! GraphQL documents, their composition, and the shape of their answers.
 //!
-//! Operations and fragments are files. Parts that depend on a request (the sections of a pull
-//! request, lookups by name, the mutations of an edit) are generated as further fragments and
-//! variables, so that a query reads only what its request needs. A test validates all documents
-//! against the public schema.
+//! Operations and fragments are `.graphql` files. Some parts depend on a request: the sections of a
+//! pull request, lookups by name, and the mutations of an edit. These parts are generated as
+//! further fragments and variables, so that a query reads only what its request needs. A test
+//! validates all documents against the public schema.
 
 mod document;
 mod field_paths;

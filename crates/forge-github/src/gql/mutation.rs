@@ -21,9 +21,9 @@ macro_rules! mutations {
     };
 }
 
-// A mutation selects the fields that it can change, and an earlier query provides the rest. Opening
-// a pull request and marking it as ready can request reviews from code owners, so these mutations
-// also select the reviewers.
+// A mutation selects the fields that it can change. An earlier query provides the other fields.
+// Opening a pull request and marking it as ready can request reviews from code owners, so these
+// mutations also select the reviewers.
 mutations! {
     CREATE_PULL = "createPullRequest", "pullRequest { ...PullEdited }";
     UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullEdited }";

@@ -1,5 +1,5 @@
-//! Selections on one pull request outside its sections, in a table so that a test can check each
-//! selection against the schema.
+//! Selection sets on one pull request, apart from its sections. They are in a table, so that a test
+//! can check each against the schema.
 
 macro_rules! selections {
     ($all:ident: $($(#[$doc:meta])* $id:ident = $text:literal;)*) => {
@@ -17,24 +17,24 @@ selections! { ALL:
     MERGEABILITY = "...PullRow mergeable mergeStateStatus";
     /// The fields read before the head branch is updated.
     TO_UPDATE_BRANCH = "...PullCore mergeable";
-    /// Shows whether the merge happened, after a lost answer.
+    /// Read after GitHub's answer to a merge was lost. Shows whether the merge happened.
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
     /// The lock of the conversation and its reason.
     TO_LOCK = "...PullCore locked activeLockReason";
     /// Shows whether the head branch exists.
     HEAD_BRANCH = "id number headRef { id }";
-    /// The newest comment; every comment after it is new.
+    /// Read before a comment is added. Every comment after the newest one is new.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
-    /// The last comments, among which a new comment is searched after a lost answer.
+    /// Read after GitHub's answer to a new comment was lost, to find this comment.
     RECENT_COMMENTS = "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// The state, and the last comments, among which the comment of the change is searched after a
-    /// lost answer.
+    /// Read after GitHub's answer to a state change was lost. Shows the state, and the comments
+    /// among which the change's own comment is searched.
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// The newest review; every review after it is new.
+    /// Read before a review is added. Every review after the newest one is new.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
     /// The viewer's pending review, which nobody else sees, and the newest review.
     PENDING_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } } pendingReview: reviews(first: 1, states: [PENDING]) { nodes { viewerDidAuthor ...ReviewNode comments { totalCount } } }";
-    /// The last reviews, among which a new review is searched after a lost answer.
+    /// Read after GitHub's answer to a new review was lost, to find this review.
     RECENT_REVIEWS = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
 }
 
@@ -47,7 +47,7 @@ selections! { PAGES:
     REVIEWS = "reviews(first: $first, after: $after, states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]) { totalCount nodes { ...ReviewWithComments } pageInfo { ...PageEnd } }";
 }
 
-/// The branches that a state change reads.
+/// The branches that the query before a state change reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Branches {
     None,
@@ -56,7 +56,8 @@ pub(crate) enum Branches {
     Both,
 }
 
-/// Returns the selection before a state change; includes the newest comment if the change adds one.
+/// Returns the selection set of the query before a state change. `comments` is true if the change
+/// adds a comment, so that the newest comment must be known.
 pub(crate) fn select_before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",

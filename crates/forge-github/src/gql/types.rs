@@ -88,18 +88,18 @@ impl<T> Nodes<T> {
             .collect()
     }
 
-    /// Returns whether the answer lacks a node or the whole list.
+    /// Returns whether the answer lacks the whole list, or has null for a node.
     pub fn has_gaps(&self) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
     }
 
-    /// Returns the position of the next page.
+    /// Returns the cursor of the next page.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Appends the next page. A page without nodes leaves a gap.
+    /// Appends the next page. A page without a list of nodes counts as one missing node.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
@@ -123,8 +123,8 @@ impl PageInfo {
     }
 }
 
-/// The full id of an object, in hex; an empty one counts as missing. Other text is an error, because
-/// git would read it as a revision or an option.
+/// The full hex id of a git object. An empty id counts as missing. Any other text is an error,
+/// because git would read it as a revision or an option.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FullOid(pub Option<String>);
 
@@ -323,7 +323,7 @@ wire! {
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>, pending_review: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
-    /// An issue or a pull request that a link leads to or comes from.
+    /// An issue or a pull request at either end of a link.
     LinkEnd {
         kind: String as "__typename", number: u64, title: String, state: String,
         pull_state: String, repository: RepoName,
@@ -331,7 +331,7 @@ wire! {
     CrossReference { source: Option<LinkEnd>, }
     /// An existing head branch.
     HeadRef { id: String, target: Option<Oid>, }
-    /// A base branch, the pull requests from it, and its protection.
+    /// A base branch, the pull requests whose head it is, and its protection.
     BaseRef {
         associated_pull_requests: Nodes<LinkEnd>, ref_update_rule: Option<UpdateRule>,
         branch_protection_rule: Option<ProtectionRule>,
