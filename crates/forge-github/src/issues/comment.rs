@@ -1,4 +1,5 @@
-//! Edits and deletes issue comments, and deletes issues: one query that checks, one mutation.
+//! Edits and deletes issue comments, and deletes issues. Each takes one query for checks and one
+//! mutation.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, Result,
@@ -116,7 +117,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Checks that `key` is a comment on the issue, because ids resolve to any object.
+    /// Checks that `key` is a comment on the issue, because GitHub resolves an id to any object.
     async fn is_comment_of(&self, id: &IssueId, key: &str, expected: Option<&str>) -> Result<()> {
         let text = GqlDocument::query("IssueComment").text();
         let mut variables = variables(id)?;

@@ -1,5 +1,5 @@
-//! Opens an issue: one query for all checks, one mutation, and one document for relations and
-//! values.
+//! Opens an issue with one query for all checks and one mutation. Another document then sets the
+//! relations and the board values.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ use crate::{
     repo_variables,
 };
 
-/// Number of newest issues to search after a lost answer.
+/// How many of the newest issues are searched for the new one if GitHub's answer is lost.
 const MAX_RECENT_ISSUES: usize = 20;
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ struct CreatedIssue {
     issue: Option<wire::Issue>,
 }
 
-/// Returns the relations, values and boards of a new issue, which are set after opening.
+/// Returns the relations, board values and boards of a new issue. They are set after opening.
 fn rest_of(new: &NewIssue) -> EditIssue {
     let values = new.values.iter();
     let mut edit = EditIssue::default();
@@ -195,7 +195,7 @@ impl GitHub {
         outcome
     }
 
-    /// Resolves the names, and reads the board of the values.
+    /// Collects the resolved names, and the board on which the issue gets values.
     async fn names(
         &self,
         lookups: Lookups,

@@ -1,5 +1,5 @@
-//! Edits issues: one query for all issues, then one document for every twenty. GitHub runs the
-//! mutations of a document in order, and each mutation succeeds or fails on its own.
+//! Edits issues: one query for a hundred issues, then one document for every twenty. GitHub runs
+//! the mutations of a document in order, and each mutation succeeds or fails on its own.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ const MAX_ISSUES_PER_WRITE: usize = 20;
 /// How many issues one query reads. An issue costs at most 1,000 of GitHub's 500,000 nodes.
 const MAX_ISSUES_PER_READ: usize = 100;
 
-/// The payload of a mutation that changes an issue. Mutations name the issue differently.
+/// The payload of a mutation that changes an issue. Each mutation has its own name for the issue.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct EditPayload {
@@ -71,17 +71,18 @@ struct RunningEdit<'a> {
     before: EditedIssue,
     plan: EditPlan,
     done: Vec<String>,
-    /// The latest state of the issue in an answer.
+    /// The issue as the latest answer of a mutation shows it.
     now: Option<wire::Issue>,
-    /// The issue read again after a lost answer, if the whole edit turned out to have happened.
+    /// The issue as read again after GitHub's answer was lost. Set if the whole edit turned out to
+    /// have happened.
     settled: Option<Issue>,
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
     lost: Option<Error>,
-    /// Values that GitHub refused, by index in the plan. Their cached ids may be outdated, so fresh
-    /// ids are tried.
+    /// Board values that GitHub refused, by index in the plan. Their cached ids may be outdated, so
+    /// the values are sent once more with current ids.
     stale: Vec<(usize, Error)>,
-    /// Values that are sent once more, by their index in the plan.
+    /// Board values that are sent once more, by index in the plan.
     resent: Vec<usize>,
 }
 
@@ -115,7 +116,7 @@ impl GitHub {
         for chunk in valid.chunks(MAX_ISSUES_PER_READ) {
             let prepared = match self.prepare_edits(chunk).await {
                 Ok(prepared) => prepared,
-                // Nothing has been written yet.
+                // Nothing has been written yet, so the whole call fails.
                 Err(error) if running.is_empty() && results.iter().all(Option::is_none) => {
                     return Err(error);
                 }
@@ -150,7 +151,8 @@ impl GitHub {
         let mut stopped: Option<Error> = None;
         for chunk in running.chunks_mut(MAX_ISSUES_PER_WRITE) {
             match &stopped {
-                // A refusal of a whole document also applies to the remaining chunks.
+                // GitHub refused a whole document. The refusal also applies to the remaining
+                // chunks.
                 Some(error) => chunk.iter_mut().for_each(|e| e.refused = Some(copy(error))),
                 None => stopped = self.run_chunk(chunk).await,
             }
@@ -164,8 +166,8 @@ impl GitHub {
     /// Changes the issues of a chunk. Returns the error if GitHub refused a whole document.
     async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut stopped = self.add_items(chunk).await;
-        // Requests with the separate board token need separate documents. Values are written first,
-        // because a comment may report the completed changes.
+        // A separate board token needs a document of its own. The board values are written first,
+        // because a comment of the edit may report the completed changes.
         let passes: &[Option<TokenChoice>] = match self.api.has_board_token() {
             true => &[Some(TokenChoice::Board), Some(TokenChoice::Account)],
             false => &[None],
@@ -225,7 +227,7 @@ impl GitHub {
         None
     }
 
-    /// Sends the parts of one pass: the parts that use one token, or all parts.
+    /// Sends the mutations that use the token `access`, or all mutations without `access`.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -260,9 +262,11 @@ impl GitHub {
         None
     }
 
-    /// Sends refused values once more, with the current ids of their board, because an option that
-    /// was created again has a new id. A refused mutation has written nothing, and other parts of
-    /// the edit are not repeated. Returns the error if GitHub refused the whole document.
+    /// Sends refused board values once more, with the current ids of their board. An option that
+    /// was deleted and created again has a new id.
+    ///
+    /// A refused mutation has written nothing, and other mutations of the edit are not repeated.
+    /// Returns the error if GitHub refused the whole document.
     async fn resend_values(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut batch = Batch::default();
         for (n, edit) in chunk.iter_mut().enumerate() {
@@ -328,7 +332,7 @@ impl GitHub {
             if part.on_board
                 && let Some(board) = &edit.edit.edit.board
             {
-                // The cached option ids may be outdated.
+                // The cached option ids may be outdated, so the board must be read again.
                 self.boards.forget(board);
             }
             let on_board = part.on_board;
@@ -384,7 +388,7 @@ impl GitHub {
         ))
     }
 
-    /// Reads the issues with lost answers again, to find out which changes happened.
+    /// Reads the issues again whose answers were lost, to find out which changes happened.
     async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
         let lost: Vec<IndexedEdit<'_>> = chunk
             .iter()
@@ -437,8 +441,8 @@ impl GitHub {
         Ok(Outcome::immediate(issue))
     }
 
-    /// Makes the remaining changes to a new issue without another query. Returns the changes that
-    /// succeeded, and the error of the failed ones.
+    /// Makes the remaining changes to a new issue without another query. Returns the names of the
+    /// changes that succeeded, and the issue or the error of the failed changes.
     pub(super) async fn finish_issue<'a>(
         &'a self,
         id: &'a IssueId,
@@ -498,7 +502,7 @@ impl RunningEdit<'_> {
         self.refused.is_none() && self.lost.is_none()
     }
 
-    /// Records a refusal. The first one is reported.
+    /// Records a refusal. Only the first refusal is reported.
     fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);
     }
@@ -512,7 +516,7 @@ impl RunningEdit<'_> {
         input
     }
 
-    /// Puts the ids of `board` into a value's input. Returns true if they differ from those that
+    /// Puts the ids of `board` into a value's input. Returns whether they differ from the ids that
     /// were sent.
     fn refresh_ids(&mut self, k: usize, id: &BoardId, board: &Board) -> bool {
         let Some(part) = self.plan.parts.get_mut(k) else {
@@ -528,12 +532,14 @@ impl RunningEdit<'_> {
         differs
     }
 
-    /// Resolves a lost answer; `left` contains the changes that `now` still lacks.
+    /// Decides which changes happened after GitHub's answer was lost. `now` is the issue read
+    /// again, and `left` contains the changes that it still lacks.
     fn resolve_lost_answer(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // To the board token, the account's own comments look like comments of another account.
+            // A board token may belong to another account. The comment then does not look like the
+            // viewer's own, so only its text is compared.
             match other_token {
                 false => find_own_comment_since(now.recent, newest, body).is_some(),
                 true => now

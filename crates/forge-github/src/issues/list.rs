@@ -94,8 +94,8 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            // Pages of comments are halved only if a single issue is read, because otherwise the
-            // page of issues is halved first.
+            // If an answer is too long, the page of issues is halved first. Pages of comments are
+            // halved only if a single issue is read.
             let answer = match first {
                 1 => {
                     let (access, mut size) = (access(&fields), MAX_PAGE_SIZE);
@@ -138,9 +138,10 @@ impl GitHub {
                 scanned += 1;
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
-                // A search index can lag, so the state is checked again here.
+                // A search index can lag, so the state is checked again below.
                 let own = query.search.as_deref().unwrap_or_default();
-                // The caller's search text may name other repositories (`repo:`).
+                // The caller's search text may name other repositories (`repo:`), whose issues are
+                // skipped.
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
                 let state = names_state(own) || state_fits(query.state, &issue.state);
                 let fits = number > 0 && is_here && state;
@@ -167,7 +168,7 @@ impl GitHub {
             if after.is_none() || result.items.len() >= page.limit {
                 break;
             }
-            // The first page may have cached the board.
+            // The first page may have cached the board, so further pages need not look it up.
             lookups = self.board_lookup(&fields);
             text = text_of(&fields, &lookups);
         }
@@ -234,7 +235,7 @@ fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     Ok(words.join(" "))
 }
 
-/// Returns the search text for GitHub's issues page, in gh's order.
+/// Returns the search text for GitHub's issues page, with the words in the same order as gh.
 pub(crate) fn words_for_web(q: &IssueQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = qualifiers(q);

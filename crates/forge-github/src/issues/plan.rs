@@ -1,4 +1,4 @@
-//! Plans the mutations that an edit still needs.
+//! Plans the mutations that an edit of an issue still needs.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -38,7 +38,7 @@ pub(super) struct PlanNames {
     pub host: String,
     pub lookups: Lookups,
     pub query: Map<String, Value>,
-    /// The part of the answer for each repository, by comparison key.
+    /// For each repository, its part of the answer. The key is the repository's comparison key.
     pub repos: HashMap<String, Map<String, Value>>,
     pub boards: HashMap<BoardId, Arc<Board>>,
 }
@@ -59,17 +59,17 @@ pub(super) struct EditPart {
     pub title: String,
     pub mutation: Mutation,
     pub input: Value,
-    /// True if the input needs the id of the board item.
+    /// True if the input needs the id of the board item, the issue's entry on a board.
     pub on_board: bool,
     /// The token that the mutation is sent with.
     pub access: TokenChoice,
 }
 
-/// The mutations still to send, and the values and relations that result. GitHub's answers contain
-/// neither.
+/// The mutations still to send, and the issue's values and relations after them. GitHub's answers
+/// contain neither values nor relations, so the plan computes both.
 pub(super) struct EditPlan {
     pub parts: Vec<EditPart>,
-    /// The board to which the issue is added first.
+    /// The board to which the issue is added before the mutations run.
     pub add_to: Option<String>,
     /// The id of the issue's board item.
     pub item: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct EditPlan {
 }
 
 impl FoundIssue {
-    /// Builds the issue; `wire` is the answer from which `issue` was mapped.
+    /// Builds the issue. `issue` was mapped from the answer `wire`.
     pub fn new(host: &str, issue: Issue, wire: &wire::Issue) -> Self {
         let ends = |nodes: &Option<Nodes<wire::Issue>>| {
             let nodes = nodes.iter().filter_map(|n| n.nodes.as_ref());
@@ -200,7 +200,7 @@ impl FoundIssue {
             plan.push_board(format!("project '{title}'"), ADD_TO_PROJECT, input);
         }
         for title in &edit.projects.remove {
-            // A title without a board is refused. If the board exists but does not contain the
+            // A title that no board has is refused. If the board exists but does not contain the
             // issue, nothing changes.
             if items(title).next().is_none() {
                 names.lookups.board_id(title, &names.query, &repo)?;
@@ -329,7 +329,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    /// Returns a looked-up issue.
+    /// Returns the looked-up issue to which a relation points.
     fn target(&self, field: &'static str, id: &IssueId, names: &PlanNames) -> Result<wire::Issue> {
         let found = id.repo.owner_and_name().and_then(|(owner, name)| {
             let forge_core::PrKey::Number(number) = id.key else {

@@ -31,7 +31,8 @@ use crate::{
 
 /// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The newest comments, among which a new comment is searched after a lost answer.
+/// The newest comments. If GitHub's answer to a new comment is lost, the comment is searched among
+/// them.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -190,8 +191,8 @@ impl GitHub {
             let names = self.names_of(lookups, Map::new(), vec![]);
             return Ok(PreparedEdits { names, issues });
         }
-        // The scope check below tests the token of this query, and boards are changed with the
-        // board token.
+        // Boards are changed with the board token. The scope check below tests the token of this
+        // query, so this query uses the board token too.
         let access = match lookups.reads_boards() {
             true => TokenChoice::Board,
             false => access(edits),
@@ -236,7 +237,8 @@ impl GitHub {
         }
     }
 
-    /// Extracts one issue from the answer. An issue with an error is not edited.
+    /// Extracts one issue from the answer. If the answer has an error for the issue, it is not
+    /// edited.
     fn edited(
         &self,
         n: usize,

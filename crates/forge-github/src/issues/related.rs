@@ -161,8 +161,8 @@ impl GitHub {
             .query_in_pages(access, &text, &variables, &mut size)
             .await;
         let mut answer: GqlAnswer<Map<String, Value>> = match answer {
-            // Even one comment for each neighbour is too long. Neighbours without comments are then
-            // read separately.
+            // The answer is too long even with one comment for each neighbour. The query is
+            // repeated without these comments. The neighbours are then read separately.
             Err(error) if fields.comments && forge_http::is_too_long(&error) => {
                 let text = text.replace(COMMENTS, "__typename");
                 self.api
@@ -190,7 +190,8 @@ impl GitHub {
             let comments = wire.all_comments.take();
             let no_comments = fields.comments && comments.is_none();
             let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
-            // The error does not name the neighbour, so each neighbour is read separately.
+            // An error in the comments does not name the neighbour that lacks them. Each neighbour
+            // is therefore read separately.
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }
@@ -217,7 +218,7 @@ impl GitHub {
         Ok((set, neighbours))
     }
 
-    /// Adds the neighbours of an issue whose lists are complete.
+    /// Adds the neighbours of an issue, except neighbours with an incomplete list.
     fn neighbours(
         &self,
         id: &IssueId,

@@ -1,4 +1,5 @@
-//! Selects the sections of issues, and maps their answers.
+//! Selects the sections of issues in GraphQL, and maps the answers. A section is an optional part
+//! of an issue, such as its comments or its values on a board.
 
 use forge_core::{
     Error, PrKey, RepoId, Result, Warning,
@@ -36,8 +37,8 @@ const ITEMS_KEY: &str = "boardItems";
 /// The key of comments in an answer.
 pub(super) const COMMENTS_KEY: &str = "allComments";
 
-/// Returns the selection of an issue with the sections of `fields`; `comments` selects the
-/// comments.
+/// Returns the selection set of an issue with the sections in `fields`. `comments` is the selection
+/// for the comments.
 pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     let mut text = "...IssueNode".to_owned();
     let parts = [
@@ -103,7 +104,7 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
     relations
 }
 
-/// Returns whether the list has more entries than the answer.
+/// Returns whether the list has more entries than the answer contains.
 pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
     let read = nodes.nodes.iter().flatten().flatten().count() as u64;
     nodes.total_count.is_some_and(|total| total > read)
@@ -117,7 +118,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
     RelatedIssue::new(id_of(host, repo, issue), &issue.title, state, &issue.url)
 }
 
-/// Returns the id of an issue. Keeps the caller's spelling of the repository.
+/// Returns the id of an issue. If the issue is in `repo`, keeps the caller's spelling of `repo`.
 pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     let found = map::repo_id(host, &issue.repository);
     let known = found.comparison_key() == repo.comparison_key();
@@ -129,7 +130,7 @@ pub(super) fn same_issue(one: &IssueId, other: &IssueId) -> bool {
 }
 
 impl GitHub {
-    /// Maps an issue of `repo` with the sections of `fields`, except comments.
+    /// Maps an issue of `repo` with the sections in `fields`, except comments.
     pub(super) fn issue_with(
         &self,
         repo: &RepoId,
@@ -138,7 +139,8 @@ impl GitHub {
     ) -> Result<Issue> {
         let host = &self.info.host;
         let relations = fields.relations.then(|| relations(host, repo, &wire));
-        // GitHub counts issues of hidden repositories but omits them from the list.
+        // GitHub counts issues of hidden repositories but omits them from the list, so the list may
+        // be incomplete.
         let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
         let unread = (fields.relations && !is_whole).then(|| {
             Warning::new("not all issues that block it could be read").of_section("blocked_by")
@@ -169,7 +171,8 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Looks up the board of `fields` in the query for the issues, unless it was read before.
+    /// Returns the lookup of the board in `fields`, or no lookup if the board is cached. The lookup
+    /// is part of the query for the issues.
     pub(super) fn board_lookup(&self, fields: &IssueFields) -> Lookups {
         let mut lookups = Lookups::default();
         let board = fields.board.as_ref();
@@ -179,7 +182,8 @@ impl GitHub {
         lookups
     }
 
-    /// Caches the looked-up board. `roots` is the answer with the board; the errors are its errors.
+    /// Caches the board that was looked up. `roots` is the data of the answer. Removes errors about
+    /// boards from `errors`.
     pub(super) fn keep_board(
         &self,
         fields: &IssueFields,
@@ -196,9 +200,11 @@ impl GitHub {
         errors.retain(|error| !Lookups::is_about_board(error));
     }
 
-    /// Fails if the board does not exist. GitHub returns no values for a missing board, and none
-    /// for an issue that is not on the board. The board is therefore read if none of `read` has
-    /// values and their query did not find the board.
+    /// Fails if the board in `fields` does not exist.
+    ///
+    /// GitHub returns no values if the board does not exist, and none if the issue is not on the
+    /// board. The board is therefore read if no issue in `read` has values and the board is not
+    /// cached.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());

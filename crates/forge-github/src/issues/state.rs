@@ -20,9 +20,9 @@ use crate::{
     pulls::is_mine,
 };
 
-/// The newest comment; every comment after it is new.
+/// Read before a comment is added. Every comment after the newest one is new.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
-/// The last 20 comments. After a lost answer, they are searched for the new comment.
+/// Read after GitHub's answer was lost. The new comment is searched among these 20 comments.
 pub(crate) const RECENT: &str =
     "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -84,7 +84,7 @@ impl GitHub {
             }
         }
         let written = self.state_changed(id, &batch, req.comment.as_deref()).await;
-        // An answer that shows the old state is treated as a lost answer.
+        // If the answer shows the old state, the issue is read again as after a lost answer.
         let written = written.and_then(|outcome| match outcome.value.state == req.state {
             true => Ok(outcome),
             false => {
@@ -114,7 +114,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends the batch. `comment` is the body of the comment that the batch adds.
+    /// Sends the batch that changes the state. `comment` is the body of the comment in the batch.
     async fn state_changed(
         &self,
         id: &IssueId,
@@ -152,7 +152,7 @@ impl GitHub {
             .await
     }
 
-    /// Comments on the issue with the id `node`; `newest` was its newest comment.
+    /// Comments on the issue with the node id `node`. `newest` was its newest comment before.
     async fn comment_on_node(
         &self,
         id: &IssueId,

@@ -24,7 +24,7 @@ use crate::{
     pulls::view::projects_unread,
 };
 
-/// A page of comments; the variable `after` is its position.
+/// A page of comments; the variable `after` holds its cursor.
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 /// The newest comments, without further pages.
 pub(crate) const NEWEST_COMMENTS: &str =
@@ -174,7 +174,7 @@ impl GitHub {
         self.check_number(id, number, issue.number)
     }
 
-    /// Maps an issue without sections.
+    /// Maps an issue that was read without sections.
     pub(super) fn issue_of(
         &self,
         id: &IssueId,
