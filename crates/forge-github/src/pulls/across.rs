@@ -20,10 +20,11 @@ use crate::{
     paged::MAX_PAGE_SIZE,
 };
 
-/// The answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
+/// The data of the answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
 type AcrossOf = BTreeMap<String, Value>;
 
-/// The scope of the searches: search words, and the repositories and owners that must exist.
+/// The scope of the searches: search words, and the repositories and owners that are checked to
+/// exist.
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
@@ -32,7 +33,7 @@ struct SearchedPlaces {
     variables: Map<String, Value>,
 }
 
-/// A search, and the position of its next page.
+/// A search, and the cursor of its next page.
 struct SearchState<'a> {
     alias: String,
     query: &'a PullQuery,
@@ -91,7 +92,7 @@ impl GitHub {
     ) -> Result<PullsAcross> {
         let mut across = PullsAcross::new(queries.len());
         let mut places = places(scope, &mut across);
-        // A search without scope words would search all of GitHub.
+        // A search without scope words would search all of GitHub, so it is not sent.
         if places.words.is_empty() && !scope.everywhere {
             return Ok(across);
         }
@@ -186,7 +187,8 @@ impl GitHub {
                     errors.filter_map(list::row_with_unread_checks).collect();
                 let rows = nodes.nodes.unwrap_or_default();
                 search.rows += rows.len() as u64;
-                // GitHub returns only the first thousand results of a search.
+                // GitHub returns only the first thousand results of a search, so further results
+                // may be missing.
                 across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
                 let kept = across.lists.get(n).map_or(0, Vec::len);
                 let mut room = limit.saturating_sub(kept);
@@ -260,7 +262,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
             across.failed.push((owner.clone(), e));
         }
     }
-    // Scope words would exclude other repositories.
+    // The scope words would limit the searches to the named places.
     if scope.everywhere {
         places.words.clear();
     }

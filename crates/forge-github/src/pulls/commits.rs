@@ -1,4 +1,4 @@
-//! Lists commits, oldest first, without a limit of a hundred.
+//! Lists the commits of a pull request, oldest first, also if there are more than a hundred.
 
 use forge_core::{Page, PageReq, PrId, Result, model::Commit};
 

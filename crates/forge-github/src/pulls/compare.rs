@@ -1,4 +1,5 @@
-//! Shows the changes since an earlier head: by git in a clone, otherwise by GitHub's comparison.
+//! Shows the changes of a pull request since an earlier head: by git in a clone, otherwise by
+//! GitHub's comparison.
 
 use forge_core::{
     PrId, Result, Warning,
@@ -50,7 +51,8 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// Identifies the commit by author, time and message, because GitHub gives no diffs here.
+    /// Identifies the commit by author, time and message, because the comparison has no diff of a
+    /// commit.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();
@@ -90,8 +92,8 @@ impl GitHub {
         Ok(diff)
     }
 
-    /// Compares without a clone. If the new head continues the old one, returns commits and diff;
-    /// otherwise returns the files whose changes differ.
+    /// Compares through GitHub's API, without a clone. If the new head only adds commits to the old
+    /// one, returns these commits and their diff. Otherwise returns the files whose changes differ.
     async fn compared_since(&self, pr: &PrId, ends: &HeadAndBase, old: &str) -> Result<Diff> {
         let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
         let old = &found.base_commit.sha;
@@ -163,7 +165,7 @@ impl GitHub {
         head: &str,
         old: &str,
     ) -> Result<T> {
-        // The files are not needed, and are only on the first page.
+        // Only the first page has the files of the comparison. They are not needed here.
         let path = format!(
             "{}/compare/{base}...{head}?per_page=250",
             repo_route(&pr.repo)?
@@ -191,7 +193,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // GitHub also answers a request for a pull request's diff with these statuses.
+            // GitHub also sends these statuses if the diff of a pull request is too large.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })

@@ -1,6 +1,11 @@
-//! Opens a pull request: one query for all checks, one mutation that opens it with any file edits,
-//! and another for labels, people, milestone and boards. A stack is read before the pull request is
-//! opened, and updated afterwards.
+//! Opens a pull request in up to three steps:
+//!
+//! - One query makes all checks.
+//! - One document commits the file edits, if any, and opens the pull request.
+//! - Another document adds labels, people, milestone and boards.
+//!
+//! If the pull request builds on another one, the two form a stack. The stack is read before the
+//! pull request is opened, and updated afterwards.
 
 use std::fmt;
 
@@ -114,8 +119,8 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The first query found no such pull request, so a matching pull request by the viewer
-            // is new.
+            // The first query found no pull request for these branches, so a matching one by the
+            // viewer is new.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -259,7 +264,8 @@ impl GitHub {
                 .head_repository_owner
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
-            // The name matters only if the same owner has both the base and the head repository.
+            // The name of the head repository matters only if the same owner also has the base
+            // repository.
             let named = p
                 .head_repository
                 .as_ref()
@@ -329,7 +335,7 @@ impl GitHub {
         }
     }
 
-    /// Returns the open pull request between the request's branches.
+    /// Returns the open pull request from the requested head branch into `base`.
     async fn opened(
         &self,
         repo: &RepoId,
@@ -345,8 +351,8 @@ impl GitHub {
     }
 
     /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a
-    /// warning, because the pull request is already open. The hint of the warning adds the missing
-    /// part.
+    /// warning, because the pull request is already open. The hint of the warning shows how to add
+    /// what is missing.
     async fn decorate(
         &self,
         req: &CreatePull,
@@ -415,7 +421,7 @@ impl GitHub {
                     Hint::from(format!("set the {title} again"))
                         .with_action(wanted.action(alias, &outcome.value))
                 };
-                // GitHub would refuse the same names again.
+                // GitHub would refuse the same names again, so the hint of the refusal is kept.
                 let refused = error.hint().filter(|_| error.code() == "invalid_input");
                 let hint = refused.cloned().unwrap_or_else(again);
                 outcome.warnings.push(Warning::new(message).with_hint(hint));

@@ -47,8 +47,8 @@ impl GitHub {
                 ))),
             }
         }
-        // With a clone, git makes the diff, and there are no files to share with concurrent
-        // readers.
+        // If GitHub refuses the diff, the diff is rebuilt from the files, which concurrent readers
+        // can share. With a clone, git makes the diff instead, so there are no files to share.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
@@ -91,7 +91,8 @@ impl GitHub {
         }
         match (parts.status.as_u16(), req.format) {
             (404, _) => Err(missing(pr)),
-            // More than 20,000 lines, 1 MB or 300 files (docs.github.com, "Limits on diffs").
+            // GitHub refuses diffs of more than 20,000 lines, 1 MB or 300 files (docs.github.com,
+            // "Limits on diffs").
             (_, DiffFormat::Diff) if too_large => {
                 let mut rebuilt = self.all_files(pr).await?;
                 if let Some(shared) = shared {

@@ -182,7 +182,8 @@ impl GitHub {
         })
     }
 
-    /// Refuses to remove a team if the token cannot read the names of requested teams.
+    /// Refuses to withdraw a review request from a team if the token cannot read the names of
+    /// teams.
     fn knows_teams(&self, edit: &EditPull, pull: &wire::Pull) -> Result<()> {
         let teams_leave = edit.reviewers.remove.iter().any(is_team);
         let mut asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -223,8 +224,8 @@ impl GitHub {
         }
     }
 
-    /// Removes reviewers by REST. The GraphQL mutations replace the complete set, so they would
-    /// also remove reviewers that somebody added in the meantime.
+    /// Withdraws review requests by REST. The GraphQL mutations replace the complete set of
+    /// reviewers, so they would also remove reviewers that somebody added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
         let number = number(pr)?;
@@ -280,7 +281,7 @@ impl GitHub {
                 let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
                 Ok(map::after_edit(before.clone(), now))
             }
-            // Boards are not part of a pull request, so the pull request is unchanged.
+            // Mutations on boards return no pull request, and leave the pull request unchanged.
             None if answer.errors.is_empty()
                 && batch.is_of(&[ADD_TO_PROJECT, REMOVE_FROM_PROJECT]) =>
             {
@@ -401,7 +402,7 @@ fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     }
 }
 
-/// Returns the reviewers in `asked` that the edit removes.
+/// Returns those of the requested reviewers `asked` that the edit removes.
 fn find_removed_reviewers<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {

@@ -37,7 +37,8 @@ pub(super) struct CheckedEdits {
     changes: Value,
 }
 
-/// Gives the branch of a request with edits a name; refuses an invalid name.
+/// Returns the request with a head branch, named after the title if the request names none. Fails
+/// if the name is invalid.
 pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
     let mut req = req.clone();
     if req.head.branch.is_empty() {
@@ -177,7 +178,8 @@ impl CheckedEdits {
         self.changes
     }
 
-    /// Adds branch and commit to the batch, so that both run before the opening.
+    /// Adds the mutations that create the branch and the commit. Both run before the pull request
+    /// is opened.
     pub fn add_to(
         &self,
         batch: &mut Batch,
@@ -221,7 +223,7 @@ impl GitHub {
         answer: &GqlAnswer<Payloads<PullPayload>>,
         req: &CreatePull,
     ) -> Error {
-        // Later mutations fail because of the first failure.
+        // Only the first error counts, because it makes the later mutations fail.
         let error = self.api.first_error(answer);
         let payloads = answer.data.as_ref();
         let made = payloads.and_then(|p| p.get(BRANCH)?.as_ref()?.branch.as_ref());
@@ -238,8 +240,8 @@ impl GitHub {
         }
     }
 
-    /// Adds the branch to the error of a request with a lost answer, if the branch exists but no
-    /// pull request was opened.
+    /// Called if the answer to a request was lost and no pull request was opened. If GitHub has the
+    /// branch, the returned error names it.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,

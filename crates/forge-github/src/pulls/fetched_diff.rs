@@ -1,4 +1,4 @@
-//! Makes diffs with git in a clone, if GitHub does not send them.
+//! Makes diffs with git in a clone, for diffs that GitHub does not send.
 
 use forge_core::{
     Error, ErrorKind, Noun, PrId, Result,

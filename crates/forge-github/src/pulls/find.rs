@@ -32,7 +32,7 @@ impl GitHub {
         Ok(found)
     }
 
-    /// Returns the readable pull requests, open ones first, and warnings about the others.
+    /// Returns the readable pull requests, open ones first, and warnings about unreadable ones.
     pub(super) async fn find_and_warn(
         &self,
         repo: &RepoId,

@@ -1,4 +1,4 @@
-//! Finds sections of a pull request that an answer omits without an error.
+//! Finds parts of a pull request that an answer omits without an error.
 
 use forge_core::{Warning, model::PrFields};
 
@@ -11,8 +11,10 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warns about sections that the answer lacks without an error, except sections that `said`
-    /// names already. Without a warning, a missing review or thread would look like an empty list.
+    /// Warns about requested lists, such as reviews, if the answer omits entries without an error.
+    /// Without this warning, missing entries would look like an empty list.
+    ///
+    /// `said` are the warnings so far. A list that they already name gets no second warning.
     pub(super) fn missing_sections_warning(
         &self,
         pull: &wire::Pull,
@@ -25,7 +27,8 @@ impl GitHub {
         fn lacks_some<T>(list: &Nodes<T>) -> bool {
             list.nodes.iter().flatten().any(Option::is_none)
         }
-        // Both lists are in the same fragment, so an answer has both or neither.
+        // The latest reviews and the latest opinions are in the same fragment, so an answer has
+        // both or neither.
         let (latest, opinions) = (&pull.latest_reviews, &pull.latest_opinionated_reviews);
         let is_one_alone = latest.nodes.is_some() != opinions.nodes.is_some();
         let latest = is_one_alone || lacks_some(latest) || lacks_some(opinions);
@@ -44,8 +47,8 @@ impl GitHub {
             .collect()
     }
 
-    /// Warns about requested latest reviews if the answer has neither of their two lists. Skips the
-    /// warning if `said` names the section already.
+    /// Warns if the latest reviews were requested, but the answer has neither of their two lists.
+    /// Skips this warning if the warnings `said` already name the latest reviews.
     pub(super) fn missing_latest_warning(
         &self,
         pull: &wire::Pull,

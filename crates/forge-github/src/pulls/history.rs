@@ -38,7 +38,7 @@ impl GitHub {
             };
             let merged_at = pull.merged_at;
             let next = nodes.next();
-            // GitHub records a merge as two events: a merge and a close.
+            // GitHub records a merge as two events: a merge and a close. The close is left out.
             let by_merge = |e: &wire::Event| {
                 e.kind == "ClosedEvent" && merged_at.is_some_and(|at| e.created_at >= Some(at))
             };

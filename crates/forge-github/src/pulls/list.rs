@@ -75,22 +75,22 @@ impl PullSearchData {
             }
         }
         if elsewhere {
-            // The search's count also covers other repositories, so it is dropped.
+            // The count of the search includes other repositories, so it is dropped.
             self.issue_count = None;
         }
         elsewhere
     }
 }
 
-/// Splits a cursor into two: the number of the last row shown, and the position of the GitHub page
-/// with that row.
+/// Splits a cursor in two: the number of the last pull request shown, and GitHub's cursor for the
+/// page that contains it.
 fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     let (number, after) = position.split_once('@').unwrap_or(("", position));
     let after = Some(after).filter(|after| !after.is_empty());
     (number.parse().ok(), after.map(str::to_owned))
 }
 
-/// Returns the GraphQL selection of a row.
+/// Returns the GraphQL selection of a pull request in a list.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
         BaseFields::Row
@@ -181,7 +181,8 @@ impl GitHub {
                     tracing::debug!(size, "the page was too much work, halving it");
                     continue;
                 }
-                // The texts of a single pull request are too long for one answer.
+                // The texts of a single pull request are too long for one answer, so their lists
+                // are read in smaller pages.
                 Err(error)
                     if section_size > 1 && has_texts(fields) && forge_http::is_too_long(&error) =>
                 {
@@ -221,8 +222,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // The page is full before GitHub's page ends, so the next page continues after
-                    // the last row.
+                    // This page is full before the end of GitHub's page. The next page therefore
+                    // continues after the last row shown.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -265,8 +266,8 @@ impl GitHub {
                 }
             }
             after = next;
-            // All results may be in other repositories, so this page ends here; the cursor
-            // continues the search.
+            // All results of a search may be in other repositories. This page therefore ends here,
+            // and its cursor continues the search.
             let is_elsewhere = !counted && result.items.len() == before;
             if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
                 break;
@@ -301,8 +302,8 @@ impl GitHub {
     }
 
     /// Returns whether a pull request changes a wanted file. Reads the files after the first
-    /// hundred only if the first hundred do not decide. Fails with warnings if files cannot be
-    /// read.
+    /// hundred only if no wanted file is among the first hundred. Fails with warnings if files
+    /// cannot be read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -438,7 +439,7 @@ pub(super) fn incomplete_checks_warning() -> Warning {
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// Returns whether the rows have sections with texts, which [`with_page_size`] makes shorter.
+/// Returns whether the rows have lists of texts, which [`with_page_size`] can shorten.
 fn has_texts(fields: PrFields) -> bool {
     [
         PrFields::COMMENTS,

@@ -53,7 +53,7 @@ impl GitHub {
             return Ok(Outcome::unchanged(before.pull, warning));
         }
         let mut batch = Batch::default();
-        // GitHub ignores a lock of a locked conversation, so a new reason needs an unlock first.
+        // GitHub ignores a lock of a locked conversation, so a new reason needs an unlock before.
         if before.is_locked {
             batch.push("unlock", UNLOCK, json!({ "lockableId": before.id }));
         }

@@ -109,8 +109,8 @@ impl GitHub {
         };
         let (done, warning) = self.send_merge(&ask, way).await?;
         let (way, mut after, queue_position) = (done.way, done.pull, done.position);
-        // GitHub closes linked issues with the merge, so only the earlier answer has their old
-        // states.
+        // GitHub closes linked issues with the merge. Only the answer before the merge has their
+        // old states.
         after.linked_issues.clone_from(&before.linked_issues);
         let unread = |w: &&Warning| w.section == Some("linked_issues");
         let unread = before.warnings.iter().filter(unread).cloned();
@@ -122,7 +122,7 @@ impl GitHub {
             MergeMode::Auto => "enable auto-merge",
             MergeMode::Queue => "put it into the merge queue",
         };
-        // The merge of a stack may still be running.
+        // The merge of a stack may still be running. The step is then not done.
         let mut steps = vec![Step::new(name, merged || way != MergeMode::Now)];
         let mut branch_deleted = false;
         if req.delete_branch && merged {
@@ -154,8 +154,8 @@ impl GitHub {
         self.api.http.settings().retry.wait(length).await;
     }
 
-    /// Returns the pull request from the preceding search, if the search read all fields that a
-    /// merge needs.
+    /// Returns the cached pull request of the preceding search, if the search read all fields that
+    /// a merge needs.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
@@ -185,8 +185,8 @@ impl GitHub {
         }
     }
 
-    /// Handles a pull request that is already merged. Deletes the branch only if the request is a
-    /// cleanup and nothing else. gh keeps the branch even with `-d`.
+    /// Handles a pull request that is already merged. Deletes the branch only if the request asks
+    /// for this cleanup and nothing else. gh keeps the branch even with `-d`.
     async fn handle_merged(
         &self,
         pr: &PrId,
@@ -231,8 +231,9 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    /// Sends the merge in one request. Sends a second request if the queue refuses and `auto` is
-    /// set, or if the pull request is in a stack. Returns a warning about the result, if any.
+    /// Sends the merge in one request. A second request follows in two cases: the queue refuses and
+    /// `auto` is set, or the pull request is in a stack. Returns a warning about the result, if
+    /// any.
     async fn send_merge(
         &self,
         ask: &MergeAttempt<'_>,
@@ -255,7 +256,7 @@ impl GitHub {
             }
             written => written,
         };
-        // An answer that shows an unmerged pull request is treated as a lost answer.
+        // If the answer shows an unmerged pull request, it is read again as after a lost answer.
         let written = written.and_then(|done| self.check_merged(ask.pr, done));
         or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
@@ -356,7 +357,8 @@ struct MergePreflight {
     unread: Vec<Warning>,
 }
 
-/// Returns the sections that the answer has. Unread issues must not look like an empty list.
+/// Returns the linked issues as a section if the answer has them. Issues that were not read must
+/// not look like an empty list.
 fn sections(pull: &wire::Pull) -> PrFields {
     match pull.closing_issues_references {
         Some(_) => PrFields::LINKED_ISSUES,
@@ -396,7 +398,8 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
             .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
-        // A token without access to the settings sees no methods, so GitHub checks the method.
+        // A token without access to the settings sees no allowed methods. The method is then sent
+        // unchecked, and GitHub checks it.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
     }
 }
@@ -422,8 +425,8 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     Ok(())
 }
 
-/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so only an explicit
-/// request skips this check.
+/// Checks GitHub's merge state. Only an explicit request for a merge as an admin skips this check,
+/// because such a merge bypasses unmet rules.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
     let rule = |what: &str, hint: &'static str, op: Op| {
@@ -444,8 +447,8 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     }
 }
 
-/// Returns why the base branch blocks the merge, as far as the review decision shows. GitHub reports
-/// `CHANGES_REQUESTED` even if no rule requires reviews.
+/// Returns why the base branch blocks the merge, as far as the review decision tells. GitHub
+/// reports `CHANGES_REQUESTED` even if no rule requires reviews.
 fn blocked_reason(pull: &wire::Pull) -> &'static str {
     match pull.review_decision.as_deref() {
         Some("REVIEW_REQUIRED") => {

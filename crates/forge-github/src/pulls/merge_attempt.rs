@@ -38,7 +38,7 @@ pub(super) struct MergeAttempt<'a> {
     pub pr: &'a PrId,
     pub req: &'a MergeReq,
     pub pull: &'a wire::Pull,
-    /// The pull request `pull`, mapped to the domain.
+    /// The pull request `pull`, mapped to the model of forge-core.
     pub before: &'a PullRequest,
     pub method: MergeMethod,
     pub head: &'a str,
@@ -75,7 +75,7 @@ pub(super) struct MergeResult {
 }
 
 impl GitHub {
-    /// Refuses the result of an immediate merge if it shows an unmerged pull request.
+    /// Fails if an immediate merge was requested but the answer shows an unmerged pull request.
     pub(super) fn check_merged(&self, pr: &PrId, done: MergeResult) -> Result<MergeResult> {
         if done.way != MergeMode::Now || done.pull.state == PrState::Merged {
             return Ok(done);
@@ -87,7 +87,7 @@ impl GitHub {
         Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
     }
 
-    /// Reads the result of a merge after a lost answer.
+    /// Reads whether the merge happened, after GitHub's answer was lost.
     pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
         let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());

@@ -1,4 +1,4 @@
-//! Caches the pull requests of a search for the following change.
+//! Caches the pull requests that a search found, for a change that follows the search.
 //!
 //! A search finds the pull request that a caller names by its branch. With [`PrFields::TO_CHANGE`]
 //! the search also reads id, state and head, so the change needs no further query. An entry is used
@@ -43,8 +43,8 @@ impl PullCache {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.collect();
     }
 
-    /// Removes and returns a pull request for a change that needs `fields`. Clears the cache,
-    /// because the change makes the other entries stale.
+    /// Returns a pull request for a change that needs `fields`. Clears the cache, because the
+    /// change makes all entries stale.
     pub fn take(&self, pr: &PrId, fields: PrFields) -> Option<wire::Pull> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let repo = pr.repo.comparison_key();

@@ -1,4 +1,5 @@
-//! Translates list filters to a search, for filters that a repository's list lacks.
+//! Translates list filters to GitHub's search syntax. A search is needed for filters that a
+//! repository's list lacks.
 
 use forge_core::{
     RepoId, Result,
@@ -47,7 +48,8 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     Ok(search_in(&[format!("repo:{owner}/{name}")], q))
 }
 
-/// Returns the query within all of `scope`; an empty scope covers all of GitHub.
+/// Returns the query in GitHub's search syntax, limited by the words in `scope`. An empty scope
+/// covers all of GitHub.
 pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words: Vec<String> = vec![own.to_owned()];
@@ -69,7 +71,7 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     words.join(" ")
 }
 
-/// Returns the search text for GitHub's pull requests page, in gh's order.
+/// Returns the search text for GitHub's pull requests page, with the words in the same order as gh.
 pub(crate) fn words_for_web(q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = vec!["type:pr".to_owned()];
@@ -114,7 +116,7 @@ fn qualifiers(q: &PullQuery) -> Vec<String> {
     words
 }
 
-/// Returns whether a result still matches the query, because the search index can lag by minutes.
+/// Checks a result against the query again, because the search index can lag by minutes.
 pub(crate) fn matches_query(q: &PullQuery, pull: &wire::Pull) -> bool {
     let state = names_state(q.search.as_deref().unwrap_or_default())
         || match q.state {

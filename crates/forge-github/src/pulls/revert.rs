@@ -54,8 +54,8 @@ impl GitHub {
         }
         let payload: RevertPayload = match self.send_one(REVERT, input).await {
             Ok(payload) => payload,
-            // Reading back cannot show whether this write happened, because an earlier revert looks
-            // the same.
+            // An earlier revert looks the same as this one. Reading back therefore cannot show
+            // whether this write happened.
             Err(e) if e.retry() == Retry::Ambiguous => {
                 let look = Hint::new("check whether the revert was opened before you try again")
                     .with_action(Action::op(Op::PrList));
@@ -65,7 +65,7 @@ impl GitHub {
         };
         let opened = payload.revert_pull_request;
         let opened = self.domain(&pr.repo, opened, PrFields::NONE, Vec::new());
-        // The revert is open even if its answer cannot be mapped.
+        // The revert is open even if the answer cannot be mapped, so the error is ambiguous.
         Ok(Outcome::immediate(opened.map_err(ambiguous)?))
     }
 }

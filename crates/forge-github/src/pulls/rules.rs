@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<RuleParameters>,
 }
 
-/// The parameters of all rule types in one struct. A name has one meaning in all rule types.
+/// The parameters of all rule types in one struct. A parameter's name means the same in all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuleParameters {
@@ -124,7 +124,7 @@ fn wanted<const N: usize>(flags: [(bool, BaseRuleKind); N]) -> impl Iterator<Ite
 }
 
 impl GitHub {
-    /// Combines the rules from the view with those from the rulesets.
+    /// Combines the rules in `pull` with those from the rulesets.
     pub(super) async fn rules_of_base(&self, pull: &PullRequest) -> BaseRules {
         let mut rules = pull.base_rules.clone().unwrap_or_else(unread);
         if self.ruleset_rules(pull, &mut rules).await.is_err() {
@@ -177,8 +177,9 @@ pub(crate) fn unread() -> BaseRules {
     rules
 }
 
-/// Extracts the rules from the answer to a view. `failed` is true if the rules' part has an error:
-/// a missing protection then does not prove that the branch is unprotected.
+/// Extracts the rules from the answer to a view of the pull request. `failed` is true if the answer
+/// has an error in the rules. A missing protection then does not prove that the branch is
+/// unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules::default();
     let queued = pull.merge_queue_entry.as_ref();

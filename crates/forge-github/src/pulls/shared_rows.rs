@@ -49,7 +49,7 @@ impl SharedRows {
         all.contains_key(&pr.to_string())
     }
 
-    /// Waits for the files of `pr`, if a diff in progress is rebuilt from files.
+    /// Waits until a diff of `pr` in progress shares its files. Returns `None` if no diff does.
     pub(super) async fn of(&self, pr: &PrId) -> Option<SharedFiles> {
         let mut receiver = {
             let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
-//! Merges part of a stack. GitHub's mutations refuse such merges, so a REST route is used. The
-//! route answers immediately; GitHub then merges the pull request and all pull requests below it.
+//! Merges part of a stack: a chain of pull requests, each based on the one below. GitHub's
+//! mutations refuse such merges, so a REST route is used. The route answers immediately; GitHub
+//! then merges the pull request and all pull requests below it.
 //!
 //! Route and answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request asynchronously".
 //! The `details` of each state: github.github.io/gh-stack/reference/merge-api.
@@ -55,7 +56,7 @@ impl StackMergeProgress {
 
 impl GitHub {
     /// Merges the pull request and all below it, and waits up to a minute. Returns a warning if the
-    /// merge has not finished or an answer was lost.
+    /// merge has not finished, or if an answer of GitHub was lost.
     pub(super) async fn merge_stacked(
         &self,
         ask: &MergeAttempt<'_>,
@@ -66,8 +67,8 @@ impl GitHub {
         };
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(lost_answer_warning(&error)))),
-            // GitHub answers before it merges, so a pull request that is still open does not prove
-            // a failure.
+            // GitHub answers before it merges. A pull request that is still open therefore does not
+            // prove that the merge failed.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }
@@ -121,8 +122,8 @@ impl GitHub {
             .api
             .rest_versioned(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
-        // An answer with an error status can also describe a merge: 409 has the id of a running
-        // merge, and 400 a failed merge of a draft or closed pull request.
+        // An answer with an error status can also describe a merge. Status 409 has the id of a
+        // running merge. Status 400 describes a failed merge of a draft or closed pull request.
         let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(

@@ -1,4 +1,5 @@
-//! Opens a pull request on top of another one: on its head branch, and in the same stack.
+//! Opens a pull request on top of another one: based on its head branch, and in the same stack. A
+//! stack is a chain of pull requests, each based on the head branch of the one below.
 //!
 //! Stacks are a public preview. GraphQL can read but not create stacks;
 //! docs.github.com/en/rest/pulls/stacks documents the routes, bodies and answers. A stack contains
@@ -35,17 +36,17 @@ pub(super) struct StackParent {
     pub branch: String,
 }
 
-/// The position of the lower pull request.
+/// Where the lower pull request stands in its stack.
 pub(super) enum StackPosition {
     /// The pull request is in no stack.
     Alone,
     /// The pull request is the top of the stack with this number.
     Top(u64),
-    /// Stacks are not available for the given reason.
+    /// Stacks are not available. The text tells the reason.
     NoStacks(String),
 }
 
-/// A stack, listed from bottom to top.
+/// A stack of pull requests, listed from bottom to top.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Stack {
@@ -74,8 +75,8 @@ impl Stack {
     }
 }
 
-/// Returns the number of the pull request to build on. Fails if it cannot be in one stack with the
-/// new pull request.
+/// Returns the number of the pull request to build on. Fails if that pull request cannot be in one
+/// stack with the new one.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -106,7 +107,7 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
 }
 
 impl StackParent {
-    /// Checks that a new pull request can build on the pull request `id`, as `found`.
+    /// Checks that a new pull request can build on `id`. `found` is what GitHub returned for `id`.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
@@ -154,7 +155,7 @@ impl StackParent {
         )
     }
 
-    /// Returns the error for a lower pull request that already has another one on top.
+    /// Returns the error for a lower pull request that already has another pull request on top.
     fn occupied_error(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -176,8 +177,8 @@ impl StackParent {
 }
 
 impl GitHub {
-    /// Returns the position of the lower pull request. Fails if another pull request is on top of
-    /// it.
+    /// Returns the position of the lower pull request in its stack. Fails if another pull request
+    /// is on top of it.
     pub(super) async fn position_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {

@@ -175,7 +175,7 @@ impl GitHub {
     }
 
     /// Adds the comment to a pull request that already had the requested state. Skips the comment
-    /// if the newest comment is equal, because an earlier call has then added it.
+    /// if the newest comment has the same text, because an earlier call has then added it.
     async fn comment_on_unchanged(
         &self,
         before: &wire::Pull,
@@ -227,7 +227,7 @@ impl GitHub {
         Ok((rest, pull))
     }
 
-    /// Sends a state change with its comment in the same document.
+    /// Sends a state change and its comment in one document.
     async fn change(
         &self,
         before: &wire::Pull,
@@ -246,13 +246,13 @@ impl GitHub {
             );
         }
         batch.push("change", mutation, json!({ "pullRequestId": before.id }));
-        // Marking as ready can request reviews from code owners.
+        // Marking as ready can request reviews from code owners, so the answer has more fields.
         let with_the_rest = match mutation == MARK_READY {
             true => map::after_edit,
             false => map::after_change,
         };
         let written = self.send_change(pull, &batch, comment, with_the_rest).await;
-        // An answer that shows the old state is treated as a lost answer.
+        // If the answer shows the old state, the pull request is read again as after a lost answer.
         let written = written.and_then(|outcome| match done(&outcome.value) {
             true => Ok(outcome),
             false => {

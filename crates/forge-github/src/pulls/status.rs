@@ -1,4 +1,5 @@
-//! Lists the viewer's pull requests: three lists in one request.
+//! Lists the viewer's pull requests: one for the current branch, their own, and those to review.
+//! All come from one request.
 
 use std::collections::HashSet;
 
@@ -28,8 +29,9 @@ const REVIEWER: &str = "review-requested";
 /// The maximum count of results in a GitHub search.
 const MAX_SEARCH_RESULTS: usize = 1000;
 
-/// Returns the page sizes of each list and of the branch. GitHub refuses a query that could return
-/// half a million nodes if every page were full, and times out after ten seconds.
+/// Returns two page sizes: for each list, and for the pull requests of the branch. GitHub refuses a
+/// query that could return half a million nodes if every page were full. It times out after ten
+/// seconds.
 fn pages(fields: PrFields) -> (usize, usize) {
     if fields::is_deep(fields) {
         (10, 10)
@@ -56,7 +58,7 @@ struct BranchPulls {
     pull_requests: Option<Nodes<wire::Pull>>,
 }
 
-/// The result of reading one list.
+/// One list of pull requests while its rows are mapped.
 struct StatusPart<'a> {
     repo: &'a RepoId,
     fields: PrFields,

@@ -1,5 +1,6 @@
-//! Reads one pull request. Each section is read in pages of a hundred entries, and one request
-//! reads a page of every section.
+//! Reads one pull request with its sections. A section is an optional part, such as the reviews.
+//! Each section is read in pages of a hundred entries, and one request reads a page of every
+//! section.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
@@ -49,11 +50,11 @@ struct PullNode {
 
 /// The maximum count of files in a diff from GitHub (docs.github.com, "Limits on diffs").
 const MAX_DIFF_FILES: u64 = 300;
-/// How many comment lists of reviews and threads are continued concurrently.
+/// How many lists of line comments are read further concurrently.
 const MAX_CONCURRENT_LISTS: usize = 10;
 
 impl GitHub {
-    /// Reads a pull request with the sections of `fields`, each complete.
+    /// Reads a pull request with all pages of the sections in `fields`.
     pub(crate) async fn fetch(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let base = if fields.contains(PrFields::ROW) {
             BaseFields::Row
@@ -68,7 +69,8 @@ impl GitHub {
                 warnings.push(projects_unread(&error));
                 (pull, warnings)
             }
-            // Older Enterprise Servers lack some of these fields.
+            // Older Enterprise Servers lack some fields of the rules, so the query is repeated
+            // without rules.
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
                 let rest = fields.without(PrFields::RULES);
                 let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
@@ -83,8 +85,8 @@ impl GitHub {
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// Reads a pull request with a custom selection. Each section is complete. Parts that cannot be
-    /// read become warnings.
+    /// Reads a pull request with a custom selection, with all pages of each section. Parts that
+    /// cannot be read become warnings.
     pub(crate) async fn lookup(
         &self,
         pr: &PrId,
@@ -103,8 +105,8 @@ impl GitHub {
         Ok((pull, warnings))
     }
 
-    /// Like [`Self::complete`], but takes the files of a large pull request from a concurrent
-    /// rebuild of its diff, if these files match the totals.
+    /// Like [`Self::complete`], but may take the files from a diff of the same pull request that is
+    /// rebuilt at the same time. The files must match the totals of the pull request.
     async fn complete_beside_diff(
         &self,
         pr: &PrId,
@@ -154,7 +156,8 @@ impl GitHub {
         self.api.first_error(answer)
     }
 
-    /// Maps an answer to the domain's pull request, and warns about sections that the answer omits.
+    /// Maps an answer to the pull request of the model, and warns about sections that the answer
+    /// omits.
     pub(crate) fn domain(
         &self,
         repo: &RepoId,
@@ -177,7 +180,10 @@ impl GitHub {
         Ok(pull)
     }
 
-    /// Returns warnings about missing sections, except sections that `said` names already.
+    /// Warns about data that the answer shows to be missing: names of teams, and entries of lists.
+    ///
+    /// `said` are the warnings so far. If they already name the latest reviews, those get no second
+    /// warning.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -228,7 +234,7 @@ impl GitHub {
         warnings
     }
 
-    /// Reads the further pages of all sections together, with one request for each further hundred
+    /// Reads the remaining pages of all sections, with one request for each further hundred
     /// entries. A failure becomes a warning of the sections that it concerns.
     pub(crate) async fn complete(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         self.complete_in_pages(pull, MAX_PAGE_SIZE).await
@@ -274,7 +280,7 @@ impl GitHub {
                 .filter(|section| !open.contains(section))
                 .collect();
         }
-        // The latest reviews are two lists that fail together with equal warnings.
+        // The latest reviews are two lists. Both fail together, with equal warnings.
         warnings.dedup();
         warnings.extend(self.complete_comments(pull, &mut size).await);
         warnings
@@ -306,7 +312,7 @@ impl GitHub {
             .await
     }
 
-    /// Reads further comments of reviews and threads that have more than a hundred.
+    /// Reads the remaining comments of each review or thread that has more than a hundred.
     async fn complete_comments(&self, pull: &mut wire::Pull, size: &mut usize) -> Vec<Warning> {
         let reviews = pull
             .reviews
@@ -323,7 +329,8 @@ impl GitHub {
         self.complete_lists(lists, size).await
     }
 
-    /// Reads the further pages of lists of line comments, each with the id of its review or thread.
+    /// Reads the remaining pages of lists of line comments. Each list comes with the id of its
+    /// review or thread.
     pub(crate) async fn complete_lists(
         &self,
         mut lists: Vec<(String, &mut Nodes<wire::Comment>)>,
@@ -389,13 +396,13 @@ fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
         && pull.deletions == sum(|file| file.deletions)
 }
 
-/// Returns the total, if it was requested, and the count of nodes read.
+/// Returns the total, if it was requested, and the number of nodes in the answer.
 fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
     let here = list.nodes.iter().flatten().count() as u64;
     (list.total_count.unwrap_or(here), here)
 }
 
-/// Returns the document that continues several lists of line comments.
+/// Returns the document that reads the next page of several lists of line comments.
 pub(crate) fn comments_document<'a>(
     lists: impl Iterator<Item = (&'a str, Option<String>)>,
 ) -> (String, Map<String, Value>) {
@@ -419,8 +426,8 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// Returns the part that an error concerns, for messages; `depth` is the position of the section in
-/// the path.
+/// Returns a name for the part that an error concerns, for messages. `depth` is the index of the
+/// section in the error's path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
@@ -429,8 +436,8 @@ pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     }
 }
 
-/// Returns the field of the model that an error concerns; `depth` is the position of the section in
-/// the path.
+/// Returns the field of the model that an error concerns. `depth` is the index of the section in
+/// the error's path.
 pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
@@ -470,7 +477,7 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
 }
 
 /// Returns whether a query failed because of the boards in `fields`. The caller then repeats the
-/// query without them.
+/// query without boards.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -500,7 +507,7 @@ fn contexts(pull: &mut wire::Pull) -> Option<&mut Nodes<wire::Check>> {
     Some(&mut head.commit.status_check_rollup.as_mut()?.contexts)
 }
 
-/// Returns the sections with further pages, and their positions.
+/// Returns the sections with further pages, each with the cursor of its next page.
 fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     let checks = contexts(pull).and_then(|n| n.next());
     [
@@ -543,15 +550,15 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Appends further pages. If the page of a section is missing, the section counts as complete.
+/// Appends further pages. A section whose page is missing counts as complete.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // A list stays unfinished if its page is missing, because a sum over an incomplete list would
-    // be wrong.
+    // A list without its page stays unfinished. If it counted as complete, a sum over it would be
+    // wrong.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);
