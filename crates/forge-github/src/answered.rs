@@ -1,5 +1,5 @@
-//! Compares the answer to a write with the request. A host may report success although its answer
-//! shows another result.
+//! Compares GitHub's answer to a mutation with the requested values. A host may report success
+//! although the object in its answer has other values.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// Input fields that the answer repeats as text under the same name.
+/// Input fields of mutations that GitHub's answer returns under the same name.
 const TEXTS: &[&str] = &[
     "title",
     "body",
@@ -27,8 +27,9 @@ const TEXTS: &[&str] = &[
 ];
 
 impl GitHub {
-    /// Refuses an answer that contradicts the request, or that has an error outside all mutations
-    /// of the batch. The write may have happened, so it is not sent again.
+    /// Fails if the answer contradicts the request, or if an error belongs to no mutation of the
+    /// batch. The error is marked as ambiguous, because GitHub may have run the mutation. The batch
+    /// is therefore not sent again.
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
@@ -61,8 +62,10 @@ impl GitHub {
         Ok(())
     }
 
-    /// Checks that the answer is about the object with the number `asked`. The number 0 passes,
-    /// because it means that the query did not select the number.
+    /// Checks that the number in GitHub's answer, `told`, is the requested `number`.
+    ///
+    /// `asked` names the object in the error message. `told` is 0 if the query did not select the
+    /// number, so 0 passes.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,
@@ -78,7 +81,8 @@ impl GitHub {
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
 
-    /// Returns the URL of a new object if its host is neither this host nor the host of its API.
+    /// Returns the URL of a created object if the URL is on a foreign host. This host and the host
+    /// of its API are not foreign.
     fn foreign_url<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
@@ -118,7 +122,7 @@ fn payload_field(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
-/// Returns the first field whose value in the answer differs from the input, with the answer's
+/// Returns the first field whose value differs between input and answer. Also returns the answer's
 /// value.
 fn find_difference<'a>(
     mutation: Mutation,
@@ -149,7 +153,7 @@ fn find_difference<'a>(
             Some("APPROVE") => "APPROVED",
             Some("REQUEST_CHANGES") => "CHANGES_REQUESTED",
             Some("COMMENT") => "COMMENTED",
-            // Without an event the review is not submitted.
+            // Without `event`, GitHub does not submit the review.
             None => "PENDING",
             _ => return None,
         };
@@ -163,7 +167,7 @@ fn find_difference<'a>(
             "headRefName" => asked.rsplit(':').next().unwrap_or_default(),
             _ => asked.as_str(),
         };
-        // Unless a query asks otherwise, GitHub answers a duplicate as not planned.
+        // By default, `stateReason` reports a duplicate as NOT_PLANNED, so this is no difference.
         let is_duplicate = field == "stateReason" && (asked, told) == ("DUPLICATE", "NOT_PLANNED");
         let is_same =
             is_duplicate || (is_new && asked.is_empty()) || equals_ignoring_blanks(asked, told);
@@ -171,7 +175,7 @@ fn find_difference<'a>(
     })
 }
 
-/// Returns the host and port of a web address; empty for another address.
+/// Returns the host and port of an HTTP(S) URL, and an empty text for any other URL.
 fn authority(url: &str) -> &str {
     let rest = match url.split_once("://") {
         Some(("http" | "https", rest)) => rest,
@@ -181,8 +185,8 @@ fn authority(url: &str) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// Returns whether two texts are equal apart from blanks and control characters, which a host may
-/// remove.
+/// Compares two texts, but ignores whitespace and control characters. A host may remove these
+/// characters.
 fn equals_ignoring_blanks(asked: &str, told: &str) -> bool {
     let words = |c: &char| !c.is_whitespace() && !c.is_control();
     asked.chars().filter(words).eq(told.chars().filter(words))

@@ -1,4 +1,4 @@
-//! Sends requests to GitHub and reads answers: token, headers, envelope, errors.
+//! Sends requests to GitHub and parses its answers: token, headers, GraphQL envelope, errors.
 
 use std::{
     borrow::Cow,
@@ -29,7 +29,7 @@ use crate::{
 /// The version of GitHub's REST API that all routes use unless they name another.
 const API_VERSION: &str = "2022-11-28";
 const VERSION_HEADER: &str = "x-github-api-version";
-/// Older Enterprise Servers need this preview for `mergeStateStatus`.
+/// Media type with a preview that older Enterprise Servers need to return `mergeStateStatus`.
 const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
 
 /// The media type of REST answers.
@@ -45,7 +45,8 @@ pub(crate) struct Api {
     account: TokenSlot,
     /// The token for project boards, if a separate one is configured.
     boards: Option<TokenSlot>,
-    /// Set once GitHub has refused a document because the token may not read teams.
+    /// Set once GitHub has refused a document because the token may not read teams. Later documents
+    /// then do not select teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
@@ -126,7 +127,7 @@ pub(crate) struct GqlCall<'a> {
     pub retries: Option<u32>,
 }
 
-/// Limits the variable `first`, if the query has one.
+/// Lowers the page size in the variable `first` to `size`, if the query has this variable.
 fn with_first(variables: &Value, size: usize) -> Value {
     let mut variables = variables.clone();
     if let Some(first) = variables.get_mut("first")
@@ -208,9 +209,10 @@ impl Api {
         .await
     }
 
-    /// Like [`Self::query_as`], for answers with texts that users wrote. If the answer is too long,
-    /// repeats the query with pages of half the size. `size` is the maximum page size, and becomes
-    /// the size that fits.
+    /// Like [`Self::query_as`], for answers that contain user-written texts.
+    ///
+    /// If the answer is too long, sends the query again with half the page size, until the answer
+    /// fits. `size` is the maximum page size. After the call, `size` is the page size that fitted.
     pub async fn query_in_pages<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -254,7 +256,7 @@ impl Api {
         .await
     }
 
-    /// Sends a GraphQL request and opens the envelope.
+    /// Sends a GraphQL request and parses `data` and `errors` of the answer.
     pub async fn graphql<T: DeserializeOwned>(&self, call: GqlCall<'_>) -> Result<GqlAnswer<T>> {
         let policy = self.http.settings().retry;
         let body =
@@ -290,7 +292,8 @@ impl Api {
                 ));
             }
             let answer = self.open(&bytes, headers, call)?;
-            // GitHub checks the rate limit before it runs a document, so nothing has run.
+            // GitHub checks the rate limit before it runs a document, so a refused mutation has not
+            // run.
             if answer.errors.iter().any(GqlError::is_rate_limit) {
                 if call.write {
                     forge_core::call::write_refused();
@@ -305,7 +308,7 @@ impl Api {
                 }
                 return Err(self.first_error(&answer));
             }
-            // GitHub refused the whole document, so nothing ran, not even a mutation.
+            // GitHub refused the whole document, so no mutation in it has run.
             if answer.data.is_none()
                 && answer.errors.iter().any(GqlError::is_about_teams)
                 && let Some(less) = without_teams(&document)
@@ -345,8 +348,8 @@ impl Api {
             }
             Err(e) => e.to_string(),
         };
-        // An error can null a field that the schema calls non-null, so that the answer does not
-        // parse. The error then gives the reason.
+        // GitHub nulls a field with an error, even if the schema calls the field non-null. Such an
+        // answer does not parse as `T`. Its errors still parse, and give the reason.
         if let Ok(Envelope::<serde::de::IgnoredAny> { mut errors, .. }) =
             serde_json::from_slice(bytes)
             && !errors.is_empty()
@@ -395,8 +398,8 @@ impl Api {
         )
     }
 
-    /// Fails if the token lacks the scope for changing boards. A token that can read boards may
-    /// lack this scope, so the check runs before the first write.
+    /// Fails if the token lacks the scope for changing project boards. A token that can read boards
+    /// may lack this scope, so callers check it before their first write.
     pub fn may_change_boards<T>(&self, answer: &GqlAnswer<T>) -> Result<()> {
         let what = "change project boards";
         match error::lacks_scope(
@@ -429,8 +432,10 @@ impl Api {
         }
     }
 
-    /// Turns the errors of an answer into warnings. `part` maps an error to its section: the title
-    /// for messages, and the field of the model.
+    /// Turns the errors of a GraphQL answer into warnings.
+    ///
+    /// `part` names the part of the result that an error concerns: once for the message, and once
+    /// as the field of the model.
     pub fn warnings<T>(
         &self,
         answer: &GqlAnswer<T>,
@@ -604,7 +609,8 @@ impl Api {
             })?;
         value.set_sensitive(true);
         request.headers_mut().insert(header::AUTHORIZATION, value);
-        // octocrab spawns a worker when it is built, which needs the async runtime.
+        // octocrab spawns a worker when it is built. Spawning needs the async runtime, so the
+        // client is built here and not in `new`.
         let crab = self
             .crab
             .get_or_init(|| async {

@@ -1,4 +1,5 @@
-//! Reads and changes project boards: fields, options, and the values of issues.
+//! Reads and changes GitHub's project boards: their fields, the options of fields, and the values
+//! of issues.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,7 +26,7 @@ use crate::{
     mutate::or_read_back,
 };
 
-/// GitHub's name for a field with a fixed set of values.
+/// GitHub's type name for a board field with a fixed set of options.
 const SINGLE_SELECT: &str = "SINGLE_SELECT";
 
 /// Number of boards that the query `OwnerBoards` lists.
@@ -33,7 +34,7 @@ const MAX_LISTED: usize = 20;
 /// Maximum number of characters of a board's title in a message.
 const MAX_TITLE: usize = 100;
 
-/// A board, with the ids that mutations take.
+/// A project board, with the ids that mutations take.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub id: String,
@@ -139,7 +140,8 @@ fn unknown<'a>(
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
 
-/// Returns the values of an issue on `board`, if one of `items` is on that board.
+/// Returns the field values of an issue on `board`. `items` are the entries of the issue on its
+/// boards.
 pub(crate) fn values_on(
     board: &BoardId,
     items: &wire::Nodes<wire::BoardItem>,
@@ -198,8 +200,10 @@ fn needs_board(board: Option<&BoardId>) -> Result<&BoardId> {
 struct FieldMade {}
 
 impl GitHub {
-    /// Returns the error for a board that does not exist or that the token cannot see, with the
-    /// open boards of its owner. Sends a request; if it fails, the error has no list.
+    /// Returns the error for a board that does not exist or that the token cannot see.
+    ///
+    /// Sends a request for the open boards of the owner, and lists them in the hint. If this
+    /// request fails, the hint has no list.
     pub(crate) async fn no_board(&self, id: &BoardId) -> Error {
         let text = GqlDocument::query("OwnerBoards").text();
         let variables = json!({ "owner": id.owner });
@@ -208,7 +212,7 @@ impl GitHub {
             .query_as(TokenChoice::Board, &text, &variables)
             .await;
         let data = answer.ok().and_then(|answer| answer.data);
-        // The owner is a user or an organisation, so one of the two fields is null.
+        // The owner is a user or an organisation. GitHub therefore returns null for one of the two.
         let listed = ["user", "organization"].iter().find_map(|owner| {
             let boards = data.as_ref()?.get(*owner)?.get("projectsV2")?;
             wire::Nodes::<wire::ListedBoard>::deserialize(boards).ok()
@@ -226,7 +230,7 @@ impl GitHub {
             format!("{} {}", name(board), quote(&title, Quote::Inline))
         });
         let names: Vec<String> = names.collect();
-        // A list of the maximum length may be incomplete.
+        // A list of `MAX_LISTED` boards may be incomplete.
         let verb = match listed.len() < MAX_LISTED {
             true => "are",
             false => "include",
@@ -251,7 +255,8 @@ impl GitHub {
             .api
             .query_as(TokenChoice::Board, &text, &variables)
             .await?;
-        // The document queries the owner as a user and as an organization; one of the two fails.
+        // The document queries the owner both as a user and as an organization. One of the two is
+        // always NOT_FOUND.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
@@ -312,7 +317,8 @@ impl GitHub {
                 ));
                 return Ok(Outcome::unchanged(field_of(known), warning));
             }
-            // GitHub deletes options that an update omits, and creates options without an id.
+            // An update replaces the list of options: GitHub deletes each option that the list
+            // lacks, and creates an option for each entry without an id.
             Some(known) => {
                 let had = known.options.iter().map(|o| {
                     json!({ "id": o.id, "name": o.name, "color": o.color, "description": o.description })

@@ -55,7 +55,6 @@ static APPLY_PATCH: Hint = Hint::fixed(
 static PUSH: Hint = Hint::new("push to the head branch");
 static RANGE_DIFF: Hint = Hint::new("compare two heads of the branch with `git range-diff`");
 
-/// Limits of GitHub's API.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,

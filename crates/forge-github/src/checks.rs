@@ -29,7 +29,7 @@ impl GitHub {
     /// Reads the URL of a pull request, and its checks.
     pub(crate) async fn page_and_checks(&self, pr: &PrId) -> Result<(String, ChecksReport)> {
         let pull = self.fetch(pr, PrFields::CHECKS | PrFields::ROW).await?;
-        // An incomplete report must not look complete.
+        // An incomplete report of the checks must not look complete.
         if let Some(warning) = pull.warnings.first() {
             return Err(Error::new(
                 forge_core::ErrorKind::Upstream {
@@ -59,7 +59,7 @@ impl Checks for GitHub {
         Ok(report)
     }
 
-    /// Reads the reasons why `checks` failed, all in one request.
+    /// Reads why each of `checks` failed, in one request.
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         let ids = checks.iter().map(|check| check.id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -117,10 +117,10 @@ impl Checks for GitHub {
     }
 }
 
-/// How many messages a reason contains.
+/// Maximum number of messages in the text that tells why a check failed.
 const MAX_MESSAGES: usize = 10;
 const MAX_MESSAGE: usize = 500;
-/// GitHub Actions' message for every failed step, whatever failed.
+/// GitHub Actions' message for every failed step. It does not tell what failed.
 const EXIT_CODE: &str = "Process completed with exit code";
 
 #[derive(Deserialize)]
@@ -129,7 +129,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// Returns the messages of level FAILURE, or the failed steps if there are no such messages.
+    /// Returns the messages of level FAILURE, or else the names of the failed steps.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -154,7 +154,7 @@ impl wire::Annotation {
         let message = message.get(..end).unwrap_or_default();
         let path = one_line(&self.path);
         match self.location.start.line {
-            // GitHub Actions uses this path for messages without a file.
+            // GitHub Actions uses the path `.github` for messages without a file.
             _ if path == ".github" => message.to_owned(),
             0 => format!("{path}: {message}"),
             line => format!("{path}:{line}: {message}"),
@@ -171,16 +171,17 @@ fn job_of(url: &str) -> Option<u64> {
     (digits(run) && digits(job)).then(|| job.parse().ok())?
 }
 
-/// Reads the whole body and keeps the last `most` bytes.
+/// Reads the whole log and keeps its last `most` bytes.
 async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
-    // The times are a third of a typical log, and `without_time` removes them.
+    // `without_time` later removes the timestamps. They are a third of a typical log, so twice the
+    // wanted size is kept.
     let room = most.saturating_mul(2);
     let mut kept: Vec<u8> = Vec::new();
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // The byte before the last `room` bytes is kept, too: a line feed there means that the cut
-        // is at the start of a line.
+        // Keeps one byte more than `room`. If this byte is a line feed, the kept text starts at the
+        // start of a line.
         if kept.len() > room.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - room - 1);
             cut = true;
@@ -191,8 +192,10 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     Ok(CheckLog::end_of(&text, most, cut))
 }
 
-/// Removes the time that GitHub Actions writes before a line of a log, and the byte order mark
-/// before the first line: `2026-01-02T03:04:05.1234567Z `.
+/// Removes GitHub Actions' timestamp from the start of a log line.
+///
+/// A timestamp is `2026-01-02T03:04:05.1234567Z `. The first line of a log also has a byte order
+/// mark, which is removed too.
 fn without_time(line: &[u8]) -> &[u8] {
     const TIME: &[u8] = b"0000-00-00T00:00:00.0000000Z ";
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -210,10 +213,11 @@ fn without_time(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Builds the checks section from the last commit. `unread` is true if the checks' part of the
-/// answer has an error. It matters only if no checks arrived. `unstable` is true if GitHub reports
-/// a check that has not passed. If all checks in the answer have passed, the section is then
-/// incomplete.
+/// Builds the report of a pull request's checks from its last commit.
+///
+/// - `unread`: the answer has an error in its checks. This matters only if no checks arrived.
+/// - `unstable`: GitHub says that a check has not passed. The report is then incomplete if all
+///   checks in the answer have passed.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
@@ -233,15 +237,16 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup. A null entry in a rollup is a check that the viewer
-    // may not see.
+    // A commit without checks has no rollup, so a missing rollup alone is no gap. A null entry in a
+    // rollup is a check that the viewer may not see, so the report is incomplete.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
     let checks: Vec<Check> = all.into_iter().map(check).collect();
-    // A rollup has a state only if the commit has a check.
+    // A rollup has a state only if the commit has a check. A state without checks is therefore a
+    // gap.
     let lacks_all = has_state && checks.is_empty();
     let passes = |c: &Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
     let lacks_unstable = unstable && checks.iter().all(passes);
@@ -253,8 +258,8 @@ pub(crate) fn section(
     }
 }
 
-/// Maps a run's status. A run that could not start counts as failed, because it never finishes. A
-/// stale run counts as a run without a result, as in gh.
+/// Maps the status of a check run. A run that could not start never finishes, so it counts as
+/// failed. A stale run counts as a run without a result, as in gh.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,
@@ -407,7 +412,7 @@ mod tests {
 
     #[test]
     fn check_run_conclusions_map_to_status() {
-        // C-000-5: the conclusions that block a merge are failures.
+        // Requirement C-000-5: the conclusions that block a merge are failures.
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
             ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
@@ -452,7 +457,7 @@ mod tests {
 
     #[test]
     fn newest_check_per_name_workflow_event_is_kept() {
-        // C-000-5: a repeated run counts once.
+        // Requirement C-000-5: a check that ran twice counts once.
         let run = |event: &str, at: &str, conclusion: &str| {
             json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
                    "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})

@@ -1,7 +1,8 @@
 //! Caches the comment ids of the pull request whose comments were listed last.
 //!
-//! GitHub accepts the id of any comment that the account can see. A change therefore first verifies
-//! that the comment belongs to the named pull request. For cached ids this takes no request.
+//! GitHub accepts the id of any comment that the account can see. Before a comment is changed, this
+//! crate therefore verifies that the comment belongs to the named pull request. For cached ids, the
+//! check takes no request.
 
 use std::{
     collections::HashSet,
@@ -11,7 +12,7 @@ use std::{
 
 use forge_core::PrId;
 
-/// Limits the lifetime: a repository name can later belong to another repository.
+/// The lifetime is short, because a repository name can later belong to another repository.
 const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The comment ids of one pull request.
@@ -41,7 +42,7 @@ impl CommentIdCache {
         }
     }
 
-    /// Returns whether the cache has the comment as one of `pr`.
+    /// Returns whether comment `id` is cached as a comment of `pr`.
     pub fn has(&self, pr: &PrId, id: &str) -> bool {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listed

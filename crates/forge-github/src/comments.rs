@@ -1,4 +1,4 @@
-//! Comments on the conversation and on diff lines.
+//! Comments in the conversation of a pull request, and on lines of its diff.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result, Warning,
@@ -67,8 +67,8 @@ struct ThreadPullOf {
     pull_request: Option<wire::Pull>,
 }
 
-/// Returns whether a node id belongs to a line comment; the mutations for line comments differ from
-/// those for conversation comments.
+/// Returns whether a node id belongs to a comment on a diff line. The mutations for line comments
+/// differ from those for conversation comments.
 fn is_line_comment(key: &str) -> bool {
     key.starts_with("PRRC_")
 }
@@ -105,8 +105,8 @@ impl GitHub {
         self.comment_once_on_pull(pr, &before, body).await
     }
 
-    /// Adds a comment. `before` is the pull request as read earlier, with its id and newest
-    /// comment.
+    /// Adds a comment. `before` is the pull request as read before the write. Its newest comment
+    /// tells which comments are new, in case GitHub's answer is lost.
     pub(crate) async fn comment_once_on_pull(
         &self,
         pr: &PrId,
@@ -125,7 +125,8 @@ impl GitHub {
         outcome(or_read_back(written, read_back).await?)
     }
 
-    /// Replies to a line comment in its thread, and to a conversation comment with a quote.
+    /// Replies to the comment `key`. The reply to a line comment goes into its thread. The reply to
+    /// a conversation comment quotes that comment.
     async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
         let text = GqlDocument::query("ReplyPrepare").text();
         let anchor = anchor(key);
@@ -145,9 +146,8 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // The comment may belong to another pull request, which readers of this one may not
-            // see. A comment number is therefore looked up only in the threads of this pull
-            // request.
+            // The comment may belong to another pull request that readers of `pr` may not see. A
+            // comment number is therefore looked up only in the threads of `pr`.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {
@@ -184,8 +184,8 @@ impl GitHub {
             .send_one::<CreatedComment>(REPLY, input)
             .await
             .map(CreatedComment::into_comment);
-        // Looks for the reply after a lost answer. The reply is the last comment of the thread, by
-        // the viewer and with this body.
+        // Called if GitHub's answer was lost. A reply that GitHub added is the last comment of the
+        // thread, by the viewer and with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
             let last = now.and_then(|t| t.comments.into_vec().pop());
@@ -210,8 +210,8 @@ impl GitHub {
         }
     }
 
-    /// Returns a comment or thread if it belongs to `pr`. GitHub resolves an id to any object that
-    /// the account can see, so the pull request is checked.
+    /// Returns the comment or thread `key` if it belongs to `pr`. GitHub resolves an id to any
+    /// object that the account can see, so the pull request is checked.
     pub(crate) async fn part_of(&self, pr: &PrId, key: &str) -> Result<Option<wire::Part>> {
         let text = GqlDocument::query("Belongs").text();
         let mut variables = pr_variables(pr)?;

@@ -26,7 +26,7 @@ pub(crate) struct Decoration<'a> {
 }
 
 impl Decoration<'_> {
-    /// Puts one mutation for each part into one request.
+    /// Builds a batch with one mutation for each kind of object: labels, assignees and so on.
     pub fn batch(&self, pull: &str, found: &ResolvedIds) -> Batch {
         let mut batch = Batch::default();
         if let Some(milestone) = &found.milestone {
@@ -62,13 +62,13 @@ impl Decoration<'_> {
         batch
     }
 
-    /// Returns the title of the board that the mutation with this alias adds.
+    /// Returns the title of the board for the alias of an "add to board" mutation.
     fn project(&self, alias: &str) -> Option<&str> {
         let index: usize = alias.strip_prefix(PROJECT)?.parse().ok()?;
         self.projects.get(index).map(String::as_str)
     }
 
-    /// Returns the name of the part that the mutation with this alias sets, for messages.
+    /// Returns a name for what the mutation with this alias sets, for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -77,7 +77,7 @@ impl Decoration<'_> {
         }
     }
 
-    /// Returns the call that retries the mutation with this alias.
+    /// Returns the call that makes up for a failed mutation with this alias.
     pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
         let (param, values): (Param, Vec<&str>) = match alias {
             "labels" => (Param::AddLabel, texts(self.labels)),
@@ -97,8 +97,8 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Returns whether the pull request already has the objects that the mutation with this alias
-    /// adds. `me` is the viewer's login.
+    /// Returns whether the pull request already has what the mutation with this alias adds. `me` is
+    /// the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
@@ -119,7 +119,8 @@ impl Decoration<'_> {
     }
 }
 
-/// Prefix of board aliases; the position in the list follows.
+/// Prefix of the aliases of "add to board" mutations. The index in [`Decoration::projects`]
+/// follows.
 const PROJECT: &str = "project";
 
 pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
@@ -151,7 +152,7 @@ pub(crate) fn add_reviewers(
     }
 }
 
-/// Returns the login of a bot in review requests.
+/// Returns a bot's login as review requests spell it: with the suffix `[bot]`.
 pub(crate) fn bot_login(reviewer: &Reviewer) -> Option<String> {
     let login = lookups::bot(reviewer)?;
     Some(format!("{}[bot]", login.trim_end_matches("[bot]")))

@@ -15,10 +15,10 @@ pub struct Endpoint {
 impl Endpoint {
     /// Returns the addresses of `host`, which is `name` or `name:port` in lower case.
     ///
-    /// github.com and the tenants of ghe.com serve their APIs on another host (`api.…`); GitHub
+    /// github.com and the tenants of ghe.com serve their APIs on another host (`api.…`). GitHub
     /// Enterprise Server serves its APIs under paths (docs.github.com, "Getting started with the
-    /// REST API" for Enterprise Server). `github.localhost` is gh's name for a development server,
-    /// which is reached over plain HTTP through the proxy.
+    /// REST API" for Enterprise Server). `github.localhost` is gh's name for a development server.
+    /// That server is reached over plain HTTP, through a proxy if one is configured.
     #[must_use]
     pub fn of_host(host: &str) -> Self {
         let scheme = if host == "github.localhost" {

@@ -1,9 +1,9 @@
-//! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, or by message
-//! if an answer has neither.
+//! Maps GitHub's failures to the workspace's errors: by GraphQL error type or by HTTP status. An
+//! answer with neither is mapped by its message.
 //!
 //! Sources for shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public
-//! issue threads, and the output of gh. A message that is not in the table is shown as GitHub sent
-//! it.
+//! issue threads, and the output of gh. A message that is not in the table `MESSAGES` is shown as
+//! GitHub sent it.
 
 use std::{error::Error as StdError, fmt};
 
@@ -36,7 +36,7 @@ pub(crate) struct GqlError {
 }
 
 impl GqlError {
-    /// Returns the field names in the path, without list indices.
+    /// Returns the field names in the error's path, without list indices.
     pub fn names(&self) -> Vec<&str> {
         self.path
             .iter()
@@ -45,7 +45,7 @@ impl GqlError {
             .collect()
     }
 
-    /// Returns the first name in the path: the alias of a mutation or a lookup.
+    /// Returns the first name in the error's path: the alias of a mutation or a lookup.
     pub fn root(&self) -> &str {
         self.names().first().copied().unwrap_or_default()
     }
@@ -68,13 +68,13 @@ impl GqlError {
     }
 }
 
-/// Maximum size of the messages and paths of all errors of an answer, in bytes.
+/// Maximum total size of the messages and paths of all errors in one answer, in bytes.
 const MAX_ERRORS_SIZE: usize = 512 * 1024;
 
-/// Clears the messages and paths of errors beyond a size limit. Each text is searched for
-/// credentials, which takes seconds for an answer of megabytes.
+/// Clears the messages and paths of errors beyond [`MAX_ERRORS_SIZE`]. Each text is later searched
+/// for credentials, which takes seconds for an answer of megabytes.
 pub(crate) fn limit_texts(errors: &mut [GqlError]) {
-    // Of a longer text only the beginning is searched.
+    // The search for credentials reads at most 8 KiB of a text.
     let searched = |len: usize| len.min(8 * 1024);
     let mut left = MAX_ERRORS_SIZE;
     for error in errors {
@@ -89,7 +89,7 @@ pub(crate) fn limit_texts(errors: &mut [GqlError]) {
     }
 }
 
-/// The context of an error: host, transport, token and kind of request.
+/// What an error needs to know about its request: host, transport, token, and read or write.
 #[derive(Clone, Copy)]
 pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
@@ -117,8 +117,8 @@ impl ErrorContext<'_> {
             .into_owned()
     }
 
-    /// Returns the error for an answer of the wrong shape. serde's message quotes the answer, so
-    /// the message is sanitized and the serde error is not kept as source.
+    /// Returns the error for an answer of the wrong shape. serde's message quotes the answer, so it
+    /// is sanitized here. The serde error itself is not kept as source.
     pub fn misread(&self, what: &str, why: &serde_json::Error) -> Error {
         Error::new(
             ErrorKind::Protocol,
@@ -140,8 +140,7 @@ struct RestBody {
 }
 
 impl RestBody {
-    /// Joins the message with the messages of the listed errors, which are more specific than
-    /// "Validation Failed".
+    /// Joins the message with the messages of `errors`, which say more than "Validation Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
             .errors
@@ -246,8 +245,8 @@ pub(crate) fn from_http(
     }
 }
 
-/// Returns the id of a request. A header of any other form is ignored, because it may contain a
-/// credential.
+/// Returns GitHub's id of the request. A value of any other form may contain a credential, so it is
+/// ignored.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
     let is_id = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
@@ -255,7 +254,7 @@ fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     (fits && about.http.redact(id) == id).then(|| id.to_owned())
 }
 
-/// Maps an entry of `errors` to an error.
+/// Maps an entry of `errors` in a GraphQL answer to an error.
 pub(crate) fn from_graphql(
     about: ErrorContext<'_>,
     error: &GqlError,
@@ -351,7 +350,7 @@ pub(crate) fn ambiguous(error: Error) -> Error {
         .with_hint("the request may have succeeded: check that before you try again")
 }
 
-/// Returns the error for a missing pull request, if GitHub returned no error.
+/// Returns the error for a missing pull request if GitHub's answer has no error itself.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
         Hint::new("look for the number in the list of pull requests")
@@ -365,7 +364,7 @@ pub(crate) fn no_repository(repo: &RepoId) -> Error {
         .with_hint("check the name, and whether the account may see it")
 }
 
-/// Returns the error for a host without an account.
+/// Returns the error for a host without a configured account.
 pub(crate) fn no_token(host: &str) -> Error {
     Error::new(
         ErrorKind::Unauthenticated {
@@ -443,7 +442,7 @@ fn forbidden(about: ErrorContext<'_>, said: &str, missing: &[String]) -> Error {
         },
         format!("{} does not allow this: {said}", about.host),
     );
-    // GitHub calls a pull request an issue here.
+    // GitHub's message calls a pull request an issue here.
     if said.contains("issue is locked") {
         error.with_hint("ask somebody with write access to unlock the conversation, or to comment")
     } else if missing.is_empty() {
@@ -494,15 +493,16 @@ pub(crate) fn lacks_scope(
     )
 }
 
-/// The scopes for working on pull requests, each with the scopes that can replace it: `repo` for
-/// changes, and `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
+/// The scopes for working on pull requests, each with the scopes that can replace it.
+///
+/// `repo` is for changes, `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth
+/// apps").
 const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("repo", &["public_repo"]),
     ("read:org", &["write:org", "admin:org"]),
 ];
 
-/// Returns the scopes of [`FOR_PULLS`] that a token is known to lack; only classic tokens have
-/// scopes.
+/// Returns the scopes of [`FOR_PULLS`] that a token is known to lack.
 pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     // GitHub sends this header for classic tokens only; other tokens have no scopes.
     let Some(has) = headers.get("x-oauth-scopes").and_then(|h| h.to_str().ok()) else {
@@ -516,7 +516,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     lacking.map(|(scope, _)| (*scope).to_owned()).collect()
 }
 
-/// Returns the scopes that a REST route accepts, if the token has none of these scopes.
+/// Returns the scopes that a REST route accepts, if the token has none of them.
 fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = about.sanitize(headers.get(name)?.to_str().ok()?);
@@ -533,7 +533,7 @@ fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     }
 }
 
-/// Returns the scopes that a message names: `requires one of the following scopes: ['read:org',
+/// Returns the scopes in a message such as `requires one of the following scopes: ['read:org',
 /// 'repo']`.
 fn scopes_in(message: &str) -> Vec<String> {
     let list = message
@@ -547,7 +547,7 @@ fn scopes_in(message: &str) -> Vec<String> {
 }
 
 fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said: &str) -> Error {
-    // GitHub's names are `core`, `graphql`, `code_search`, …
+    // Names of rate limits are `core`, `graphql`, `code_search`, …
     let is_name =
         |text: &&str| text.len() <= 40 && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     let resource = headers
@@ -579,7 +579,7 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
     .with_hint(format!("try again in {seconds} s (at {reset})"))
 }
 
-/// Returns the kind of the missing object, from the type in a NOT_FOUND message.
+/// Returns the kind of the missing object from a NOT_FOUND message, which names GitHub's type.
 fn noun(error: &GqlError) -> Noun {
     let what = error
         .message
@@ -605,7 +605,7 @@ fn noun(error: &GqlError) -> Noun {
     Noun::Other
 }
 
-/// A row of the message table: a part of a GitHub message, and a function that builds the error.
+/// A row of the table `MESSAGES`: a part of a GitHub message, and a function that builds the error.
 type MessageRow = (&'static str, fn(String) -> Error);
 
 const MESSAGES: &[MessageRow] = &[
@@ -620,8 +620,8 @@ const MESSAGES: &[MessageRow] = &[
     ("Head repository can't be blank", |m| bad_head(m)),
     ("Base sha can't be blank", |m| bad_base(m)),
     ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub adds this message to messages about missing branches, so the rows for branches come
-    // first.
+    // GitHub appends this message to messages about missing branches. The rows for those messages
+    // therefore stand above this row.
     ("No commits between", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
             .with_hint("commit and push something first")
@@ -774,7 +774,8 @@ fn unmet_rule_error(message: String) -> Error {
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
-/// Returns the error for a refused compare-and-swap; GitHub does not report the values.
+/// Returns the error for a write that GitHub refused because a value had changed. GitHub does not
+/// report the values, so they stay empty.
 fn refused_swap_error(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
@@ -836,7 +837,7 @@ fn denied(message: String) -> Error {
     .with_hint(MORE_RIGHTS)
 }
 
-/// Maps a refusal that carries only a message.
+/// Maps a refusal by its message, because it has neither a type nor a status.
 fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
     let row = MESSAGES.iter().find(|(part, _)| said.contains(part));
     match row {
@@ -849,7 +850,7 @@ fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
     }
 }
 
-/// Error source: the host has no project boards.
+/// Source that marks errors of a host without project boards.
 #[derive(Debug)]
 struct NoProjects;
 
@@ -861,7 +862,7 @@ impl fmt::Display for NoProjects {
 
 impl StdError for NoProjects {}
 
-/// Error source: the host lacks a field of a query.
+/// Source that marks errors about a field that the host lacks.
 #[derive(Debug)]
 struct UnknownField;
 
@@ -893,7 +894,7 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
     }
 }
 
-/// Returns the error for a failed part of a write; `done` names the parts that succeeded.
+/// Returns the error for a failed part of a write. `done` names the parts that succeeded.
 pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();

@@ -21,7 +21,7 @@ use crate::{
 const SCHEMA: &str = "GraphQL schema";
 const RULES: &str = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
 const PROTECTION: &str = "GET /repos/{owner}/{repo}/branches/{branch}/protection";
-/// The introspection selection for one type. A field's type has at most three wrappers: `[X!]!`.
+/// The introspection selection for one type. A field's type is nested at most three deep: `[X!]!`.
 const FIELDS: &str = "fields(includeDeprecated: true) { name type { name ofType { name ofType { name ofType { name } } } } }";
 
 /// The field names of a type, each with the field's type.
@@ -46,10 +46,11 @@ impl GitHub {
                     let is_rule = |it: &Value| it.get("type").is_some_and(Value::is_string);
                     answer.as_array().is_some_and(|all| all.iter().all(is_rule))
                 };
-                // Private repositories on a free plan have no rulesets.
+                // Private repositories on a free plan have no rulesets, so GitHub answers 403.
                 all.push(self.examine_route(RULES, &rules, &[403], are_rules).await);
                 let protection = format!("{route}/branches/{branch}/protection");
-                // Only administrators can read the protection, and most branches are not protected.
+                // Only administrators can read the protection, and most branches have none. The
+                // answer is then 403 or 404.
                 let refusals = [403, 404];
                 all.push(
                     self.examine_route(PROTECTION, &protection, &refusals, Value::is_object)
@@ -81,7 +82,7 @@ impl GitHub {
     }
 
     /// Counts the schema fields that this crate uses, and collects the fields that the schema
-    /// lacks. Each round reads the types that the known fields lead to.
+    /// lacks. Each iteration reads the types of the fields that the iteration before has found.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
         let mut types: BTreeMap<String, TypeFields> = BTreeMap::new();
@@ -137,8 +138,8 @@ impl GitHub {
         Ok(found.collect())
     }
 
-    /// Probes a REST route. A status in `refusals` also counts as a normal answer, because this
-    /// account may lack the permission.
+    /// Sends a GET request to a REST route and checks the answer. A status in `refusals` also
+    /// counts as normal, because the account may lack the permission.
     async fn examine_route(
         &self,
         name: &str,
@@ -163,7 +164,7 @@ impl GitHub {
             };
         }
         let e = error::from_http(self.api.error_context(false), status, &headers, &bytes);
-        // A rate limit can use the same status as a refusal.
+        // GitHub can report a rate limit with the same status as a missing permission.
         let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
         match refusals.contains(&status.as_u16()) && !is_limited {
             true => Examined::new(name, Verdict::Ok, &shown),

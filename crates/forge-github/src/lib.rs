@@ -1,7 +1,8 @@
 //! Pull requests on GitHub, GitHub Enterprise Cloud and GitHub Enterprise Server.
 //!
-//! Nearly everything uses GitHub's GraphQL API, in the fewest requests; REST provides diffs and the
-//! previous names of files. octocrab is the client, over the workspace's transport.
+//! Nearly everything uses GitHub's GraphQL API, in the fewest requests. REST provides what GraphQL
+//! lacks, such as diffs and the previous names of files. The client is octocrab, over the HTTP
+//! transport of this workspace.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -86,7 +87,7 @@ pub struct GitHub {
 
 impl GitHub {
     /// Creates the backend for `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise
-    /// Server. Sends no request and reads no token. `http` must keep [`WRITE_PACE`].
+    /// Server. Sends no request and reads no token. `http` must be configured with [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();

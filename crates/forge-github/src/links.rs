@@ -1,8 +1,8 @@
-//! Lists the links of a pull request or an issue: one request, and another to look up the numbers
-//! that the texts mention.
+//! Lists the links of a pull request or an issue. One request reads its texts and links. Another
+//! request looks up the issue and pull request numbers in the texts.
 //!
 //! GitHub stores closing references and incoming mentions (`CrossReferencedEvent`). The API has no
-//! outgoing mentions, so the texts are parsed for numbers.
+//! outgoing mentions, so texts such as the description and the comments are parsed for numbers.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ use crate::{
     pr_variables, repo_variables,
 };
 
-/// The maximum count of numbers that are looked up.
+/// Maximum number of mentioned issues and pull requests that are looked up.
 const MAX_NUMBERS: usize = 50;
 
 #[derive(Deserialize)]
@@ -116,14 +116,16 @@ impl GitHub {
         Ok(links.settled(subject))
     }
 
-    /// Adds the links that the texts mention; numbers of `repo` are looked up in one request.
+    /// Adds links to the issues and pull requests that the texts mention. Looks up all numbers of
+    /// `repo` in one request.
     async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
         let hosts = Hosts::builtin().with_default_host(&self.info.host);
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // The kind in the URL is ignored, because GitHub serves both kinds under both URLs.
+                // The URL may name an issue or a pull request. This is ignored, because GitHub
+                // serves both under both URLs.
                 Some((_, number)) => {
                     // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {
@@ -162,7 +164,7 @@ impl GitHub {
                 &repo_variables(repo)?.into(),
             )
             .await?;
-        // A text may mention a number that does not exist.
+        // A text may mention a number that does not exist, so NOT_FOUND is no failure.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));

@@ -217,7 +217,7 @@ pub(crate) fn file(f: wire::File) -> FileChange {
         "COPIED" => FileStatus::Copied,
         _ => FileStatus::Modified,
     };
-    // GraphQL lacks the previous name; `files` reads that name by REST.
+    // GraphQL lacks the previous name of a file. The module `files` reads that name by REST.
     let mut change = FileChange::new(f.path, status);
     change.additions = Some(f.additions);
     change.deletions = Some(f.deletions);
@@ -281,7 +281,7 @@ pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<Closing
     mapped.collect()
 }
 
-/// Takes the type, the pin, the reactions and the number of sub-issues of an issue.
+/// Takes the issue type, the reactions, the number of sub-issues, and whether the issue is pinned.
 pub(crate) fn issue_details(i: &mut wire::Issue) -> IssueDetails {
     let mut details = IssueDetails::default();
     details.issue_type = i.issue_type.take().map(|found| {
@@ -358,8 +358,9 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
     })
 }
 
-/// Maps a pull request of `repo` with the sections of `fields`. `checks_unread` and `rules_unread`
-/// are true if the answer has errors in the checks and in the rules of the base branch.
+/// Maps a pull request of `repo` with the sections in `fields`. `checks_unread` is true if the
+/// answer has an error in the checks, and `rules_unread` if it has one in the rules of the base
+/// branch.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -546,8 +547,8 @@ pub(crate) fn find_lower_pulls(
     ends
 }
 
-/// Completes the answer of a state change, which contains only the fragment `PullState`, from the
-/// pull request before the change.
+/// Adds the fields that the answer to a state change lacks. The answer contains only the fragment
+/// `PullState`, so the other fields come from the pull request before the change.
 pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = now;
     pull.description = before.description;
@@ -564,8 +565,8 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// Completes the answer of an edit from the earlier pull request. The answer lacks reviews and
-/// merge.
+/// Adds the fields that the answer to an edit lacks, which are reviews and merge. They come from
+/// the pull request before the edit.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = now;
     pull.merged_by = before.merged_by;

@@ -1,4 +1,6 @@
-//! Sends mutations. Reads the result back after a lost answer.
+//! Sends mutations. Reads the changed object back if GitHub's answer is lost.
+//!
+//! An answer is lost if GitHub may have run the mutation, but no usable answer arrived.
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -57,7 +59,7 @@ impl PullPayload {
 }
 
 impl GitHub {
-    /// Sends a batch. Its parts fail independently, and the answer contains their errors.
+    /// Sends a batch. Its mutations fail independently, and the answer contains their errors.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         batch: &Batch,
@@ -84,8 +86,8 @@ impl GitHub {
         });
         match typed.collect::<serde_json::Result<Payloads<T>>>() {
             Ok(typed) => Ok(answer.with_data(Some(typed))),
-            // An error can null a field that the schema calls non-null, so that the answer does not
-            // parse. The error then gives the reason.
+            // GitHub nulls a field with an error, even if the schema calls the field non-null. Such
+            // an answer does not parse as `T`. The errors in the answer then give the reason.
             Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
             Err(e) => {
                 let what = format!("the answer of {}", self.info.host);
@@ -125,8 +127,8 @@ impl GitHub {
                 format!("{} sent no answer to {}", self.info.host, mutation.name),
             )));
         };
-        // The mutation ran. If an error nulled the returned object, the caller must read the object
-        // again.
+        // The mutation ran. If an error nulled the object that the mutation returns, the caller
+        // must read the object again.
         if let Some(e) = answer.errors.iter().find(|e| nulls_object(e, &payload)) {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
@@ -197,8 +199,8 @@ pub(crate) fn failed<'a, T>(
     errors.find(|e| payload.is_none() || e.names().len() == 1)
 }
 
-/// Resolves a write whose answer may be lost: `read_back` checks whether the write happened. The
-/// write is never sent again. Adds a warning if the write happened although its answer was lost.
+/// Resolves a write whose answer may be lost. `read_back` then checks whether the write happened.
+/// The write is never sent again. Adds a warning if it happened although its answer was lost.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,

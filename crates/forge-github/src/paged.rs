@@ -1,4 +1,4 @@
-//! Reads one section of a pull request page by page.
+//! Reads the commits, comments or reviews of a pull request page by page.
 
 use forge_core::{Cursor, Page, PageReq, PrId, Result, Warning};
 use serde_json::json;
@@ -25,7 +25,7 @@ pub(crate) struct Paged<T> {
 }
 
 impl GitHub {
-    /// Reads a page of a section. Reads as many pages of GitHub as `page.limit` needs.
+    /// Reads a page of at most `page.limit` entries, from as many of GitHub's pages as needed.
     pub(crate) async fn section_page<T>(
         &self,
         pr: &PrId,
@@ -85,8 +85,10 @@ impl GitHub {
     }
 }
 
-/// Returns a warning if the page lacks rows and no error explains the gap: rows are null, or the
-/// page is empty. `counted` is the total from the first page.
+/// Returns a warning if rows are missing and no error explains why. A row is missing if it is null,
+/// or if the page is empty although GitHub counts rows.
+///
+/// `counted` is GitHub's count, which is given for the first page of a list only.
 pub(crate) fn missing_rows_warning<T>(
     host: &str,
     what: &str,

@@ -36,7 +36,7 @@ struct MadeThread {
     thread: Option<wire::Thread>,
 }
 
-/// The threads that GitHub added to a pending review, and the first error.
+/// The threads that GitHub added to a pending review, and the error of the first refused thread.
 #[derive(Default)]
 pub(crate) struct AddedThreads {
     made: Vec<wire::Thread>,
@@ -170,7 +170,7 @@ impl GitHub {
         Ok(begun)
     }
 
-    /// Discards a pending review that a failed request has created. Returns the error of the
+    /// Discards the pending review that a failed request has created. Returns the error of that
     /// request.
     pub(crate) async fn discard_begun(&self, id: &str, error: Error) -> Error {
         let input = json!({ "pullRequestReviewId": id });
@@ -196,7 +196,7 @@ impl GitHub {
         };
         let mut extended = match last {
             Ok(extended) => map::review(extended),
-            // The review may already be submitted together with these threads.
+            // The review may already be submitted together with these threads, so they are kept.
             Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
             Err(error) => return Err(self.delete_added(&made, error).await),
         };
@@ -229,7 +229,7 @@ impl GitHub {
         Ok(made.pull_request_review.unwrap_or_default())
     }
 
-    /// Adds threads to a pending review, in order. Each may fail independently.
+    /// Adds threads to a pending review, in order. Each thread may fail independently.
     pub(crate) async fn add_threads(
         &self,
         id: &str,
@@ -263,7 +263,7 @@ impl GitHub {
         Ok(AddedThreads { made, refused })
     }
 
-    /// Deletes threads that a failed request has added. Returns the error of the request.
+    /// Deletes threads that a failed request has added. Returns the error of that request.
     async fn delete_added(&self, added: &[wire::Thread], error: Error) -> Error {
         let mut batch = Batch::default();
         let comments = added
@@ -326,8 +326,8 @@ fn join_bodies(pending: &str, new: &str) -> String {
     }
 }
 
-/// Returns the error for a pending review whose content is neither the earlier nor the requested
-/// one. The caller reports the lost answer instead.
+/// Returns the error for a pending review with unexpected content, neither the earlier nor the
+/// requested one. The caller reports the lost answer instead of this error.
 fn unclear_state_error() -> Error {
     let message = "the pending review has neither its earlier content nor the requested content";
     Error::new(ErrorKind::Protocol, message)

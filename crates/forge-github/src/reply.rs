@@ -1,4 +1,4 @@
-//! Replies to conversation comments. GitHub has no such replies, so a reply is a comment that
+//! Replies to conversation comments. GitHub has no replies there, so a reply is a new comment. It
 //! quotes the original comment and names its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
@@ -6,7 +6,7 @@ const END: &str = " -->";
 /// How many lines of the original comment are quoted.
 const MAX_QUOTED_LINES: usize = 5;
 
-/// Returns the body of a reply to `other`, whose key is `key`.
+/// Returns the body of a reply to the comment `other`, which has the id `key`.
 pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     let text = other.split(MARK).next().unwrap_or_default();
     let lines: Vec<&str> = text
@@ -26,7 +26,7 @@ pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     format!("{}\n\n{answer}\n\n{MARK}{key}{END}", quote.join("\n"))
 }
 
-/// Returns the key of the comment that a body replies to.
+/// Returns the id of the comment that a body replies to.
 pub(crate) fn marked(body: &str) -> Option<String> {
     let key = body.trim_end().strip_suffix(END)?.rsplit_once(MARK)?.1;
     let plain = key

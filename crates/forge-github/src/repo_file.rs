@@ -59,7 +59,7 @@ impl GitHub {
         path: &str,
         at: Option<&str>,
     ) -> Result<Option<PathContent>> {
-        // An empty path is the root.
+        // An empty path means the root directory.
         let path = path.trim_matches('/');
         let mut variables = repo_variables(repo)?;
         let commit = at.unwrap_or("HEAD");

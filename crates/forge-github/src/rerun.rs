@@ -89,8 +89,8 @@ fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
 
 /// Returns the repository and number of the workflow run that a GitHub Actions check links to.
 ///
-/// The creator of a check chooses the link. A link is ignored if its run is not the run that GitHub
-/// reports for the check.
+/// The creator of a check chooses the link, so it may lead to any run. A link is ignored if its run
+/// is not the run that GitHub reports for the check.
 pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     check.workflow.as_ref()?;
     let linked = run_in(check.url.as_deref()?)?;

@@ -77,7 +77,7 @@ impl Reviews for GitHub {
                 Some(found) => found,
                 None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
             },
-            // The cache has no pending reviews.
+            // The cache of pull requests has no pending reviews.
             PendingReview::Keep | PendingReview::Submit => {
                 self.lookup(pr, selections::PENDING_REVIEW).await?.0
             }
@@ -187,7 +187,7 @@ impl GitHub {
         let id = begun.pull_request_review.unwrap_or_default().id;
         match self.finish_review(&id, review).await {
             Ok(made) => Ok(made),
-            // The review may already be submitted; a submitted review cannot be discarded.
+            // The review may already be submitted. A submitted review cannot be discarded.
             Err(error) if error.retry() == Retry::Ambiguous => Err(error),
             Err(error) => Err(self.discard_begun(&id, error).await),
         }
@@ -268,7 +268,7 @@ fn check(review: &NewReview) -> Result<()> {
                 .with_hint(hint),
         );
     }
-    // A pending review may already have a text and comments.
+    // A pending review that is submitted may already have a text and comments.
     if review.pending != PendingReview::Submit {
         check_text_present(review.verdict, &review.body, !review.threads.is_empty())?;
     }
@@ -308,7 +308,7 @@ fn diff_of(review: &NewReview) -> Action {
     paths.sort_unstable();
     paths.dedup();
     let diff = Action::op(Op::PrDiff);
-    // A comma would separate two paths.
+    // A comma would separate two paths, so the diff of all files is shown instead.
     match paths.iter().any(|path| path.contains(',')) {
         true => diff,
         false => (paths.iter()).fold(diff, |diff, path| diff.with(Param::Path, *path)),

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn later_comment_review_keeps_earlier_verdict() {
-        // C-000-4: the order of the input does not matter.
+        // Requirement C-000-4: the order of the two lists does not matter.
         let latest = latest_reviews(
             [
                 review("a", ReviewState::Approved, 2),

@@ -67,7 +67,7 @@ struct ThreadNode {
 
 impl GitHub {
     /// Reads a page of the threads that pass `filter`. GitHub cannot filter threads, so its pages
-    /// are read until this page is full.
+    /// are read until the page to return is full.
     pub(crate) async fn thread_page(
         &self,
         pr: &PrId,
@@ -81,7 +81,7 @@ impl GitHub {
         let mut result = Page::new(vec![]);
         let (mut scanned, mut size) = (0, MAX_PAGE_SIZE);
         loop {
-            // Reads a thread more than the page needs, to learn whether there is a next page.
+            // Reads one thread more than fits, to learn whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,
@@ -142,8 +142,8 @@ impl GitHub {
         }
     }
 
-    /// Returns the error for a list that lacks a thread, because the missing thread may be
-    /// unresolved.
+    /// Returns the error for a list from which GitHub left out a thread. The list is not returned,
+    /// because the missing thread may be unresolved.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)

@@ -1,10 +1,10 @@
-//! Reads pages of a history: the opening, then GitHub's timeline.
+//! Reads pages of a history: the opening of a pull request or issue, then GitHub's timeline.
 
 use forge_core::{Cursor, Page, PageReq, Result, Warning, model::StatusEvent};
 
 use crate::{map, paged::MAX_PAGE_SIZE};
 
-/// The cursor position after the opening, an entry that GitHub's timeline lacks.
+/// The cursor after the opening, which is an event that GitHub's timeline lacks.
 const OPENED: &str = "opened";
 
 /// A page of GitHub's timeline.
@@ -15,8 +15,8 @@ pub(crate) struct TimelinePage {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads a page of the history `key`, up to its limit. Calls `read` with the length and the
-/// position of each page of GitHub's timeline.
+/// Reads a page of the history `key`, up to its limit. For each page of GitHub's timeline, calls
+/// `read` with the length and the cursor of that page.
 pub(crate) async fn events_page<R>(
     scheme: &'static str,
     key: String,
@@ -38,7 +38,7 @@ where
             result.items.push(slice.opened);
         }
         let next = slice.next.filter(|n| Some(n) != after.as_ref());
-        // The opening already fills a page of one item.
+        // The opening alone already fills a page of one item.
         if room == 0 {
             let more = !slice.events.is_empty() || next.is_some();
             result.next = more.then(|| Cursor::new(scheme, &key, OPENED));

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use forge_core::Result;
 use forge_core::Secret;
 
-/// A source of tokens by host: the environment, a store, gh's login.
+/// A source of tokens by host, such as the environment, a store, or the login of gh.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
     /// Returns the token of `host`; `None` without an account.
@@ -29,8 +29,8 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// A source that returns the same token for every host, or none; for tests and for callers that
-/// already have a token.
+/// A source that returns the same token, or no token, for every host. For tests, and for callers
+/// that already have a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 

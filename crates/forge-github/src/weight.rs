@@ -13,12 +13,12 @@ pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
 /// requests has fewer.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
-/// Memory of an item in addition to its text, in bytes.
+/// Memory that an item takes in addition to its text, in bytes.
 const BYTES_PER_ITEM: usize = 256;
 /// The JSON parser's depth limit.
 const MAX_DEPTH: usize = 128;
 
-/// Error source: the answer has too many items.
+/// Source that marks errors about an answer with too many items.
 #[derive(Debug)]
 struct TooMany;
 
