@@ -9,7 +9,7 @@ use forge_core::{
 
 use crate::Local;
 
-/// GitHub's limits, so that local pull requests and issues can move there.
+/// The limits of GitHub, so that local pull requests and issues can be moved to GitHub.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
@@ -17,7 +17,7 @@ pub(crate) const LIMITS: Limits = Limits {
     page_max: 100,
 };
 
-/// Recovery for the missing checks: run the tests on this machine.
+/// Recovery for the missing CI checks: run the tests on this machine.
 static TEST_YOURSELF: Hint = Hint::fixed(
     "run the tests on the head yourself and say so in a review",
     Action::fixed(

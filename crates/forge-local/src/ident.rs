@@ -1,4 +1,4 @@
-//! Determines who the viewer is, and the current time.
+//! Determines the viewer (the user who runs forge) and the current time.
 
 use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
 use forge_git::{Git, Signing, parse_signature};
@@ -30,9 +30,9 @@ impl CommitIdentity {
     }
 }
 
-/// Returns the viewer: the author that git would record. The login is `forge.login`, or the part of
-/// the e-mail address before the `@`. Git also provides the time, so `GIT_COMMITTER_DATE` and
-/// `GIT_AUTHOR_DATE` are respected.
+/// Returns the viewer: the author that git would record in a commit. The login is `forge.login`, or
+/// the part of the e-mail address before the `@`. Git also provides the time, so
+/// `GIT_COMMITTER_DATE` and `GIT_AUTHOR_DATE` are respected.
 pub(crate) async fn identity(git: &Git) -> Result<CommitIdentity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
     let keys = format!(r"^(forge\.login|{})$", Signing::KEYS);
@@ -78,7 +78,8 @@ async fn committed_at(git: &Git) -> Result<Timestamp> {
 
 fn identity_error(said: &str) -> Error {
     let says = |words: &str| said.contains(words);
-    // A configured name may be empty, or consist of characters that git removes.
+    // Git reports a missing name, and also a configured name that is empty or consists only of
+    // characters that git removes.
     let no_name = says("no name was given") || says("empty ident name") || says("disallowed char");
     let (what, hint) = if no_name {
         ("user.name", "git config user.name \"Your Name\"")

@@ -23,16 +23,16 @@ use crate::{
     },
 };
 
-/// Maximum length of a name, in characters.
+/// Maximum length of a label's name, in characters.
 const MAX_NAME_LENGTH: usize = 50;
 /// Maximum length of `labels.json`, in bytes: room for 20,000 labels.
 const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
-/// Recovery for a name that already exists.
+/// Recovery for a label name that already exists.
 static OVERWRITE: Hint = Hint::fixed(
     "choose another name, or overwrite it",
     Action::again(&[(Param::Force, Arg::Set(Cow::Borrowed("true")))]),
 );
-/// Colours for labels without a colour, used in turn.
+/// Colours for new labels that are created without a colour. They are used in turn.
 const PALETTE: [&str; 8] = [
     "4f7cac", "c0504d", "6a994e", "b38cb4", "d4a017", "3d8b8b", "8d6e63", "7a7a7a",
 ];
@@ -100,7 +100,7 @@ impl LabelSet {
     /// Returns the label called `name`.
     ///
     /// # Errors
-    /// `invalid_input` with similar names.
+    /// `invalid_input` if no label has this name. The hint lists similar names.
     pub fn resolve(&self, name: &str) -> Result<LabelRef> {
         let found = self.find(name.trim()).ok_or_else(|| {
             let shown = text::one_line(name).into_owned();
@@ -118,7 +118,7 @@ impl LabelSet {
 }
 
 impl EventStore {
-    /// Reads the labels. If none was ever defined, returns the initial ones.
+    /// Reads the labels. If no label was ever defined, returns the labels of a new repository.
     ///
     /// # Errors
     /// `protocol` if the stored labels cannot be read.
@@ -135,7 +135,7 @@ impl EventStore {
         };
         let object = cat.get(&format!("{}:{LABELS_FILE}", tip.oid)).await;
         let object = object.map_err(|e| match e.kind() {
-            // git itself failed, so the labels may be intact.
+            // Git itself failed. The labels may be intact, so they are not reported as damaged.
             forge_core::ErrorKind::Git { .. } => e,
             _ => bad(e.message().into()).with_source(e),
         })?;
@@ -149,7 +149,7 @@ impl EventStore {
         Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
         let book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
-        // A higher number would overflow once more labels are added.
+        // With a higher id, later ids could overflow.
         if book.next > MAX_NUMBER {
             let why = format!("the next label in {LABELS_FILE} has the id {}", book.next);
             return Err(bad(why.into()));
@@ -288,7 +288,7 @@ impl Local {
     }
 }
 
-/// Checks a name. Commas are refused, because lists of names are separated by commas.
+/// Checks a label's name. Commas are refused, because lists of labels are separated by commas.
 fn label_name(name: &str) -> Result<String> {
     let name = check_label_name(name, MAX_NAME_LENGTH)?;
     if name.contains(',') {

@@ -55,17 +55,19 @@ pub struct Local {
 
 impl Local {
     /// Opens the repository at `path`: a work tree or a directory in it, a linked work tree, a bare
-    /// repository, or a `.git` directory. `trust` depends on who chose the path.
+    /// repository, or a `.git` directory. `trust` says who chose the path, and so which programs
+    /// git may start.
     ///
     /// # Errors
-    /// `not_found` if there is no repository; `config` if git is older than 2.38; `git` if git
-    /// refuses the repository, for example because it belongs to another user, or because it is
-    /// bare and was not named by its exact path.
+    /// - `not_found`: there is no repository.
+    /// - `config`: git is older than 2.38.
+    /// - `git`: git refuses the repository, for example because it belongs to another user, or
+    ///   because it is bare and was not named by its exact path.
     pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
         Self::open_with(path, trust, None).await
     }
 
-    /// Like [`Local::open`], with a cache that several calls share.
+    /// Like [`Local::open`], but uses the cache `shared`, which several calls share.
     ///
     /// # Errors
     /// The errors of [`Local::open`].
@@ -112,14 +114,15 @@ impl Local {
         &self.repository.git
     }
 
-    /// Returns git for diffs that users read. This git ignores the attribute files of work trees.
+    /// Returns the [`Git`] for diffs that are shown to users. It ignores the attribute files of
+    /// work trees.
     pub(crate) fn git_for_diffs(&self) -> Git {
         self.git()
             .without_work_tree(self.repository.common_dir.as_path())
     }
 
-    /// Returns git for the work tree that the user named or is in. Used for the identity of the
-    /// viewer and for signing commits.
+    /// Returns the [`Git`] that runs in the work tree that the user named or is in. Used for the
+    /// identity of the viewer and for signing commits.
     pub(crate) fn user_git(&self) -> &Git {
         &self.repository.user_git
     }
@@ -146,7 +149,7 @@ impl Local {
         .with_hint("open the repository that you mean"))
     }
 
-    /// Returns the number of a pull request. Refuses one of another repository.
+    /// Returns the number of a pull request. Refuses a pull request of another repository.
     pub(crate) fn number(&self, pr: &PrId) -> Result<u64> {
         self.check(&pr.repo)?;
         match &pr.key {
@@ -159,7 +162,7 @@ impl Local {
         }
     }
 
-    /// Returns the number of an issue. Refuses one of another repository.
+    /// Returns the number of an issue. Refuses an issue of another repository.
     pub(crate) fn issue_number(&self, issue: &IssueId) -> Result<u64> {
         self.check(&issue.repo)?;
         match &issue.key {

@@ -1,4 +1,5 @@
-//! Links between pull requests and issues. They are not stored, but read from the texts.
+//! Links between pull requests and issues. The links are not stored: they are found in the texts,
+//! such as `fixes #7` in a description.
 
 use forge_core::{
     PrKey, Result, Warning,
@@ -15,9 +16,9 @@ use crate::{
     store::{PullRead, Snapshot, StoredIssue, StoredPull},
 };
 
-/// Maximum number of mentions in one text that are looked up.
+/// Maximum number of mentioned numbers that are looked up for one pull request or issue.
 const MAX_NUMBERS: usize = 50;
-/// Maximum number of texts that are read because they may mention the subject.
+/// Maximum number of pull requests and issues that are read because they may mention the given one.
 const MAX_MENTIONING: usize = 100;
 
 /// A pull request or an issue, with all its texts.
@@ -53,7 +54,7 @@ impl Local {
             .read_link_source(&mut cat, kind, number, &mut links.warnings)
             .await?;
         if let Some(pull) = &own.pull {
-            // If commits are missing, the view of the pull request reports the error.
+            // Missing commits are no error here, because the view of the pull request reports them.
             let commits = self.all_commits(&mut cat, pull).await.unwrap_or_default();
             let messages = commits.into_iter();
             own.remarks
@@ -157,8 +158,8 @@ impl Local {
         Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
     }
 
-    /// Returns the kind and number of a mention that refers to this repository. A closing keyword
-    /// refers only to issues.
+    /// Returns the kind and number of a mention that refers to this repository. After a closing
+    /// keyword such as `fixes`, a number means an issue.
     fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
         let (kind, number) = mention.named.number_in(self.id())?;
         let closed = mention.closes.then_some(SubjectKind::Issue);
@@ -220,8 +221,8 @@ impl Local {
         Ok(found)
     }
 
-    /// Adds the open pull requests above and below `pull` in a stack: one has the head branch of
-    /// the other as its base.
+    /// Adds the open pull requests above and below `pull` in a stack. In a stack, the base branch
+    /// of the upper pull request is the head branch of the lower one.
     async fn stacked(&self, cat: &mut CatFile, pull: &StoredPull, links: &mut Links) -> Result<()> {
         if !pull.is_open() {
             return Ok(());
@@ -248,8 +249,9 @@ impl Local {
         Ok(())
     }
 
-    /// Adds the pull requests and issues that close or mention the subject. Git finds candidates by
-    /// the number in any event. Texts that were edited or deleted since do not count.
+    /// Adds the pull requests and issues that close or mention `number`. Git searches all stored
+    /// events (descriptions, comments, reviews) for the number. An event whose text was edited or
+    /// deleted later does not count.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,

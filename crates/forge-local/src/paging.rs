@@ -1,4 +1,4 @@
-//! Pages of lists that are in memory.
+//! Cuts pages out of lists that are in memory.
 
 use std::hash::Hash;
 
@@ -9,7 +9,8 @@ use crate::caps::LIMITS;
 /// The prefix of cursors from this backend.
 pub(crate) const SCHEME: &str = "local";
 
-/// Maximum page size of lists that are always computed in full. Short pages would repeat the work.
+/// Maximum page size of lists that are always computed in full. Every page repeats the whole
+/// computation, so short pages would be slow.
 const MAX_FULL_LIST: usize = 10_000;
 
 /// Returns the maximum number of items on the requested page.
@@ -17,7 +18,7 @@ pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }
 
-/// Returns the position in the cursor; `None` for the first page.
+/// Returns the list position that the cursor contains; `None` for the first page.
 pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>> {
     let Some(cursor) = &page.cursor else {
         return Ok(None);

@@ -100,21 +100,23 @@ impl Local {
         Ok(PathContent::Directory(entries))
     }
 
-    /// Resolves the name of a branch or tag, short or as a full ref, or a full or abbreviated commit
-    /// id.
+    /// Resolves `at` to a commit id. `at` is a branch or tag (short name or full ref), or a commit
+    /// id that may be abbreviated.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
         let is_ref = at.starts_with("refs/heads/") || at.starts_with("refs/tags/");
-        // As in git, a full ref precedes the tag that has the full ref as its name.
+        // A tag can have the name of a full ref: `refs/tags/refs/heads/main`. As in git, the ref
+        // comes first.
         let short = [branch_ref(at), format!("refs/tags/{at}")];
         let mut names: Vec<String> = is_ref
             .then(|| at.to_owned())
             .into_iter()
             .chain(short)
-            // A text that is not a valid ref name could be a revision expression.
+            // A text that is not a valid ref name is left out, because git could read it as a
+            // revision expression.
             .filter(|name| refname_problem(name).is_none())
             .collect();
         if DiffReq::is_commit(at) {
-            // As in git, a full id means the commit, even if a branch has the same name.
+            // As in git, a full id means the commit, even if a branch has this id as its name.
             let is_whole = matches!(at.len(), 40 | 64);
             let place = if is_whole { 0 } else { names.len() };
             names.insert(place, at.to_owned());
@@ -166,7 +168,7 @@ fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     Some(DirectoryEntry::new(name, header.starts_with(DIRECTORY)))
 }
 
-/// Returns mode and object id of the only entry, if it is the entry of `path`.
+/// Returns mode and object id if `listed` has exactly one entry, and this is the entry of `path`.
 fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
     let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
     let (header, found) = line.split_once('\t')?;

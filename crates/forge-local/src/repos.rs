@@ -18,7 +18,7 @@ use crate::{
     store::branch_ref,
 };
 
-/// Common names of the main branch, used if no configuration names one.
+/// Common names of the main branch, used if no configuration names the main branch.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
 #[async_trait]
@@ -78,16 +78,19 @@ impl Repos for Local {
 }
 
 impl Local {
-    /// Returns the default base branch, which is the first of these that exists:
-    /// `forge.defaultBranch`; `HEAD` of a bare repository; the branch that `origin/HEAD` or
-    /// `init.defaultBranch` names; a common name; `HEAD`. In a work tree, `HEAD` is only the branch
-    /// of the current work.
+    /// Returns the default base branch: the first branch in this list that exists.
+    /// 1. `forge.defaultBranch`
+    /// 2. `HEAD` of a bare repository
+    /// 3. the branch of `origin/HEAD`
+    /// 4. `init.defaultBranch`
+    /// 5. a common name such as `main`
+    /// 6. `HEAD` of a work tree; it comes last, because it is only the branch of the current work
     pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
         let found = self.find_default_branch().await?;
         Ok(found.map(|(branch, _)| branch))
     }
 
-    /// Returns the default branch, and true if nothing in this repository names it.
+    /// Returns the default branch, and true if it is only a guess.
     async fn find_default_branch(&self) -> Result<Option<(String, bool)>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
@@ -120,8 +123,8 @@ impl Local {
             head.clone().filter(|_| bare),
             origin,
         ];
-        // Anybody can push a branch with a usual name, and `init.defaultBranch` names the branch of
-        // new repositories, not of this one.
+        // These branches are only guesses. Anybody can push a branch with a usual name, and
+        // `init.defaultBranch` names the branch of new repositories, not of this one.
         let guesses = [setting("init.defaultbranch")]
             .into_iter()
             .chain(USUAL.map(|branch| Some(branch.to_owned())))

@@ -33,7 +33,8 @@ pub(crate) struct LocalRepository {
     /// Git for the work tree that the user named or is in. A linked work tree can have a separate
     /// configuration.
     pub user_git: Git,
-    /// The main work tree as reported by git, if it was opened.
+    /// The main work tree as reported by git. `None` if a linked work tree or a bare repository was
+    /// opened.
     pub main_tree: Option<PathBuf>,
     pub id: RepoId,
 }
@@ -99,7 +100,8 @@ impl LocalRepository {
         }
         let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
-            // The user named the bare repository itself, or one of its work trees.
+            // The user named the bare repository itself, or one of its work trees. Git may
+            // therefore open it.
             git = git.opening_bare();
         }
         let mut repository = Self {
@@ -119,8 +121,8 @@ impl LocalRepository {
         {
             repository.user_git = Git::at(top).with_trust(trust);
         }
-        // Missing objects are fetched only for a clone that contains the current directory. Any
-        // other clone may come from a stranger and have a program as its remote.
+        // Git fetches objects that a partial clone lacks only if the clone contains the current
+        // directory. Any other clone may come from a stranger and name a program as its remote.
         if repository.current_work_tree().is_none() {
             repository.git = repository.git.without_lazy_fetch();
             repository.user_git = repository.user_git.without_lazy_fetch();
@@ -128,14 +130,14 @@ impl LocalRepository {
         Ok(repository)
     }
 
-    /// Returns true if `dir` is the directory of the repository, and not only one of its work
-    /// trees.
+    /// Returns true if `dir` is the root or the git directory of the repository. A linked work tree
+    /// or a subdirectory does not count.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
 
     /// Returns the work tree of the current directory, if it belongs to this repository. The flag
-    /// is true for the main work tree.
+    /// is true if this is the main work tree.
     pub fn current_work_tree(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -182,8 +184,8 @@ impl Directories {
     /// Parses git's output for `path`.
     fn of(output: &Output, path: &Path) -> Result<Self> {
         let printed = &output.stdout;
-        // If the split fails, the git directory of the work tree is outside of the common
-        // directory.
+        // The split fails if the git directory of the work tree is outside of the common directory.
+        // Such a work tree counts as linked.
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;
@@ -201,8 +203,8 @@ impl Directories {
     }
 }
 
-/// Splits `<common>`, newline, `<common><own>`, newline, `<top>` (with a newline, or empty). Paths
-/// may contain newlines.
+/// Splits git's output: `<common>`, newline, `<common><own>`, newline, `<top>` (ends with a
+/// newline, or is empty). Paths may contain newlines, so the split is where `<common>` is repeated.
 fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
     let newlines = printed.iter().enumerate().filter(|(_, b)| **b == b'\n');
     newlines.map(|(at, _)| at).find_map(|at| {
@@ -240,10 +242,10 @@ pub(crate) fn line(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// Refuses a repository in which files are links to the outside, because the permission for its
-/// path does not cover their targets. Two kinds of links are allowed: hooks, because no hook runs,
-/// and `objects/info/alternates`, because a clone made with `--reference` borrows objects but not
-/// branches.
+/// Refuses a repository in which files are links to the outside. The permission to open the path
+/// does not cover the targets of such links. Two kinds of links are allowed: hooks, because no hook
+/// runs, and `objects/info/alternates`, because a clone made with `--reference` borrows objects but
+/// not branches.
 fn refuse_links_outwards(common: &Path) -> Result<()> {
     let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
     let mut dirs = vec![common.to_owned()];
@@ -290,7 +292,7 @@ fn is_refused_as_bare(output: &Output) -> bool {
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// Returns the error for a bare repository, or a directory in one, that no person named.
+/// Returns the error for a path in a bare repository, if no person named the repository.
 fn bare_repository_error(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {

@@ -5,7 +5,7 @@ use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
 
-/// Repeats the failed call with another body.
+/// Recovery: repeat the failed call with another body.
 pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
 /// Checks a login from user input.

@@ -1,5 +1,4 @@
-//! The work trees of the repository: which branches they use, and how their files follow a branch
-//! that moves.
+//! Finds the work trees that use a branch, and updates their files when the branch moves.
 //!
 //! If a branch moves but the files of its work tree do not, the user's next commit of all files
 //! reverts the move. The files are therefore updated as well, as with git's
@@ -27,15 +26,15 @@ use crate::{
 const MAX_COMMITS_BEHIND: &str = "20";
 /// Maximum number of files that a message names. The error has all of them.
 const MAX_NAMED_FILES: usize = 5;
-/// Recovery: repeats the failed call without updating work trees.
+/// Recovery: repeat the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
     Action::again(&[(Param::LeaveCheckout, Arg::Set(Cow::Borrowed("true")))]);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BranchUse {
     CheckedOut,
-    /// A git operation is unfinished, and will return to the branch or move it. The text names the
-    /// operation.
+    /// A git operation such as a rebase is unfinished. When it ends, it returns to the branch or
+    /// moves it. The text names the operation.
     Busy(&'static str),
 }
 
@@ -45,20 +44,20 @@ pub(crate) struct WorkTree {
     pub path: PathBuf,
     pub usage: BranchUse,
     is_main: bool,
-    /// True if `git worktree lock` has locked the work tree, which is for disks that are not always
-    /// mounted.
+    /// True if `git worktree lock` has locked the work tree. This command is for work trees on
+    /// disks that are not always mounted.
     is_locked: bool,
 }
 
-/// Result of checking that a directory is a work tree of the repository.
+/// Result of the check whether a directory is a work tree of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectoryCheck {
     /// The directory is the work tree.
     Verified,
     /// The directory of a linked work tree is missing.
     Missing,
-    /// The directory of a linked work tree is missing, but `git worktree lock` has locked it. The
-    /// disk may be mounted again.
+    /// The directory of a linked work tree is missing, but `git worktree lock` has locked the work
+    /// tree. Its disk may be mounted again.
     LockedMissing,
     /// The directory does not point to the repository, or the repository does not point to the
     /// directory.
@@ -83,7 +82,7 @@ pub(crate) struct TreeUpdates {
     pub warnings: Vec<Warning>,
 }
 
-/// A work tree whose files will follow the branch if `check_can_follow` succeeds.
+/// A work tree whose files will be updated with the branch if `check_can_follow` succeeds.
 #[derive(Debug)]
 struct Checkout {
     git: Git,
@@ -108,8 +107,8 @@ struct ChangedPath {
 }
 
 impl WorkTree {
-    /// Returns how the work tree uses the branch, as the end of a sentence, and the command that
-    /// ends this use. `leave` is the argument of `git switch` in that command.
+    /// Returns two texts: how the work tree uses the branch (the end of a sentence), and the
+    /// command that ends this use. `leave` is the argument of `git switch` in this command.
     pub fn explain(&self, leave: &str) -> (String, String) {
         let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
@@ -193,9 +192,9 @@ impl Local {
         Ok(found)
     }
 
-    /// Returns the directory of the main work tree. If the git directory is not called `.git`, git
-    /// lists the git directory instead. Only the link in the work tree then shows that the two
-    /// belong together.
+    /// Returns the directory of the main work tree. `listed` is the directory that git lists for
+    /// it. If the git directory is not called `.git`, git lists the git directory. In this case
+    /// only the `.git` link in the work tree shows that the two directories belong together.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -212,8 +211,8 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is a symbolic ref, because the work trees of its target would be
-    /// missed.
+    /// Refuses a branch that is a symbolic ref, because the search would miss work trees that have
+    /// its target branch checked out.
     async fn refuse_symbolic_ref(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
@@ -238,13 +237,15 @@ impl Local {
         blocking(check).await.unwrap_or(DirectoryCheck::Mismatch)
     }
 
-    /// Prepares a move of `branch` from `from` to `to`. Checks that all work trees with the branch
-    /// checked out can follow. Changes nothing.
+    /// Prepares a move of `branch` from `from` to `to`. Checks that the files of all work trees
+    /// with this branch checked out can be updated. Changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` with the files that block the move. `precondition_failed` also if a
-    /// git operation on the branch is unfinished, and, without `leave`, if the directory of a work
-    /// tree is unknown or a locked work tree is missing.
+    /// `precondition_failed` in these cases:
+    /// - Files block the move; the error names them.
+    /// - A git operation on the branch is unfinished.
+    /// - Without `leave`, the directory of a work tree is unknown, or a locked work tree is
+    ///   missing.
     pub(crate) async fn prepare_move(
         &self,
         branch: &str,
@@ -285,7 +286,7 @@ impl Local {
         Ok(the_move)
     }
 
-    /// Prepares the work tree at `path`, and checks that its files can follow.
+    /// Prepares the work tree at `path`, and checks that its files can be updated.
     async fn checkout(&self, the_move: &BranchMove, path: PathBuf) -> Result<Checkout> {
         let BranchMove {
             branch, from, to, ..
@@ -357,7 +358,7 @@ impl Local {
     async fn follow(&self, the_move: &BranchMove, path: PathBuf) -> Result<Option<Step>> {
         let git = self.git().in_dir(&path);
         if staged(&git, &the_move.to).await?.is_empty() {
-            // The work tree checked out the branch after the move.
+            // The work tree checked out the branch after the move, so its files are already new.
             return Ok(None);
         }
         let checkout = self.checkout(the_move, path).await?;
@@ -391,7 +392,7 @@ impl Local {
         .with_hint(hint)
     }
 
-    /// Returns the error for a directory that is not proved to be the work tree.
+    /// Returns the error for a directory that could not be verified as the work tree.
     fn unknown_directory_error(&self, branch: &str, tree: &WorkTree) -> Error {
         let branch = text::one_line(branch);
         let (message, hint) = match tree.is_main {
@@ -426,7 +427,7 @@ impl Local {
 }
 
 impl BranchMove {
-    /// Updates the files of all work trees, or of none.
+    /// Updates the files of all work trees. If one update fails, resets the updated ones.
     ///
     /// # Errors
     /// `git` if an update fails halfway.
@@ -485,9 +486,9 @@ impl Checkout {
         Ok(Step::new(name, true))
     }
 
-    /// Resets the work tree to the files of its `HEAD`, and keeps the changes of the user. Git
-    /// reads `HEAD` under the index lock, and a concurrent commit releases this lock only after it
-    /// has moved `HEAD`.
+    /// Resets the work tree to the files of its `HEAD`, and keeps the changes of the user. A
+    /// concurrent commit cannot interfere: git reads `HEAD` under the index lock, and a commit
+    /// releases this lock only after it has moved `HEAD`.
     async fn reset(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -509,7 +510,8 @@ impl Checkout {
 
     /// Merges two trees into the index. With `-u`, also into the files.
     async fn read_tree(&self, options: &[&str], from: &str, to: &str) -> Result<()> {
-        // The configuration may include files of another work tree.
+        // The check is repeated here, because the configuration may include a file of another work
+        // tree that has just been updated.
         self.git
             .in_dir(&self.path)
             .refuse_programs(&self.operation(), is_filter)
@@ -520,7 +522,8 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // git does not delete the directory in which it was started.
+            // Git does not delete the directory in which it was started, so it starts in the user's
+            // directory.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -536,8 +539,8 @@ impl Checkout {
         format!("changing the files of {}", show(&self.path))
     }
 
-    /// Returns the submodules that change and are checked out. Git would not move them, or would
-    /// overwrite untracked files in them.
+    /// Returns the submodules that change and are checked out. They block the update, because git
+    /// would not move them, or would overwrite untracked files in them.
     async fn submodules(&self) -> Result<BTreeSet<String>> {
         self.files_with(
             |file| file.submodule,
@@ -546,8 +549,8 @@ impl Checkout {
         .await
     }
 
-    /// Returns the paths of the changing files that `wanted` accepts and whose path in the work
-    /// tree passes `is_so`. `is_so` may block.
+    /// Returns the changing files that `wanted` accepts and whose path in the work tree passes
+    /// `is_so`. `is_so` may block the thread.
     async fn files_with(
         &self,
         wanted: fn(&ChangedPath) -> bool,
@@ -631,8 +634,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// Returns the error for an index that is based on an older commit: either an earlier merge did
-    /// not update the files, or the user is reverting that merge.
+    /// Returns the error for an index that is based on an older commit. There are two possible
+    /// causes: an earlier merge did not update the files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -787,9 +790,9 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// Returns the commit on which the index is based: `onto`, or an older commit if an earlier merge
-/// did not update the files. If such an index were updated from `onto`, the difference would remain
-/// as a change of the user.
+/// Returns the commit on which the index of a work tree is based. This is `onto`, or an older
+/// commit if an earlier merge did not update the files. If an index of an older commit were updated
+/// from `onto`, the difference between the two commits would remain as a change of the user.
 ///
 /// An index with staged changes is assumed to be based on an older commit under two conditions: it
 /// differs from that commit in fewer paths than from `onto`, and each of these paths also differs
@@ -856,7 +859,8 @@ fn missing_work_tree_error(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Returns true if a key names a program that a checkout starts, or another work tree.
+/// Returns true if a configuration key names a program that a checkout starts, or another work
+/// tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }
@@ -879,8 +883,8 @@ fn directory_of(repository: &LocalRepository, tree: &WorkTree) -> DirectoryCheck
         return DirectoryCheck::Verified;
     }
     let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-    // The current directory may be in a linked work tree that was moved, and this work tree may be
-    // `tree`.
+    // The current directory may be in a linked work tree that was moved. This moved work tree may
+    // be `tree`.
     let is_here = || {
         let current_work_tree = repository.current_work_tree();
         current_work_tree.is_some_and(|(top, is_main)| !is_main && !repository.owns(&top, false))

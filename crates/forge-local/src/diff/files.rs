@@ -1,4 +1,4 @@
-//! The changed files.
+//! The changed files of a pull request.
 
 use forge_core::{
     Error, ErrorKind, Page, PageReq, Result,
@@ -8,8 +8,8 @@ use forge_core::{
 use super::diff_args;
 use crate::{Local, paging, store::StoredPull};
 
-/// Maximum size of git's output about the changed files, in bytes. Nested trees that repeat each
-/// other can list millions of files.
+/// Maximum size of git's output about the changed files, in bytes. A small repository can list
+/// millions of files if nested trees contain the same tree many times.
 const MAX_PRINTED: usize = 16 * 1024 * 1024;
 
 impl Local {
@@ -43,8 +43,8 @@ fn too_many_files() -> Error {
         .with_hint("read the diff, which is printed file by file")
 }
 
-/// Parses the output of `--raw --numstat -z`: all raw records, then the lines of counts in the same
-/// order.
+/// Parses the output of `--raw --numstat -z`: first the raw records of all files, then their line
+/// counts in the same order.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
     let mut fields = out.split(|b| *b == 0);
     let mut files = Vec::new();

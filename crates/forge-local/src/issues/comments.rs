@@ -70,7 +70,7 @@ impl Local {
     }
 
     /// Replaces the body of the viewer's comment `key`, or deletes the comment. Returns the comment
-    /// as written, because a read after the write could fail.
+    /// as it was written instead of reading it again, because that read could fail.
     async fn rewrite_issue_comment(
         &self,
         number: u64,
@@ -127,7 +127,8 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Comments can be read without an identity. No comment then counts as the viewer's.
+                // Comments can be read without an identity of the viewer. In this case no comment
+                // counts as the viewer's.
                 None => identity(self.user_git()).await.ok(),
             }
         };

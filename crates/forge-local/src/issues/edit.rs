@@ -18,23 +18,24 @@ use crate::{
     store::{IssueChanges, IssueEvent, IssueSnapshot, RefChange, WriteRetry},
 };
 
-/// Maximum number of fields that have a value in one issue.
+/// Maximum number of custom fields with a value in one issue.
 const MAX_FIELDS: usize = 100;
-/// Maximum length of a field's name, in characters.
+/// Maximum length of a custom field's name, in characters.
 const MAX_FIELD_NAME: usize = 50;
-/// Maximum length of a field's value, in characters.
+/// Maximum length of a custom field's value, in characters.
 const MAX_VALUE: usize = 4096;
 
 pub(super) struct AppliedEdit {
     pub snapshot: IssueSnapshot,
     /// The event that records the changes; `None` if nothing changes.
     pub event: Option<IssueEvent>,
-    /// Refs whose values must not change before the write.
+    /// Refs that must not change before the event is written.
     pub unmoved: Vec<RefChange>,
 }
 
 impl Local {
-    /// Applies `edit`, unless `done` returns a warning that the issue is already changed.
+    /// Applies `edit`. If `done` returns a warning for the current state, changes nothing and
+    /// returns the warning instead.
     pub(super) async fn change_issue(
         &self,
         number: u64,
@@ -206,7 +207,7 @@ pub(super) fn check_edit(edit: &EditIssue) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a field that does not fit on one line of a list.
+/// Refuses a name or value of a custom field that does not fit on one line of a list.
 fn check_value(name: &str, value: &str) -> Result<()> {
     let refuse =
         |message, hint: &'static str| Err(Error::invalid("values", message).with_hint(hint));
@@ -246,7 +247,7 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// Changes `values`. Returns the new values, with `None` for a field that was removed.
+/// Applies `edit` to `values`. Returns the changed fields, with `None` for a removed field.
 fn change_values(
     values: &mut BTreeMap<String, String>,
     edit: &BTreeMap<String, Option<String>>,

@@ -25,7 +25,7 @@ impl Local {
     }
 }
 
-/// Converts an event to history entries. An edit can have several entries.
+/// Converts an event to history entries. An edit of several fields has several entries.
 fn status_events(logged: &LoggedEvent<IssueEvent>) -> Vec<StatusEvent> {
     let entry = &logged.entry;
     let mut lines: Vec<(Kind, Option<String>)> = match &entry.event {

@@ -17,7 +17,7 @@ use crate::{
 pub(super) const MAX_BLOCKERS: usize = 100;
 /// Maximum length of a chain of parents.
 const MAX_DEPTH: usize = 100;
-/// Maximum number of issues that are shown for each reverse relation.
+/// Maximum number of sub-issues or blocked issues that are shown for one issue.
 const MAX_REVERSE: usize = 1000;
 /// Maximum number of related issues in [`forge_core::Issues::related_issues`].
 const MAX_NEIGHBOURS: usize = 200;
@@ -39,7 +39,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // The limit is also checked here, because another program may have stored more blockers.
+        // The limit is checked again here, because another program may have stored more blockers.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
@@ -99,7 +99,7 @@ impl IssueGraph {
             r.blocked_by.iter().filter_map(end).collect()
         });
         relations.blocking = blocking;
-        // An issue that cannot be read may name this one as its parent or blocker.
+        // An issue that cannot be read may name this issue as its parent or blocker.
         relations.truncated = more_parts
             || more_blocked
             || row.is_some_and(|r| r.truncated)
@@ -236,9 +236,8 @@ impl Local {
         }
     }
 
-    /// Checks that `parent` can become the parent of issue `number`. Returns the refs whose values
-    /// must not change before the write, because two concurrent edits could otherwise create a
-    /// cycle.
+    /// Checks that `parent` can become the parent of issue `number`. Returns the refs that must not
+    /// change before the event is written. Otherwise two concurrent edits could create a cycle.
     pub(super) async fn check_parent(
         &self,
         cat: &mut CatFile,

@@ -38,7 +38,8 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The closing comment of a duplicate, with a line that names the issue `other`.
+    /// Returns the closing comment of a duplicate, with a line that names the original issue
+    /// `other`.
     async fn duplicate_comment(&self, other: &IssueId, comment: Option<&str>) -> Result<String> {
         let other = self.related_number("duplicate_of", other)?;
         self.store.read_issue(&mut self.store.cat(), other).await?;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Local {
-    /// Converts `issue` with the sections that `fields` selects.
+    /// Converts `issue`, with the optional parts (such as comments) that `fields` selects.
     pub(super) async fn present_issue(
         &self,
         cat: &mut CatFile,
@@ -53,8 +53,8 @@ impl Local {
         }
     }
 
-    /// Converts `issue` without optional sections. `book` has the labels, or the error of reading
-    /// them.
+    /// Converts `issue` without optional parts. `book` has the labels of the repository, or the
+    /// error of reading them.
     pub(super) fn issue_header(
         &self,
         issue: &StoredIssue,

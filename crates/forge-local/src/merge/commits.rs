@@ -57,8 +57,8 @@ impl Local {
             .await
     }
 
-    /// Recreates each commit on top of the base, and returns the last new commit. Leaves out
-    /// merges, and commits whose change the base already contains.
+    /// Recreates each commit on top of the base, and returns the last new commit. Leaves out merge
+    /// commits, and commits whose change the base already contains.
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
@@ -87,7 +87,7 @@ impl Local {
         }
     }
 
-    /// Returns the tree of the merge. Fails if there are conflicts.
+    /// Returns the tree that merges head into base. Fails if there are conflicts.
     async fn clean(&self, pull: &StoredPull) -> Result<String> {
         match self
             .git()
@@ -123,7 +123,8 @@ impl Local {
     }
 }
 
-/// Returns the author of a commit: `usual`, or the viewer with the e-mail address of the request.
+/// Returns the author of a commit: `usual` or, if the request names an e-mail address, the viewer
+/// with this address.
 fn author(req: &MergeReq, by: &CommitIdentity, usual: &Actor) -> Actor {
     let Some(email) = &req.author_email else {
         return usual.clone();
@@ -137,7 +138,7 @@ fn author(req: &MergeReq, by: &CommitIdentity, usual: &Actor) -> Actor {
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);
-    // git cuts a text at the first NUL, so the rest would be lost.
+    // NUL characters are removed, because git cuts a message at the first NUL.
     let message = match body.trim() {
         "" => format!("{}\n", subject.trim()),
         body => format!("{}\n\n{body}\n", subject.trim()),

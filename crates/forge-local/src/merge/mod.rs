@@ -142,7 +142,7 @@ impl Local {
         }
     }
 
-    /// Refuses a merge that cannot succeed before any object is created.
+    /// Refuses a merge that cannot succeed. Called before any git object is created.
     async fn check_mergeable(&self, pull: &StoredPull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
         crate::pulls::require_open(pull, "only an open pull request can be merged")?;
@@ -203,8 +203,8 @@ impl Local {
         })
     }
 
-    /// Returns the outcome for a pull request that was merged earlier. Still deletes the head
-    /// branch if the request says so.
+    /// Returns the outcome for a pull request that an earlier call merged. Still deletes the head
+    /// branch if this request says so.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -283,8 +283,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // The deletion is tried again, because pull requests based on the head branch may have
-            // a new base by now.
+            // The deletion is tried again, because pull requests that were based on the head branch
+            // may have a new base by now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -360,7 +360,7 @@ pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
     ))
 }
 
-/// Returns the recovery for a pull request without changes.
+/// Returns the recovery for a pull request without changes: close it.
 pub(super) fn close_hint(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }

@@ -10,9 +10,9 @@ use crate::{Local, ident::CommitIdentity};
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
-    /// Commits the patch on top of `onto`, and returns the last commit. Each mail becomes a commit
-    /// by the author of the mail. A bare diff becomes one commit with the title `title`. Changes no
-    /// ref.
+    /// Commits the patch on top of `onto`, and returns the last commit. Each mail of a mailbox
+    /// becomes a commit by the author of the mail. A plain diff becomes one commit with the title
+    /// `title`. Changes no ref.
     pub(super) async fn commit_patch(
         &self,
         onto: CommitTarget<'_>,

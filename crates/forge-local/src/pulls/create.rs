@@ -20,7 +20,7 @@ use crate::{
     validate,
 };
 
-/// Repeats the failed call with another base branch.
+/// Recovery: repeat the failed call with another base branch.
 const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
 
 impl Local {
@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit, which
-    /// is on top of the base branch.
+    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit. The
+    /// commit is on top of the base branch.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -201,7 +201,8 @@ impl Local {
         Ok(())
     }
 
-    /// Refuses another open pull request with the same head and base. Ignores `except`.
+    /// Fails if another open pull request has the same head and base. Ignores the pull request
+    /// `except`.
     pub(crate) async fn check_no_duplicate(
         &self,
         cat: &mut CatFile,
@@ -236,7 +237,7 @@ impl Local {
     /// Returns the number after the highest existing one.
     async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
         let mut number = self.store.index(cat).await?.index.highest + 1;
-        // A damaged ref still uses its number.
+        // The number of a damaged ref is not used again.
         while self.store.loose_ref_exists(number) {
             number += 1;
         }

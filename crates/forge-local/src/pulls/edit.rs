@@ -63,7 +63,7 @@ impl Local {
         }
     }
 
-    /// Returns the state after `edit`, and the event that records the changes.
+    /// Returns the pull request after `edit`, and the event that records the changes.
     async fn apply(
         &self,
         cat: &mut CatFile,

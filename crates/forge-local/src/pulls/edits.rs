@@ -1,5 +1,4 @@
-//! Turns edits of whole files into a commit on top of a branch, and checks the names of new
-//! branches.
+//! Commits edits of whole files on top of a branch, and checks the names of new branches.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +89,8 @@ impl Local {
         if cat.info(&branch_ref(branch)).await?.is_some() {
             return Err(branch_exists_error(&shown, &shown));
         }
-        // In git, a branch `a` excludes every branch `a/b`.
+        // In git, a branch `a` excludes every branch `a/b`, so no prefix of the new name may be a
+        // branch.
         let slashes = branch.match_indices('/');
         let above: Vec<&str> = slashes.filter_map(|(at, _)| branch.get(..at)).collect();
         for name in above {

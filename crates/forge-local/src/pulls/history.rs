@@ -1,4 +1,4 @@
-//! The status history, computed from the events.
+//! The status history of a pull request, computed from its events.
 
 use forge_core::{
     Page, PageReq, Result, Timestamp, is_full_oid,
@@ -93,15 +93,17 @@ fn merge_event(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> Sta
     event
 }
 
-/// Returns the entry for a move of the head that no event records. Author and time come from the
-/// commit `head`. The time is limited to the interval between the neighbouring events.
+/// Returns the history entry for a push to the head branch, which no event records. Author and time
+/// come from the commit `head`. If the time is outside of the interval between the neighbouring
+/// events, the nearer end of the interval is used.
 async fn head_moved_event(
     cat: &mut CatFile,
     head: &str,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
 ) -> StatusEvent {
-    // Anyone may have written the event, and git would read other text as a revision.
+    // Anyone may have written the event, so `head` may be any text, which git would read as a
+    // revision. Only a full object id is looked up.
     let object = match is_full_oid(head) {
         true => cat.get(head).await.ok().flatten(),
         false => None,

@@ -19,7 +19,7 @@ use crate::{
 /// Maximum number of issues that are looked up for one description.
 const MAX_LINKED_ISSUES: usize = 100;
 
-/// Recovery for numbers without an issue.
+/// Recovery for numbers in a description that belong to no issue.
 static CORRECT: Hint = Hint::fixed(
     "list the issues, and correct the description",
     Action::fixed(

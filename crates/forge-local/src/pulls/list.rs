@@ -16,7 +16,7 @@ use crate::{
     store::{LabelRef, LoadedIndex, PullRead, Snapshot, StoredPull},
 };
 
-/// Number of candidates that are read at once if a filter may drop most of them.
+/// Number of pull requests that are read at once if a filter may drop most of them.
 const BATCH_SIZE: usize = 64;
 
 impl Local {
@@ -51,7 +51,8 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // A row beyond the page means that there is a next page.
+            // The list reads one pull request more than fits on the page. If it exists, there is a
+            // next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE
@@ -141,7 +142,8 @@ impl Local {
             ScanStep::Continue
         })
         .await?;
-        // The list is sorted newest first, and this sort is stable.
+        // Open pull requests come first. The sort is stable, so each group stays sorted from new to
+        // old.
         found.sort_by_key(|p| !p.is_open());
         let mut shown = Vec::with_capacity(found.len());
         for pull in found {
@@ -150,7 +152,7 @@ impl Local {
         Ok(shown)
     }
 
-    /// Passes each matching pull request to `each`, newest first, until `each` returns
+    /// Passes each pull request that matches to `each`, newest first, until `each` returns
     /// `ScanStep::Stop`.
     pub(crate) async fn scan(
         &self,
@@ -195,7 +197,6 @@ impl Local {
     }
 }
 
-/// Decision to continue or end a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanStep {
     Continue,
@@ -215,7 +216,7 @@ fn candidates(
     }
 }
 
-/// Returns the fields that a filter tests, for a pull request with `labels`.
+/// Returns the fields of a pull request that a filter tests.
 fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
     SearchCandidate {
         number: Some(s.number),

@@ -65,8 +65,8 @@ impl Local {
     }
 
     /// Refuses a branch name that differs from the stored branch only in case. On a file system
-    /// that ignores case, git opens the branch `feature` for the name `FEATURE`, so checks of one
-    /// name would not hold for the other.
+    /// that ignores case, git opens the branch `feature` for the name `FEATURE`. Checks that passed
+    /// for one name would then not hold for the other.
     async fn check_case(&self, branch: &str) -> Result<()> {
         if self.git().ref_oid(&branch_ref(branch)).await?.is_some() {
             return Ok(());

@@ -106,8 +106,10 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // A three-way merge removes the changes of a pull request if its merge base is the base tip
-        // after that pull request was merged. That tip is therefore the parent of this commit.
+        // The revert is a three-way merge of the current base branch with this commit. The merge
+        // removes the changes of the pull request only if the merge base is the tip of the base
+        // branch right after the pull request was merged. That tip is therefore the parent of this
+        // commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -164,7 +166,8 @@ impl Local {
     }
 }
 
-/// Returns the tips around the merge. Refuses a pull request that is not merged.
+/// Returns the tips of the base branch before and after the merge. Refuses a pull request that is
+/// not merged.
 fn merged_range(pull: &StoredPull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {

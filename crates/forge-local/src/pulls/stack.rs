@@ -1,5 +1,6 @@
 //! Stacked pull requests. The base branch of the upper pull request is the head branch of the lower
-//! one. A merge of the lower one gives its base branch to the upper one.
+//! one. When the lower pull request is merged, the base branch of the upper one changes to the base
+//! branch of the lower one.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
@@ -19,7 +20,8 @@ use crate::{
 pub(crate) struct Retargeted {
     /// A step for each dependent pull request.
     pub steps: Vec<Step>,
-    /// Warnings about failed changes, each with the call that finishes the change.
+    /// A warning for each base that could not be changed. Its hint is the call that changes the
+    /// base.
     pub warnings: Vec<Warning>,
 }
 
@@ -68,8 +70,8 @@ impl Local {
             .filter(StoredPull::is_open))
     }
 
-    /// Returns the pull request that the open `pull` depends on, unless `pull` has another base
-    /// branch by now.
+    /// Returns the pull request that the open `pull` depends on. Returns `None` if `pull` has
+    /// another base branch by now.
     async fn found_below(
         &self,
         cat: &mut CatFile,
@@ -86,8 +88,8 @@ impl Local {
         }
     }
 
-    /// Refuses to merge `pull` before the pull request below it, or into the head branch of a
-    /// merged pull request.
+    /// Fails if the pull request below `pull` is still open, or is merged but its head branch is
+    /// still the base of `pull`.
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,
@@ -164,7 +166,7 @@ impl Local {
     }
 }
 
-/// Returns the recovery: set the base branch into which the lower pull requests were merged.
+/// Returns the recovery: set the base branch into which the lower pull request was merged.
 fn change_base(number: u64, base: &str) -> Hint {
     let shown = text::one_line(base);
     Hint::from(format!("give #{number} the base branch '{shown}'"))

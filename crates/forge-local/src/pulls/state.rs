@@ -226,7 +226,7 @@ impl Local {
         }
     }
 
-    /// Returns the outcome of a request for a state that the pull request already has.
+    /// Returns the outcome for a pull request that already has the requested state.
     pub(crate) async fn unchanged(
         &self,
         cat: &mut CatFile,
@@ -239,7 +239,7 @@ impl Local {
     }
 
     /// Like [`Self::unchanged`], but also adds `comment`. Skips the comment if the newest comment
-    /// is equal, because an earlier call has then added it.
+    /// has the same text, because an earlier call has probably added it.
     async fn unchanged_with_comment(
         &self,
         cat: &mut CatFile,
@@ -305,7 +305,8 @@ impl Local {
         };
         if let Some(tree) = using.first() {
             let base = &pull.snapshot.base_branch;
-            // A branch can be checked out in one work tree only.
+            // Git allows a branch in one work tree only, so the recovery names the base branch only
+            // if it is checked out nowhere.
             let is_free = self
                 .work_trees_using(base)
                 .await
@@ -343,7 +344,7 @@ impl Local {
     }
 }
 
-/// Returns the recovery for a refused change with a comment: add the comment without the change.
+/// Returns the recovery if a change with a comment was refused: add only the comment.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
@@ -351,7 +352,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     Some(Hint::new("add only the comment").with_action(action))
 }
 
-/// Adds the last commit of the branch to an error about a missing branch.
+/// Adds a hint to an error about a missing branch: recreate the branch at its last commit.
 fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
     match oid {
         Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(

@@ -22,7 +22,7 @@ impl Local {
         self.present(&mut cat, pull, fields).await
     }
 
-    /// Converts `pull` with the sections that `fields` selects.
+    /// Converts `pull`, with the optional parts (such as reviews) that `fields` selects.
     pub(crate) async fn present(
         &self,
         cat: &mut CatFile,
@@ -36,7 +36,8 @@ impl Local {
         self.present_with(cat, pull, fields, &book).await
     }
 
-    /// Like [`Local::present`], with labels that are already read, or the error of reading them.
+    /// Like [`Local::present`], for a caller that has already read the labels. `book` has the
+    /// labels, or the error of reading them.
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,
@@ -86,7 +87,7 @@ impl Local {
         shown
     }
 
-    /// Adds the sections that are expensive to read. A failure becomes a warning.
+    /// Adds the optional parts that are expensive to read. A failure becomes a warning.
     async fn add_sections(
         &self,
         cat: &mut CatFile,
@@ -177,7 +178,7 @@ pub(crate) fn shown_labels(
     (shown, warning)
 }
 
-/// Turns the failure of a part into a warning.
+/// Converts an error to a warning.
 pub(crate) fn warning_of(e: &forge_core::Error) -> Warning {
     let warning = Warning::new(e.message());
     match e.hint() {

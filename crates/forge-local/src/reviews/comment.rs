@@ -45,8 +45,8 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            // The result comes from the data that is written. If the conversation were read after
-            // the write, a failed read would report a stored comment as failed.
+            // The returned comment is built from the written data. Reading the conversation again
+            // could fail, and then a stored comment would be reported as failed.
             let url = self.pr(number).to_string();
             let writer = CommentMapper {
                 url: &url,
@@ -147,7 +147,7 @@ impl Local {
     }
 }
 
-/// Refuses a missing comment, and a comment of another author.
+/// Fails if the comment is missing or belongs to another author.
 pub(crate) fn require_own<'a>(
     kind: SubjectKind,
     number: u64,

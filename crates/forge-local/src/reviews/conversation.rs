@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
     pub comments: Vec<Comment>,
     pub reviews: Vec<Review>,
     pub threads: Vec<Thread>,
-    /// For each thread, the blob of its file at the time when the thread was opened.
+    /// For each thread id, the blob that its file had when the thread was opened.
     blobs: BTreeMap<String, Option<String>>,
 }
 
@@ -42,7 +42,8 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Comments can be read without an identity. No comment then counts as the viewer's.
+                // Comments can be read without an identity of the viewer. In this case no comment
+                // counts as the viewer's.
                 None => identity(self.user_git()).await.ok(),
             }
         };
@@ -98,8 +99,8 @@ impl Local {
             .collect();
         let now = cat.info_many(&names).await?;
         for (thread, now) in conversation.threads.iter_mut().zip(now) {
-            // git cannot look up a path with a line break, so a thread on such a path never becomes
-            // outdated.
+            // Git cannot look up a path with a line break. A thread on such a path therefore never
+            // becomes outdated.
             let known = !thread.path.contains('\n');
             let then = conversation.blobs.get(&thread.id).cloned().flatten();
             thread.outdated = known && now.map(|i| i.oid) != then;
@@ -115,8 +116,8 @@ impl Conversation {
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// Returns the comment that a reply to `id` answers, and its thread. The id of a thread means
-    /// the last comment in the thread.
+    /// Returns the comment that a reply to `id` answers, and its thread. If `id` is a thread, this
+    /// is the last comment in the thread.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
             Some(thread) => Some((thread.comments.last()?, Some(thread))),
@@ -152,8 +153,8 @@ impl Conversation {
     }
 }
 
-/// Returns the id of a comment. Event 7 creates the ids `c7` (comment), `r7` (review), `t7.0`
-/// (thread) and `c7.0` (comment of the thread).
+/// Returns the id of a comment. Ids contain the number of their event. For event 7 they are `c7`
+/// (comment), `r7` (review), `t7.0` (thread) and `c7.0` (first comment of the thread).
 pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }
@@ -170,7 +171,6 @@ fn thread_id(seq: u64, n: usize) -> String {
 pub(crate) struct CommentMapper<'a> {
     /// The beginning of the URLs of comments.
     pub url: &'a str,
-    /// The viewer's login.
     pub viewer: Option<&'a str>,
 }
 

@@ -45,7 +45,7 @@ impl Local {
             }
             let mut snapshot = pull.snapshot.clone();
             snapshot.dismiss_review(key);
-            // The message counts as a comment.
+            // The message of the dismissal counts as a comment.
             snapshot.comments += 1;
             let event = PullEvent::ReviewDismissed {
                 review: key.to_owned(),

@@ -1,4 +1,4 @@
-//! Finds the lines of a diff on which a thread can be.
+//! Finds the lines of a diff on which a review thread can be opened.
 
 use forge_core::{
     Result,
@@ -22,15 +22,15 @@ pub(super) struct LinePosition {
 }
 
 impl LinePosition {
-    /// Returns true if a range of lines contains all lines of the position.
+    /// Returns true if the range of `count` lines from `first` contains all lines of the position.
     fn is_in(&self, (first, count): (u64, u64)) -> bool {
         let inside = |n: u64| n >= first && n - first < count;
         inside(self.line) && self.start.is_none_or(inside)
     }
 }
 
-/// Finds the hunk that contains `place` in the diff of a file, and cuts the hunk after that line.
-/// If no hunk contains `place`, returns the line ranges of all hunks on that side.
+/// Returns the hunk of a file's diff that contains `place`, cut after the last line of `place`. If
+/// no hunk contains `place`, the inner error lists the line ranges of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &LinePosition,
@@ -118,7 +118,7 @@ impl<'a> HunkFinder<'a> {
     }
 }
 
-/// Returns the header and the last lines of a hunk, within the size limit.
+/// Returns the header and the last lines of a hunk, at most [`MAX_HUNK_BYTES`].
 fn tail(hunk: &[u8]) -> String {
     let text = String::from_utf8_lossy(hunk);
     if text.len() <= MAX_HUNK_BYTES {

@@ -95,8 +95,8 @@ impl Local {
         }
     }
 
-    /// Returns the review that `event` adds to `pull`. The review is not read back, because a
-    /// failed read would report a stored review as failed.
+    /// Returns the review that `event` adds to `pull`. Reading it back from git could fail, and
+    /// then a stored review would be reported as failed.
     fn review_of(
         &self,
         pull: &StoredPull,
@@ -121,7 +121,7 @@ impl Local {
             .ok_or_else(|| Error::new(ErrorKind::Internal, "the event adds no review"))
     }
 
-    /// Adds the hunks to the threads; refuses lines outside the diff.
+    /// Adds to each thread the hunk that it is on. Refuses lines outside of the diff.
     async fn place(
         &self,
         cat: &mut CatFile,

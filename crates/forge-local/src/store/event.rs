@@ -7,7 +7,7 @@ use forge_core::{
 use forge_git::RawCommit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// The first line of the commit message of an event, for readers.
+/// The first line of an event's commit message, for people who read the git log.
 pub(crate) trait CommitSubject {
     /// Returns one or two words for the event.
     fn subject(&self) -> &'static str;
@@ -16,7 +16,7 @@ pub(crate) trait CommitSubject {
 /// An event with author, time and head commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LogEntry<E = PullEvent> {
-    /// The position in the chain, counted from 1.
+    /// The number of the event in its chain, counted from 1.
     pub seq: u64,
     pub at: Timestamp,
     pub actor: Actor,
@@ -78,7 +78,8 @@ pub(crate) enum PullEvent {
     Ready,
     /// The pull request was converted to a draft.
     Drafted,
-    /// A merge is about to move the base branch. Recorded first, so that a crash can be detected.
+    /// A merge is about to move the base branch. Recorded before the move, so that a crash in
+    /// between can be detected.
     MergeStarted(MergeIntent),
     /// The pull request was merged.
     Merged(MergeIntent),
@@ -111,8 +112,8 @@ pub(crate) struct Edited {
     pub reviewers_removed: Vec<Reviewer>,
 }
 
-/// A thread that a review opened. The position in the list determines the ids of the thread and of
-/// its first comment.
+/// A thread that a review opened. Its position in the review's list of threads determines its id
+/// and the id of its first comment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
@@ -126,8 +127,8 @@ pub(crate) struct OpenedThread {
     /// The hunk that contains the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<String>,
-    /// The blob of the file when the thread was opened, at the head or (for the left side) at the
-    /// base.
+    /// The blob of the file when the thread was opened: in the head commit, or in the base for a
+    /// thread on the left side of the diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
@@ -150,7 +151,7 @@ pub(crate) struct MergeIntent {
 }
 
 impl<E: CommitSubject + Serialize> LogEntry<E> {
-    /// Returns the commit message: a line for readers, then the JSON.
+    /// Returns the commit message: a line for people, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
         let who = forge_core::text::one_line(&self.actor.login).into_owned();

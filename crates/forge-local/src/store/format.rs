@@ -6,9 +6,9 @@ use serde::Deserialize;
 /// The format of pull requests, labels and plain issues.
 ///
 /// Every new field needs a higher format. Stored files are rewritten as a whole, so an older
-/// version would otherwise drop the fields that it does not know.
+/// version of forge would otherwise drop the fields that it does not know.
 pub(crate) const FORMAT: u32 = 1;
-/// The format of a deleted issue, and of an issue with values or relations.
+/// The format of a deleted issue, and of an issue with custom field values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
 /// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
@@ -36,8 +36,8 @@ pub(crate) enum Unreadable {
     Newer { found: u32, newest: u32 },
     /// The object is damaged. The text completes the sentence of an error message.
     Damaged(String),
-    /// The file of the record is missing. It was never written, or a partial clone left it out; git
-    /// does not distinguish the two.
+    /// The file of the record is missing. It was never written, or a partial clone left it out: git
+    /// does not distinguish these two cases.
     Missing(&'static str),
     /// Git refuses the object and says what to do. The object itself may be intact, so the recovery
     /// must not delete the ref.
@@ -91,8 +91,8 @@ impl Unreadable {
         }
     }
 
-    /// Returns the error about the object `what` in the ref `name`. `undo` says what deleting the
-    /// ref would do.
+    /// Returns the error about the object `what` in the ref `name`. `undo` says what happens if the
+    /// ref is deleted.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

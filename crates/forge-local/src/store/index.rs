@@ -28,7 +28,6 @@ impl NumberRanges {
         Self((highest > 0).then_some(1..=highest).into_iter().collect())
     }
 
-    /// Returns true if `n` is in the set.
     pub fn contains(&self, n: u64) -> bool {
         let at = self.0.partition_point(|r| *r.end() < n);
         self.0.get(at).is_some_and(|r| r.contains(&n))
@@ -39,7 +38,6 @@ impl NumberRanges {
         self.0.iter().map(|r| r.end() - r.start() + 1).sum()
     }
 
-    /// Adds the number `n`.
     pub fn insert(&mut self, n: u64) {
         if self.contains(n) {
             return;
@@ -66,7 +64,6 @@ impl NumberRanges {
         }
     }
 
-    /// Removes the number `n`.
     pub fn remove(&mut self, n: u64) {
         let at = self.0.partition_point(|r| *r.end() < n);
         let Some(range) = self.0.get(at).filter(|r| r.contains(&n)).cloned() else {
@@ -134,7 +131,7 @@ impl Index {
         })
     }
 
-    /// Rebuilds a lost index, in which every existing number may be open.
+    /// Rebuilds a lost index. In the result, every existing number may be open.
     pub fn rebuild(numbers: impl IntoIterator<Item = u64>) -> Self {
         let mut index = Self::default();
         for n in numbers {

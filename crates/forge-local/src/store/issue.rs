@@ -47,14 +47,14 @@ pub(crate) struct IssueSnapshot {
     pub comments: u64,
     /// The number of events.
     pub events: u64,
-    /// Values of fields, by name.
+    /// Values of custom fields, by the name of the field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u64>,
-    /// True if the issue was deleted. Only this tombstone remains.
+    /// True if the issue was deleted, and this is the tombstone that keeps its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
@@ -165,7 +165,7 @@ impl EventStore {
     /// The errors of [`Self::issue_numbers`].
     pub async fn next_issue(&self) -> Result<u64> {
         let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
-        // A damaged ref still uses its number.
+        // The number of a damaged ref is not used again.
         while self.common_dir.join(refs::issue(number)).is_file() {
             number += 1;
         }
@@ -272,9 +272,9 @@ impl EventStore {
         Ok(events.await?.0)
     }
 
-    /// Writes an event. If `before` is `None`, this is the first event of the issue. A deletion
-    /// starts a new chain with only this event. The refs in `unmoved` must still have their values.
-    /// The inner `Err` means that another writer was faster.
+    /// Writes an event of an issue. If `before` is `None`, this is the first event of the issue. A
+    /// deletion starts a new chain with only this event. The write fails if a ref in `unmoved` has
+    /// changed. The inner `Err` means that another writer was faster.
     ///
     /// # Errors
     /// `git` if git cannot write.

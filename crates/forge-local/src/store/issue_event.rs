@@ -41,7 +41,7 @@ pub(crate) enum IssueEvent {
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// The issue was deleted. This is then the only event of its chain.
+    /// The issue was deleted. A deletion is the only event of its chain.
     Deleted,
     /// An event that a newer version of forge has written.
     #[serde(other)]
@@ -64,7 +64,7 @@ pub(crate) struct IssueChanges {
     pub assignees_added: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assignees_removed: Vec<String>,
-    /// Values by the name of the field; `None` for a value that was removed.
+    /// Values of custom fields, by the name of the field; `None` for a value that was removed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,8 @@ pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
 }
 
-/// Memory that a parsed event takes: many small values take much more than their text.
+/// Returns the memory that a parsed event takes, in bytes. Many small values take much more memory
+/// than their text.
 fn weight_of_event(commit: &RawCommit<'_>) -> usize {
     event_json(commit).map_or(0, weight_of_json)
 }
@@ -70,9 +71,11 @@ impl EventStore {
         Ok(Log { events })
     }
 
-    /// Extends cached events up to `tip`. Also returns their memory in bytes. Returns `None` if the
-    /// caller must read all events: more than [`BATCH_SIZE`] events are missing, one is damaged, or
-    /// they are too large.
+    /// Extends cached events up to `tip`. Also returns the memory of all events, in bytes. Returns
+    /// `None` if the caller must read all events from git:
+    /// - more than [`BATCH_SIZE`] events are missing in the cache,
+    /// - a missing event is damaged, or
+    /// - the events need more memory than [`MAX_LOG_WEIGHT`].
     async fn newer(
         &self,
         cat: &mut CatFile,
@@ -104,8 +107,8 @@ impl EventStore {
         Some((events, weight))
     }
 
-    /// Reads the events of the chain that ends with `tip`. Also returns their memory in bytes.
-    /// `broken` makes the error for a damaged event, or if the events need more memory than
+    /// Reads the events of the chain that ends with `tip`. Also returns their memory, in bytes.
+    /// `broken` creates the error if an event is damaged or the events need more memory than
     /// [`MAX_LOG_WEIGHT`].
     pub async fn events<E: DeserializeOwned>(
         &self,

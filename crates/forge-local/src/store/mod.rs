@@ -1,4 +1,9 @@
-//! Stores pull requests and issues in git; `docs/reference/local.md` describes the format.
+//! Stores pull requests and issues in git.
+//!
+//! Each pull request and each issue has a ref that points to a chain of commits. Each commit after
+//! the root is one event, such as a comment, and its tree contains the state after this event. The
+//! index is a blob that lists the open pull requests. `docs/reference/local.md` describes the
+//! format.
 
 mod event;
 mod event_mentions;
@@ -42,12 +47,12 @@ pub(crate) struct EventStore {
     pub common_dir: PathBuf,
     /// The name of the repository in error messages.
     pub url: String,
-    /// The cache of the server, which several calls share.
+    /// The cache that all calls of a server share.
     pub shared: Option<Arc<StoreCache>>,
 }
 
 impl EventStore {
-    /// Returns a process for looking up objects.
+    /// Returns a `git cat-file` process that looks up objects.
     pub fn cat(&self) -> CatFile {
         self.git
             .cat_file()

@@ -8,8 +8,9 @@ use forge_git::{CatFile, ObjectLookup};
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 use crate::repository::state_file;
 
-/// Highest number in the index for which pull requests are looked up one by one. A forged index
-/// costs at most that many lookups. For a higher number, one more process lists the refs.
+/// Highest number in an index that is trusted without a look at the refs. If the index claims a
+/// higher number, one more git process lists the existing refs. A forged index therefore costs at
+/// most this many lookups.
 const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
@@ -27,11 +28,11 @@ static LIST_PULLS: Hint = Hint::fixed(
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPull {
     pub number: u64,
-    /// The commit of the last event. It is the version of the pull request.
+    /// The commit of the last event. Its id is the version of the pull request.
     pub tip: String,
     pub snapshot: Snapshot,
-    /// The tip of the head branch while the pull request is open. The recorded head if the pull
-    /// request is closed or the branch is gone.
+    /// The tip of the head branch while the pull request is open. If the pull request is closed or
+    /// the branch is gone, the recorded head commit.
     pub head_oid: Option<String>,
     /// The tip of the base branch while the pull request is open.
     pub base_oid: Option<String>,
@@ -39,7 +40,8 @@ pub(crate) struct StoredPull {
     pub head_exists: bool,
     /// True if the base branch exists. Only set while the pull request is open.
     pub base_exists: bool,
-    /// A merge that moved the base branch, but is not recorded as done.
+    /// A merge that moved the base branch, but whose end is not recorded, for example after a
+    /// crash.
     pub unrecorded_merge: Option<MergeIntent>,
 }
 
@@ -90,7 +92,7 @@ pub(crate) enum PullRead {
     Broken(Error),
 }
 
-/// The index, as stored or as rebuilt.
+/// The index as stored, or rebuilt from the refs.
 pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The numbers that may have a pull request.
@@ -105,7 +107,7 @@ impl EventStore {
     /// Reads pull request `number`.
     ///
     /// # Errors
-    /// `not_found`; `protocol` if the pull request is damaged.
+    /// `not_found` if there is no such pull request; `protocol` if it is damaged.
     pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<StoredPull> {
         match self.read_many(cat, &[number]).await?.pop() {
             Some(PullRead::Pull(pull)) => Ok(*pull),
@@ -130,8 +132,9 @@ impl EventStore {
         Ok(all)
     }
 
-    /// Filters `numbers` by the stored state, with one lookup for each number instead of four.
-    /// Keeps the pull requests that `wanted` accepts, and those that only a full read can decide.
+    /// Filters `numbers` by the stored state. This needs one lookup for each number, while a full
+    /// read needs four. Keeps the pull requests that `wanted` accepts, and those whose state only a
+    /// full read can determine.
     ///
     /// # Errors
     /// `git` if git cannot be run.
@@ -191,7 +194,8 @@ impl EventStore {
             .await
     }
 
-    /// Adds the tips of the branches, and checks whether a started merge has moved the base branch.
+    /// Adds the tips of head and base branch to each open pull request. Checks whether a merge that
+    /// was started has moved the base branch.
     async fn resolve_branch_tips(&self, cat: &mut CatFile, pulls: &mut [PullRead]) -> Result<()> {
         let open = |read: &&mut PullRead| matches!(read, PullRead::Pull(p) if p.is_open());
         let mut names = Vec::new();
@@ -248,7 +252,8 @@ impl EventStore {
             _ => None,
         };
         if let Some(mut stored) = stored {
-            // A fetch may add pull requests that are not in the index.
+            // A fetch may add pull requests that are not in the index. The index is outdated if the
+            // number after its highest one has a ref.
             let next = refs::pull(stored.index.highest + 1);
             if cat.info(&next).await?.is_none() {
                 // A forged index must not make a command look for billions of pull requests.
@@ -302,7 +307,7 @@ impl EventStore {
         if is_ref_file(&file) {
             return broken(number, "the object that the ref names is gone");
         }
-        // git does not delete an unreadable ref.
+        // Git does not delete an unreadable ref, so the recovery deletes its file.
         let file = forge_core::text::one_line(&file.to_string_lossy()).into_owned();
         broken(number, "the ref's file does not hold an object id").with_hint(format!(
             "the pull request is lost; delete its damaged ref with rm '{file}'"
@@ -361,7 +366,7 @@ pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
 mod tests {
     use super::*;
 
-    /// A sparse file of many gigabytes takes no room on the disk.
+    /// The files are sparse, so their terabyte takes no room on the disk.
     #[test]
     fn only_beginning_of_ref_file_is_read() {
         let dir = tempfile::tempdir().unwrap();

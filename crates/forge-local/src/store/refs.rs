@@ -5,16 +5,18 @@ pub(crate) const ISSUES: &str = "refs/forge/issues/";
 /// The ref of the index blob.
 pub(crate) const INDEX: &str = "refs/forge/index";
 pub(crate) const LABELS: &str = "refs/forge/labels";
-/// The name of the file in the tree of a pull request.
+/// The file in the tree of a pull request's event commits.
 pub(crate) const PULL_FILE: &str = "pull.json";
-/// The name of the file in the tree of an issue.
+/// The file in the tree of an issue's event commits.
 pub(crate) const ISSUE_FILE: &str = "issue.json";
-/// The name of the file in the tree of the labels.
+/// The file in the tree of [`LABELS`].
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest valid number. Real numbers stay far below, and sums with it cannot overflow.
+/// The highest valid number. Real numbers stay far below this limit, and sums of valid numbers do
+/// not overflow.
 pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
-/// Refuses stored counts that no number of writes can reach, because they would overflow.
+/// Refuses stored counts above [`MAX_NUMBER`]. Real writes never reach such a count, and it could
+/// overflow when it is increased.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=MAX_NUMBER => Ok(()),

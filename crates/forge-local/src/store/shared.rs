@@ -14,7 +14,7 @@ use super::LoggedEvent;
 /// Maximum memory of cached events, in bytes.
 const MAX_WEIGHT: usize = 16 * 1024 * 1024;
 
-/// Caches the events of recently read pull requests, and lets writers take turns.
+/// Caches the events of recently read pull requests, and queues the writers of this process.
 ///
 /// Events are immutable commits, so a cached chain stays valid, and only newer events have to be
 /// read. The tip of the chain is always read from git.
@@ -99,7 +99,7 @@ mod tests {
         }
         assert!(shared.log(&of(1)).is_some());
         shared.keep(kept(4, MAX_WEIGHT / 3));
-        // Number 2 was not read for the longest time.
+        // Number 2 was removed, because it was read least recently.
         assert!(shared.log(&of(2)).is_none());
         assert!(shared.log(&of(1)).is_some() && shared.log(&of(4)).is_some());
         shared.keep(kept(5, MAX_WEIGHT + 1));

@@ -28,7 +28,7 @@ pub(crate) struct Snapshot {
     pub head_oid: Option<String>,
     /// The merge base when the pull request was closed or merged.
     pub merge_base: Option<String>,
-    /// The number of the pull request below in the stack.
+    /// The number of the pull request that this one is stacked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<u64>,
     pub created_at: Timestamp,
@@ -38,13 +38,14 @@ pub(crate) struct Snapshot {
     pub merged_by: Option<Actor>,
     pub merge_commit: Option<String>,
     pub merge_method: Option<MergeMethod>,
-    /// A merge that was started but is not recorded as done.
+    /// A merge that was started, but whose end is not recorded.
     pub intent: Option<MergeIntent>,
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub pending_reviewers: Vec<Reviewer>,
-    /// The latest opinion of each reviewer, or the latest comment if there is no opinion. Sorted by
-    /// time. Contains the author's review, which does not count.
+    /// The latest approval or change request of each reviewer, even if dismissed. If a reviewer
+    /// gave neither, the latest review that only comments. Sorted by time. Also contains the review
+    /// of the pull request's author, which does not count.
     pub latest_reviews: Vec<LatestReview>,
     /// The number of comments outside of threads.
     pub comments: u64,
@@ -52,7 +53,7 @@ pub(crate) struct Snapshot {
     pub events: u64,
 }
 
-/// A label on a pull request. It is identified by its id, because another label may get the same
+/// A label on a pull request. The id identifies the label, because another label may get the same
 /// name later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabelRef {
@@ -134,8 +135,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Refuses values that git would misread as options or expressions, because anyone may have
-    /// written the stored data.
+    /// Refuses values that git would misread as options or as revision expressions, because anyone
+    /// may have written the stored data.
     fn check(&self) -> Result<(), String> {
         let intent = self.intent.iter();
         let intended = intent.flat_map(|i| {
@@ -187,7 +188,7 @@ impl Snapshot {
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
-    /// Dismisses a review if it is the latest of its author.
+    /// Dismisses a review if it is the latest review of its author.
     pub fn dismiss_review(&mut self, id: &str) {
         if let Some(review) = self.latest_reviews.iter_mut().find(|r| r.id == id) {
             review.state = ReviewState::Dismissed;
@@ -199,7 +200,7 @@ impl Snapshot {
         ReviewCounts::of(self.counted_reviews().map(|r| r.state))
     }
 
-    /// Returns the latest reviews without the author's.
+    /// Returns the latest reviews without the review of the pull request's author.
     pub fn counted_reviews(&self) -> impl Iterator<Item = &LatestReview> {
         let reviews = self.latest_reviews.iter();
         reviews.filter(|review| !self.is_by_author(review))

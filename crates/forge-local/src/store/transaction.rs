@@ -9,7 +9,7 @@ use forge_core::{Error, Result};
 
 use super::EventStore;
 
-/// A change of a ref, with the old value that is required.
+/// A change of a ref. It fails if the ref does not have the required old value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefChange {
     /// Creates a ref, which must not exist.
@@ -48,8 +48,8 @@ impl RefConflict {
 impl EventStore {
     /// Applies all of `changes`, or none. Returns `Ok(Some)` if another writer was faster.
     ///
-    /// A store with refs as files applies the changes in order. If the process is killed, a first
-    /// part of the changes may remain.
+    /// If the repository stores refs as files, git applies the changes in order. A process that is
+    /// killed may therefore leave only the first of them applied.
     pub async fn update_refs(
         &self,
         reason: &str,
@@ -57,7 +57,8 @@ impl EventStore {
     ) -> Result<Option<RefConflict>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
-            // Without this option, a change of a symbolic ref would change another ref.
+            // Without this option, a change of a symbolic ref would change the ref to which it
+            // points.
             input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
@@ -92,8 +93,8 @@ impl EventStore {
     }
 }
 
-/// Returns true if the message of git means that another writer was faster, and not a permanent
-/// failure.
+/// Returns true if git's message means that another writer was faster. Any other failure is
+/// permanent.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",
@@ -107,8 +108,8 @@ fn is_race(said: &str) -> bool {
     if hopeless.iter().any(|h| said.contains(h)) {
         return false;
     }
-    // "cannot lock ref", "cannot lock references", "unable to create '….lock'", "is at … but
-    // expected", "reference already exists"
+    // The three words match these messages of git: "cannot lock ref", "cannot lock references",
+    // "unable to create '….lock'", "is at … but expected", "reference already exists".
     ["lock", "expected", "already exists"]
         .iter()
         .any(|w| said.contains(w))

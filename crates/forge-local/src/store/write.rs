@@ -1,4 +1,4 @@
-//! Writes events.
+//! Writes the events of pull requests.
 
 use forge_core::{Error, ErrorKind, Result, model::PrState};
 use forge_git::{CatFile, RawCommit, Signing, signature};
@@ -9,12 +9,12 @@ use super::{
 };
 use crate::ident::CommitIdentity;
 
-/// The message of the root commit of every chain.
+/// The message of the root commit of every chain of events.
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
 /// A fixed author, so that every chain of a repository starts at the same root commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
-/// Number of states that are read at once.
+/// Number of pull requests whose state is read at once.
 const BATCH_SIZE: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub(crate) struct NewEvent {
     /// The state after the event. [`EventStore::append`] sets the fields that every event changes.
     pub snapshot: Snapshot,
     pub index: IndexChange,
-    /// Refs to change before the ref of the pull request.
+    /// Changes of other refs, applied before the change of the pull request's ref.
     pub before: Vec<RefChange>,
-    /// Refs to change after the ref of the pull request.
+    /// Changes of other refs, applied after the change of the pull request's ref.
     pub after: Vec<RefChange>,
 }
 
@@ -70,8 +70,8 @@ impl EventStore {
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
     }
 
-    /// Writes the root commit of all chains. The first event has the root as its first parent and
-    /// the head as its second, so that `--first-parent` stays within the events.
+    /// Writes the root commit of all chains of events. The first event has the root as its first
+    /// parent and the head commit as its second, so `git log --first-parent` shows only the events.
     pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();
@@ -158,7 +158,8 @@ impl EventStore {
             Some(tip) => vec![tip.clone()],
             None => vec![self.put_root().await?],
         };
-        // The head becomes a parent, so that it survives the deletion of its branch.
+        // The head commit becomes a parent of the event, so that git keeps it after its branch is
+        // deleted.
         let head = snapshot
             .head_oid
             .clone()
@@ -227,7 +228,8 @@ impl EventStore {
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
         if loaded.rebuilt {
-            // Every pull request is checked only once, because the rebuilt index is stored.
+            // This check of every pull request is not repeated, because the rebuilt index is
+            // stored.
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
             let mut may_be_open = Vec::new();
@@ -255,8 +257,8 @@ impl EventStore {
         })
     }
 
-    /// Reads pull request `number` for a write. First completes the record of a merge that is not
-    /// recorded as done.
+    /// Reads pull request `number` for a write. If a merge has moved the base branch but its end is
+    /// not recorded, records it first.
     pub async fn read_to_write(
         &self,
         cat: &mut CatFile,

@@ -13,17 +13,19 @@ use tokio::sync::OwnedMutexGuard;
 use super::{EventStore, RefConflict};
 
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time that a writer waits for the lock. After that it writes without the lock.
+/// Maximum time that a writer waits for the advisory lock. After this time it writes without the
+/// lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Age from which a lock file that is seen repeatedly is assumed to come from a killed process.
+/// Minimum age of a lock file that is assumed to come from a killed process. The file must also
+/// have blocked several attempts.
 const STALE_LOCK_AGE: Duration = Duration::from_secs(10);
-/// Name of the file for the advisory lock of the writers. It is always empty.
+/// Name of the file that writers lock. The file is always empty.
 const TURN_FILE: &str = "forge.turn";
 
 /// The attempts of one write.
 ///
-/// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
-/// the process, only prevents many concurrent writers from repeating their work.
+/// Compare-and-swap alone keeps the data correct. The advisory lock only prevents many concurrent
+/// writers from repeating their work. The operating system releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,
@@ -34,7 +36,7 @@ pub(crate) struct WriteRetry {
 }
 
 impl WriteRetry {
-    /// Waits for the lock of the writers.
+    /// Waits for the advisory lock of the writers.
     pub async fn begin(store: &EventStore) -> Self {
         let order = match &store.shared {
             Some(shared) => shared.writer(&store.common_dir, LOCK_TIMEOUT).await,
@@ -49,7 +51,7 @@ impl WriteRetry {
         }
     }
 
-    /// Waits before the next attempt.
+    /// Waits a random time before the next attempt.
     ///
     /// # Errors
     /// `git` if the time is used up. The message names the lock file that blocked the write.
@@ -107,8 +109,8 @@ fn give_up(lost: RefConflict, stale: Option<Duration>, tries: u32, spent: Durati
 async fn acquire_lock(common_dir: &Path) -> Option<File> {
     let mut options = File::options();
     options.create(true).append(true);
-    // In the repository of a stranger, a link would create a file elsewhere, and a pipe would
-    // block.
+    // The flags refuse a symbolic link and do not wait for a pipe. In the repository of a stranger,
+    // a link would create a file elsewhere, and a pipe would block.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
