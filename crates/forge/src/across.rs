@@ -1,5 +1,6 @@
-//! Lists pull requests of several repositories and forges. Sends one concurrent query to each host.
-//! A backend without a query for several repositories lists each repository separately.
+//! Lists pull requests of several repositories and forges. The hosts are queried concurrently, each
+//! with one query for all its repositories. A backend without such a query lists each repository
+//! separately.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use futures::future;
 
 use crate::{Forges, auth::AccountStatus, registry};
 
-/// Name for the user's own repositories in [`Places::repos`].
+/// Placeholder in [`Places::repos`] for the user's own repositories.
 pub const MINE: &str = "@mine";
 
 /// Maximum number of pull requests in each list of a status.
@@ -25,7 +26,7 @@ const MAX_STATUS_ROWS: usize = 100;
 pub struct Places {
     /// Repository locators, or [`MINE`].
     pub repos: Vec<String>,
-    /// Owners: a name at the default host, or `host/name`.
+    /// Owners: `name` for an owner at the default host, or `host/name`.
     pub owners: Vec<String>,
 }
 
@@ -35,7 +36,7 @@ struct HostGroup {
     scope: PullScope,
 }
 
-/// Groups by name: the host's name, or the locator of a repository on this machine.
+/// Groups by their name: the name of the host, or the locator of a repository on this machine.
 type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
@@ -67,8 +68,8 @@ impl Forges {
         Ok(across)
     }
 
-    /// Lists the viewer's own pull requests in `places`, and those that wait for the viewer's
-    /// review. Places that could not be read are returned with their errors.
+    /// Lists the viewer's own pull requests in `places`, and the pull requests that wait for the
+    /// viewer's review. Places that could not be read are returned with their errors.
     ///
     /// [`MINE`] means all pull requests that concern the logged-in accounts.
     ///
@@ -105,7 +106,7 @@ impl Forges {
         Ok((status, across.failed))
     }
 
-    /// Groups the places by host, and returns the places that could not be opened.
+    /// Groups the places by host. Places that could not be opened are in [`PullsAcross::failed`].
     async fn groups(
         &self,
         places: &Places,
@@ -192,7 +193,8 @@ impl Forges {
         Ok(self.open(&id, policy.clone()).await?.client().clone())
     }
 
-    /// Returns the hosts with an account or a login of gh that this build can use.
+    /// Returns the hosts at which the user is logged in, with an account of forge or through gh.
+    /// Leaves out hosts for which this build has no backend.
     async fn logged_in(&self) -> Result<Vec<String>> {
         let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
@@ -207,8 +209,8 @@ impl Forges {
             if accounts.iter().any(|account| account.host == host) {
                 continue;
             }
-            // A login that cannot be read counts as present, because its first use reports the
-            // error.
+            // A login of gh that cannot be read counts as present, because its first use reports
+            // the error.
             let other = registry::other_login(self, kind, host).await;
             if !matches!(other, Ok(None)) {
                 hosts.push(host.to_owned());
@@ -224,9 +226,9 @@ impl Forges {
         Ok(hosts)
     }
 
-    /// Returns true if a token variable counts as a login at the host of `account`. A variable
-    /// applies to several hosts, but counts at only one of them: at the default host or, if the
-    /// default host has another kind of forge, at the built-in host.
+    /// Returns true if a token variable counts as a login at the host of `account`. A variable such
+    /// as `GH_TOKEN` applies to several hosts, but it counts as a login at only one of them. This
+    /// is the default host or, if another kind of forge runs there, the built-in default host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);

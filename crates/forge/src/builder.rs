@@ -21,7 +21,7 @@ pub struct ExternalBackend {
 
 impl ExternalBackend {
     /// Creates a backend for forges of `kind`. `open` returns the forge of a repository, and the
-    /// repository's canonical id; the backend manages its own credentials.
+    /// repository's canonical id. The backend manages its own credentials.
     pub fn new<F, O>(kind: ForgeKind, open: F) -> Self
     where
         F: Fn(RepoId, Trust) -> O + Send + Sync + 'static,
@@ -34,7 +34,7 @@ impl ExternalBackend {
         }
     }
 
-    /// Adds a host of this kind, `name` or `name:port`.
+    /// Adds a host on which this kind of forge runs: `name` or `name:port`.
     #[must_use]
     pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -87,8 +87,8 @@ impl ForgesBuilder {
     /// Builds the forges.
     ///
     /// # Errors
-    /// `invalid_input` (field `backend`) for a kind with two backends, or a host of another kind;
-    /// also the errors of [`Forges::load`].
+    /// `invalid_input` (field `backend`) if a kind has two backends, or if a host belongs to
+    /// another kind; also the errors of [`Forges::load`].
     pub fn build(self) -> Result<Forges> {
         let forges = match self.config {
             Some(config) => Forges::from_parts(config),

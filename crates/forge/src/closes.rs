@@ -1,4 +1,4 @@
-//! Adds lines to a description that close issues.
+//! Adds lines such as `Closes #7` to the description of a pull request.
 
 use forge_core::{
     PrKey, RepoId,
@@ -7,12 +7,12 @@ use forge_core::{
     model::{IssueId, SubjectKind},
 };
 
-/// Prepends a line `Closes #N` to a pull request's description for each issue that the description
-/// does not close yet. A blank line separates these lines from the description. `repo` is the
-/// repository of the pull request.
+/// Prepends a line `Closes #N` to a pull request's description for each of `issues` that the
+/// description does not close yet. A blank line separates these lines from the description. `repo`
+/// is the repository of the pull request.
 ///
-/// The line contains the at-uri of an issue without a number, and `owner/name#N` for an issue of
-/// another repository.
+/// The line names an issue of another repository as `owner/name#N`. It names an issue without a
+/// number by its at-uri (the atproto address of the issue's record).
 #[must_use]
 pub fn with_closing_lines(
     description: String,
@@ -41,7 +41,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Returns true if `named`, a reference in a text of `repo`, means `issue`.
+/// Returns true if the reference `named` means `issue`. The reference is from a text of `repo`.
 fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,

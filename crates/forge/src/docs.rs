@@ -4,8 +4,8 @@ use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// Returns the text of `docs/reference/capabilities.md`: one column per backend of this build, with
-/// reason and alternative for every "no".
+/// Returns the text of `docs/reference/capabilities.md`. The table has a column for each backend of
+/// this build. Every "no" is listed with its reason and an alternative.
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();
@@ -92,7 +92,7 @@ mod tests {
     fn claim_row_begins_with_the_guarantee() {
         for backend in registry::backends() {
             let table = backend.capabilities();
-            // This rule must equal the rule in `CommentLedger::promise`.
+            // The same rule is in `CommentLedger::promise`, and both must be changed together.
             let guarantee = match [Capability::IssueSwap, Capability::IssueCommentOrder]
                 .map(|capability| table.has(capability))
             {

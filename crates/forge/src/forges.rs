@@ -34,8 +34,8 @@ use forge_tangled::IngestionReport;
 
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
-/// Uses configuration and accounts of the user who runs the process. For the locator of a pull
-/// request, opens the repository of this pull request.
+/// Uses the configuration and the accounts of the user who runs the process. If the locator is a
+/// pull request, opens the repository of this pull request.
 ///
 /// # Errors
 /// `invalid_input` for a malformed locator, `config` for an invalid configuration, and the errors
@@ -46,7 +46,7 @@ pub async fn open(locator: &str) -> Result<Repo> {
     Ok(forges.open_locator(locator, policy).await?.0)
 }
 
-/// Configuration, hosts and accounts: everything needed to open a repository.
+/// Configuration, hosts and accounts: everything that is needed to open a repository.
 #[derive(Clone, Debug)]
 pub struct Forges {
     config: Config,
@@ -73,8 +73,8 @@ impl Forges {
         ForgesBuilder::default()
     }
 
-    /// Returns the forges of the user who runs this process in `cwd`: reads the user's
-    /// `config.toml`, and `.forge.toml` of the repository around `cwd`, if they exist.
+    /// Returns the forges of the user who runs this process. Reads the user's `config.toml`, and
+    /// the `.forge.toml` of the repository that contains `cwd`, if these files exist.
     ///
     /// # Errors
     /// The errors of [`Config::load`].
@@ -107,9 +107,10 @@ impl Forges {
         }
     }
 
-    /// Sets how long writes wait for the index, instead of the configured time. Zero means no wait.
-    /// Forges that show a write at once never wait. The value applies to repositories that are
-    /// opened afterwards.
+    /// Sets how long a write waits until the forge shows it. The time replaces the configured time,
+    /// and zero means no wait. Forges with a separate index, such as tangled, show a write late. On
+    /// other forges a write never waits. The value applies to repositories that are opened
+    /// afterwards.
     #[must_use]
     pub fn with_wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -120,7 +121,7 @@ impl Forges {
         self
     }
 
-    /// Returns how long writes wait for an index to show them.
+    /// Returns how long a write waits until the index of the forge shows it.
     #[must_use]
     pub fn wait(&self) -> Duration {
         self.wait.unwrap_or_else(|| self.config.wait())
@@ -129,16 +130,16 @@ impl Forges {
     /// Reports where an atproto record is stored and which services show it.
     ///
     /// # Errors
-    /// `invalid_input` for text that is not an at-uri, or a record unrelated to pull requests;
-    /// `not_found`.
+    /// `invalid_input` if the text is not an at-uri, or if the record is unrelated to pull
+    /// requests; `not_found` if there is no such record.
     #[cfg(feature = "tangled")]
     pub async fn check_ingestion(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
         self.tangled.usual_host(self)?.check_ingestion(&uri).await
     }
 
-    /// Writes one of the user's records again with an insignificant change, so that an index that
-    /// lost the record ingests it again.
+    /// Writes one of the user's records again with an insignificant change. An index that lost the
+    /// record then ingests it again.
     ///
     /// # Errors
     /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
@@ -148,7 +149,8 @@ impl Forges {
         self.tangled.usual_host(self)?.put_again(&uri).await
     }
 
-    /// Adds the backends that a program registers. `hosts` includes the hosts of these backends.
+    /// Adds the backends that a program registers. `hosts` replaces the known hosts and includes
+    /// the hosts of these backends.
     pub(crate) fn with_external(mut self, hosts: Hosts, backends: Vec<ExternalBackend>) -> Self {
         self.hosts = hosts;
         self.external = backends.into();
@@ -176,7 +178,8 @@ impl Forges {
         &self.tangled
     }
 
-    /// Returns the configuration. For work on a repository, use [`Self::config_for`].
+    /// Returns the configuration of the current directory. For work on a repository, use
+    /// [`Self::config_for`].
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -212,7 +215,7 @@ impl Forges {
     }
 
     /// Returns the pin for a login: the permanent id of the account that currently has the name.
-    /// `None` on forges where names do not change owners.
+    /// `None` on forges where an account name never gets another owner.
     ///
     /// # Errors
     /// The errors of [`Accounts::login`]; the forge's errors if the name cannot be resolved.
@@ -226,8 +229,8 @@ impl Forges {
         registry::pin_login(self, &kind, &host, account).await
     }
 
-    /// Asks the host which account a secret belongs to, without storing the secret. `None` on
-    /// forges that cannot find the account from the secret.
+    /// Asks the host which account a secret belongs to. Does not store the secret. `None` on forges
+    /// that cannot find the account from the secret.
     ///
     /// # Errors
     ///
@@ -244,8 +247,9 @@ impl Forges {
         asked.map_err(|e| not_verified(&host, e))
     }
 
-    /// Returns the secret of another program's login at `host`, such as gh's. It is used if the
-    /// store has no account for the host. `None` for an unknown host, or without such a login.
+    /// Returns the secret of another program's login at `host`, for example of gh's login. The
+    /// secret is used if forge's own store has no account for the host. `None` if the host is
+    /// unknown or there is no such login.
     ///
     /// # Errors
     ///
@@ -257,13 +261,15 @@ impl Forges {
         }
     }
 
-    /// Returns the ticket patterns and the issue tracker. The tracker is JIRA if the configuration
-    /// or a login has its URL and credentials. Sends no request.
+    /// Returns the patterns of ticket keys (such as `ABC-123`) and the issue tracker that has the
+    /// tickets. The tracker is JIRA if the configuration or a login has the URL and the credentials
+    /// of JIRA. Sends no request.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut tickets = TicketSource::default();
         tickets.keys = self.config.ticket_keys();
-        // An unusable store is not an error here; the error is reported when a ticket is requested.
+        // A store of accounts that cannot be read is not an error here. The error is reported when
+        // a ticket is requested.
         tickets.keys.base_url = self.accounts.jira_url().unwrap_or_default();
         #[cfg(feature = "jira")]
         if tickets.keys.enabled {
@@ -272,7 +278,7 @@ impl Forges {
         tickets
     }
 
-    /// Returns the request for a bundle with the configured defaults.
+    /// Returns the request for a context bundle (`forge pr context`), with the configured defaults.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
         let mut req = ContextReq::new(self.hosts.clone());
@@ -282,8 +288,8 @@ impl Forges {
         req
     }
 
-    /// Returns the policy with the configured timeout and write access. Waiting for an index does
-    /// not count towards the timeout.
+    /// Returns a policy with write access and the configured timeout. The wait that
+    /// [`Self::with_wait`] sets does not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
@@ -300,7 +306,7 @@ impl Forges {
         registry::open(self, &self.absolute(id), policy).await
     }
 
-    /// Opens the repository of a locator. Also returns the key if the locator is a pull request.
+    /// Opens the repository of a locator. If the locator is a pull request, also returns its key.
     ///
     /// # Errors
     /// `invalid_input` for a malformed locator or an issue; also the errors of [`Self::open`].
@@ -315,8 +321,7 @@ impl Forges {
     }
 
     /// Opens the repository of a locator and returns the key of its issue. A locator such as
-    /// `owner/repo#7` or `file:///…#7` can mean a pull request or an issue; this function reads it
-    /// as an issue.
+    /// `owner/repo#7` or `file:///…#7` can mean a pull request or an issue. Here it means an issue.
     ///
     /// # Errors
     /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.
@@ -353,7 +358,8 @@ impl Forges {
             return Err(is_pull());
         }
         match locator::parse(text, &self.hosts)?.locator {
-            // With separate numbers of pull requests and issues, the locator means a pull request.
+            // If the forge numbers pull requests and issues separately, this locator means a pull
+            // request.
             Locator::Pull { id, .. } if id.repo.numbers_issues_apart() => Err(is_pull()),
             // A locator such as `owner/repo#7` can mean an issue.
             Locator::Pull { id, .. } => Ok(Locator::Issue {
@@ -365,39 +371,46 @@ impl Forges {
         }
     }
 
-    /// Returns the repository that a command without `-R` uses at `place`.
+    /// Returns the repository that a command without the flag `-R` uses in the directory `place`.
     ///
-    /// The first of: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
-    /// `gh repo set-default` chose, the remotes `upstream`, `github`, `origin`, any other remote. A
-    /// remote is skipped unless its host is known or it is a repository on this machine. If the
-    /// repository has no remotes, the command uses this repository.
+    /// It is the first of these that exists:
+    /// 1. the variable `FORGE_REPO`
+    /// 2. the variable `GH_REPO`
+    /// 3. `forge.repo` in git's configuration
+    /// 4. the remote that `gh repo set-default` chose
+    /// 5. the remotes `upstream`, `github`, `origin`, then any other remote
+    /// 6. the git repository at `place`, if it has no remotes
+    ///
+    /// A remote counts only if its host is known or it is a repository on this machine.
     ///
     /// # Errors
-    /// `not_found` outside of a repository; `config`, with the hosts, if no remote is at a known
-    /// host; `invalid_input` for a variable with a malformed locator.
+    /// - `not_found`: the directory is not in a repository.
+    /// - `config`: no remote is at a known host. The error names the hosts.
+    /// - `invalid_input`: a variable or setting has a malformed locator.
     pub async fn base_repo(&self, place: &WorkingDir) -> Result<RepoId> {
         resolve::base_repo(self, place).await
     }
 
     /// Returns the clone at `place`, if one of its remotes is `repo`. Some forges need a clone for
-    /// a large diff, or for a merge by push. If the locator of `repo` is a DID or an at-uri, its
-    /// other names are read from the forge.
+    /// a large diff, or for a merge by push. If `repo` was opened by a DID or an at-uri, its other
+    /// names are first read from the forge.
     pub async fn clone_of(&self, place: &WorkingDir, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 
-    /// Returns the repository at the URL of a git remote. An unknown host of an ssh remote may be
-    /// an alias in `ssh_config`, so `ssh -G` resolves each such name once.
+    /// Returns the repository at the URL of a git remote. An unknown host in an ssh URL may be an
+    /// alias in `ssh_config`. Therefore `ssh -G` resolves each unknown host once.
     ///
     /// # Errors
     ///
-    /// The errors of [`locator::parse_remote`]. The message contains an unknown host as resolved by
-    /// ssh.
+    /// The errors of [`locator::parse_remote`]. If ssh resolved an unknown host, the message has
+    /// the resolved name.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }
 
-    /// See [`forge_git::ssh_host`]. With a fixed environment ssh is not run.
+    /// Resolves an alias in `ssh_config`; see [`forge_git::ssh_host`]. Does not run ssh in a fixed
+    /// environment (see `Env::fixed`).
     pub(crate) async fn ssh_host(&self, name: &str) -> Option<String> {
         if !self.config.env().is_process() {
             return None;
@@ -414,7 +427,7 @@ impl Forges {
         host
     }
 
-    /// Splits a locator into repository and pull request.
+    /// Splits a locator into the repository and the key of the pull request.
     pub(crate) fn target(&self, locator: Locator) -> Result<(RepoId, Option<PrKey>)> {
         match locator {
             Locator::Repo(repo) => Ok((repo, None)),
@@ -428,7 +441,8 @@ impl Forges {
         }
     }
 
-    /// Makes a relative path absolute, based on the current directory. Other ids do not change.
+    /// Makes a relative path absolute, based on the current directory. Returns any other id
+    /// unchanged.
     #[must_use]
     pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {

@@ -73,8 +73,8 @@ impl SharedGithub {
 /// Returns the account of a token at `host`. Sends one request with this token.
 ///
 /// # Errors
-/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses;
-/// `network` for a host that does not answer.
+/// `config` as in [`SharedGithub::open`]; `unauthenticated` if the host refuses the token;
+/// `network` if the host does not answer.
 pub(crate) fn token_owner<'a>(
     forges: &'a Forges,
     host: &'a str,
@@ -85,7 +85,8 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The id of the repository has no effect, because the token's owner does not depend on it.
+        // The client needs some repository. Which one has no effect, because the token's owner does
+        // not depend on it.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -124,8 +125,8 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// How long the absence of a login in gh is cached. The time is short because a process may run for
-/// weeks, and must notice a later login.
+/// How long forge remembers that gh has no login. The time is short, because a process may run for
+/// weeks and must notice a later login.
 const NO_LOGIN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
@@ -134,8 +135,8 @@ struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// Tokens of gh's login, by host. A token is cached until the host refuses it; its absence is
-    /// cached for [`NO_LOGIN_LIFETIME`].
+    /// Tokens of gh's login, by host. A token is cached until the host refuses it. `None` is cached
+    /// for [`NO_LOGIN_LIFETIME`].
     from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
     /// Origin of the last token of each host, for error messages.
     origins: std::sync::Mutex<HashMap<String, String>>,
@@ -168,8 +169,9 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Reads gh's token from gh's file, which needs no process, or else from the gh program, which
-    /// reads the keyring and renews expired tokens. Never returns the token `refused`.
+    /// Reads gh's token. Tries gh's file first, because this needs no process. Then runs the gh
+    /// program, which also reads the keyring and renews expired tokens. Never returns the token
+    /// `refused`.
     ///
     /// # Errors
     ///
@@ -250,7 +252,7 @@ impl TokenSource for Tokens {
     }
 }
 
-/// Returns the error for a host without an account, if other hosts have one.
+/// Returns the error for a host without an account. `others` are the hosts with an account.
 fn account_elsewhere(host: &str, others: &[String]) -> Error {
     let kind = ErrorKind::Unauthenticated {
         host: host.to_owned(),
@@ -264,7 +266,7 @@ fn account_elsewhere(host: &str, others: &[String]) -> Error {
         .with_hint(Hint::from(hint).with_action(Action::new(Call::Login).with(Param::Host, host)))
 }
 
-/// The token for project boards, from the environment.
+/// A separate token for project boards, from the environment.
 #[derive(Debug)]
 struct BoardToken(Secret);
 

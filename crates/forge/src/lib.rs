@@ -22,19 +22,19 @@
 //! # }
 //! ```
 //!
-//! [`open`] uses the configuration and the accounts of the user who runs the program. With
-//! [`Forges`], a program uses another configuration, and with [`Forges::builder`] also additional
-//! backends. [`Repo::capabilities`] lists unsupported operations with their reasons. Every failure
-//! is an [`Error`] with a stable code and often a hint.
+//! [`open`] uses the configuration and the accounts of the user who runs the program. A program
+//! with another configuration uses [`Forges`]. A program with additional backends uses
+//! [`Forges::builder`]. [`Repo::capabilities`] lists unsupported operations with their reasons.
+//! Every failure is an [`Error`] with a stable code and often a hint.
 //!
-//! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
-//! (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside a git
-//! repository) and `tangled` (over atproto).
+//! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default:
+//! `github` (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside
+//! a git repository) and `tangled` (tangled.org, over atproto).
 //!
 //! The examples `list`, `issues`, `review`, `merge`, `capabilities` and `backend` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
-/// Compiles the examples of the page about the library.
+/// Compiles the examples in `docs/how-to/library.md`.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/library.md")]
 struct LibraryPage;

@@ -1,6 +1,7 @@
 //! The names that most programs need: `use forge::prelude::*;`
 //!
-//! `Result` and `Error` are left out, because other crates use these names: write `forge::Result`.
+//! `Result` and `Error` are left out, because other crates use these names. Write `forge::Result`
+//! and `forge::Error` instead.
 
 pub use futures::{StreamExt as _, TryStreamExt as _};
 

@@ -1,4 +1,4 @@
-//! Registry of backends by kind of forge. No other module refers to a certain backend.
+//! Registry of the backends of this build, by kind of forge.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,7 +14,8 @@ use crate::{Config, Forges, auth::Pin, config::Var};
 type OpenBackend =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
-/// Finds the pin for a login at a host. Arguments: host, account name.
+/// Finds the pin for a login at a host: the permanent id of the account. Arguments: host, account
+/// name.
 type PinLogin = for<'a> fn(&'a Forges, &'a str, &'a str) -> BoxFuture<'a, Result<Option<Pin>>>;
 
 /// Asks a host for the account that a secret belongs to.
@@ -42,7 +43,7 @@ impl Backend {
         self.title
     }
 
-    /// Returns the capabilities of the backend. A repository may have fewer.
+    /// Returns the capabilities of the backend. A single repository may have fewer capabilities.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
@@ -92,8 +93,8 @@ static BACKENDS: &[Backend] = &[
     },
 ];
 
-/// Properties of accounts on one kind of forge. Known even if this build has no backend for the
-/// kind.
+/// Properties of accounts on one kind of forge. They are known even if this build has no backend
+/// for this kind.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountShape {
     kind: &'static ForgeKind,
@@ -115,18 +116,18 @@ type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, Result<Option
 pub(crate) struct Variables {
     /// The account's name, if the secret does not imply it.
     pub account: Option<Var>,
-    /// The secret: the first variable that is set.
+    /// Variables of the secret. The first variable that is set is used.
     pub secret: &'static [Var],
 }
 
 impl AccountShape {
-    /// Returns the account's name, as the label of a prompt.
+    /// Returns the label for the account's name in a prompt, such as `Login`.
     #[must_use]
     pub fn account(&self) -> &'static str {
         self.account
     }
 
-    /// Returns the secret's name, as the label of a prompt.
+    /// Returns the label for the secret in a prompt, such as `Token`.
     #[must_use]
     pub fn secret(&self) -> &'static str {
         self.secret
@@ -138,14 +139,14 @@ impl AccountShape {
         self.owner.is_some()
     }
 
-    /// Returns the only origin from which git may ask for the secret of `host`, such as
-    /// `https://github.com`. `None` if git takes no such secret.
+    /// Returns the only URL origin for which git gets the secret of `host` from the credential
+    /// helper, such as `https://github.com`. `None` if git cannot use the secret.
     #[must_use]
     pub fn git_origin(&self, host: &str) -> Option<String> {
         self.git_origin.map(|origin| origin(host))
     }
 
-    /// Checks the form of an account name. The error is a reason for a message.
+    /// Checks the form of an account name. The error is the reason, for use in a message.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
         (self.name_rule)(name)
     }
@@ -154,8 +155,8 @@ impl AccountShape {
         (self.variables)(host)
     }
 
-    /// Removes data outside of the store that was obtained with an account's secret, such as
-    /// sessions.
+    /// Removes sessions and other data that were obtained with an account's secret and are outside
+    /// of the store.
     ///
     /// # Errors
     /// `config` if a file cannot be removed.
@@ -164,8 +165,8 @@ impl AccountShape {
     }
 }
 
-/// Returns no pin. Used for forges on which account names do not change owners, and for backends
-/// that this build lacks.
+/// Returns no pin. Used for forges on which an account name never gets another owner, and for
+/// backends that this build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// Returns the pin for a login at a host of `kind`, by the account's name.
@@ -184,8 +185,8 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// Returns the account that `secret` belongs to at a host of `kind`; `None` on forges that check a
-/// secret only at its first use.
+/// Returns the account that `secret` belongs to at a host of `kind`. `None` on forges that check a
+/// secret only when it is first used.
 ///
 /// # Errors
 /// The backend's errors: `unauthenticated` if the host refuses the secret.
@@ -201,8 +202,8 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// Returns the secret of another program's login at a host of `kind`. Used if the store has no
-/// account for the host.
+/// Returns the secret of another program's login at a host of `kind`. The secret is used if the
+/// store has no account for the host.
 ///
 /// # Errors
 /// `unauthenticated` for a login that cannot be read.
@@ -217,7 +218,7 @@ pub(crate) async fn other_login(
     }
 }
 
-/// Kinds of forges with accounts, by name: the values of `hosts.<host>.kind` and of
+/// Names of the kinds of forges with accounts. These are the values of `hosts.<host>.kind` and of
 /// `auth login --kind`.
 pub const ACCOUNT_KINDS: &[&str] = &["github", "tangled"];
 
@@ -306,8 +307,8 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Returns the host for a repository that is known only by its DID: the default host, if it is a
-/// tangled host.
+/// Returns the host for a repository that is known only by its DID. This is the default host if it
+/// is a tangled host, otherwise tangled.org.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();
@@ -334,7 +335,7 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }
 
-/// Action that repeats the failed call with the repository of the current directory.
+/// Recovery: repeat the failed call with the repository of the current directory.
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
@@ -361,8 +362,8 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     .with_context("kind", kind.as_str())
 }
 
-/// Returns the error for a record if this build lacks the tangled backend, which alone can find the
-/// record's repository.
+/// Returns the error for a record if this build lacks the tangled backend. No other backend can
+/// find the record's repository.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }

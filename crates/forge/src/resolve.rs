@@ -1,4 +1,4 @@
-//! Determines the repository of a command without `-R`.
+//! Determines the repository of a command without the flag `-R`.
 
 use std::path::Path;
 
@@ -25,7 +25,8 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
         candidates.push(RemoteCandidate::of(remote, place, forges).await?);
     }
     if candidates.is_empty() {
-        // Fails outside of a repository, where `git config` above succeeds with the user's file.
+        // This call fails outside of a repository. The `git config` call above does not fail there,
+        // because it also reads the user's file.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -76,7 +77,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
         Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
         parsed => return parsed,
     };
-    // An alias in `ssh_config` has no port.
+    // The port is cut off, because an alias in `ssh_config` has no port.
     let name = unknown.split(':').next().unwrap_or_default();
     let Some(real) = forges.ssh_host(name).await else {
         return Err(ParseLocatorError::UnknownHost { host: unknown });
@@ -106,7 +107,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// Adds the source of a value to an error, for a value that is not from the command line.
+/// Adds the name of a variable or setting to an error about its value.
 fn name_source(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -117,7 +118,7 @@ fn name_source(e: Error, place: &str) -> Error {
 /// Maximum number of remotes that an error names.
 const MAX_NAMED_REMOTES: usize = 5;
 
-/// A remote with the meaning of its URL.
+/// A git remote, and what its URL refers to.
 struct RemoteCandidate<'a> {
     remote: &'a Remote,
     meaning: RemoteMeaning,
@@ -171,11 +172,11 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), RemoteMeaning::Repo(repo)) => return Ok(repo.clone()),
-            // If no remote belongs to the chosen repository, gh writes `owner/repo` or
-            // `HOST/owner/repo`.
+            // The value is from `gh repo set-default`. If no remote belongs to the chosen
+            // repository, gh writes `owner/repo` or `HOST/owner/repo` instead of `base`.
             (Some(text), RemoteMeaning::Repo(beside)) if text != "base" => {
-                // `owner/repo` refers to the host of the remote. The path of a local remote has no
-                // host.
+                // `owner/repo` refers to the host of the remote. If the remote is a local path, it
+                // has no host, and the default host applies.
                 let hosts = match beside.host.as_str() {
                     "" => hosts.clone(),
                     host => hosts.clone().with_default_host(host),

@@ -1,4 +1,4 @@
-//! Resolves a caller's selector to one pull request.
+//! Resolves a caller's selector (such as a number, a URL or a branch) to one pull request.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result, Warning,
@@ -15,9 +15,10 @@ pub struct SelectedPull {
     pub repo: Repo,
     /// Id of the pull request.
     pub id: PrId,
-    /// The pull request with the sections that were read, if the search already read it.
+    /// The pull request and its fields that were read, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
-    /// The head branch of the search, and all its pull requests. The selected one is first.
+    /// The head branch that was searched for, and all pull requests with this head branch. The
+    /// selected pull request is first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
 
@@ -49,15 +50,15 @@ impl SelectedPull {
     }
 
     /// Finds the pull request with the head branch `head`: the newest open one, else the newest
-    /// closed or merged one. `fields` are the sections to read. [`Self::unambiguous`] refuses a
-    /// choice among several open pull requests.
+    /// closed or merged one. `fields` selects what is read of it. If there are several open pull
+    /// requests, [`Self::unambiguous`] fails.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A closed or merged pull request of the default branch is not used, because it is
-        // unrelated to current work on this branch.
+        // If the head is the default branch, a closed or merged pull request is not used, because
+        // it is unrelated to the current work on this branch.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
@@ -87,7 +88,7 @@ impl SelectedPull {
         })
     }
 
-    /// Returns true if several open pull requests share this one's head branch.
+    /// Returns true if several open pull requests have the head branch of this one.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
@@ -149,8 +150,8 @@ impl SelectedPull {
         })
     }
 
-    /// Returns the pull request with these sections. Sends no request if the search has already
-    /// read them.
+    /// Returns the pull request with these fields. Sends no request if the search has already read
+    /// the fields.
     ///
     /// # Errors
     /// The errors of [`Repo::pull`].
@@ -176,8 +177,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Returns true if `repo` is the repository at this place. In this case its branches are the
-    /// local branches, wherever they are pushed to.
+    /// Returns true if `repo` is the repository at this place. In this case the branches of `repo`
+    /// are the local branches, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -189,7 +190,7 @@ impl<'a> WorkingCopy<'a> {
     /// Returns the pull request of the current branch.
     ///
     /// # Errors
-    /// `not_found` on a detached head, and as [`SelectedPull::by_head`].
+    /// `not_found` on a detached head; also the errors of [`SelectedPull::by_head`].
     pub async fn current_pull(&self, repo: Repo, fields: PrFields) -> Result<SelectedPull> {
         match self.current(&repo).await?.ok_or_else(detached)? {
             CurrentBranch::Number(number) => Ok(SelectedPull::by_key(repo, PrKey::Number(number))),
@@ -197,8 +198,8 @@ impl<'a> WorkingCopy<'a> {
         }
     }
 
-    /// Returns the number of the current branch's pull request in git's configuration
-    /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
+    /// Returns the number of the current branch's pull request if git's configuration has it. In
+    /// this case `branch.<name>.merge` is `refs/pull/<number>/head`.
     ///
     /// # Errors
     /// Fails if git fails.
@@ -209,7 +210,8 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// Returns the current branch as a head reference for `repo`; `None` on a detached head.
+    /// Returns the current branch as the head of a pull request to `repo`; `None` on a detached
+    /// head.
     ///
     /// # Errors
     /// Fails if git fails.
@@ -220,7 +222,8 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// Returns the pull request or head of the current branch; `None` on a detached head.
+    /// Returns the pull request number or the head of the current branch; `None` on a detached
+    /// head.
     async fn current(&self, repo: &Repo) -> Result<Option<CurrentBranch>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;
@@ -256,8 +259,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// Returns the head reference of a branch for `repo`. For a branch that is pushed to another
-    /// repository, adds the owner of that repository, and its name if it differs.
+    /// Returns a branch as the head of a pull request to `repo`. If the branch is pushed to another
+    /// repository, adds the owner of that repository, and also its name if it differs.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -1,4 +1,7 @@
 //! Services and accounts of tangled hosts.
+//!
+//! Tangled runs on atproto. Accounts store their records (pull requests, issues, comments) on a
+//! PDS, and an index collects the records of all accounts.
 
 use std::{
     collections::HashMap,
@@ -25,8 +28,8 @@ use crate::{
 /// Name of the directory for sessions, next to the store of accounts.
 const SESSIONS: &str = "sessions";
 
-/// The pace of a long series of writes. It stays below the limit of a PDS on the writes of an
-/// account.
+/// The pace of a long series of writes. It stays below the rate limit of a PDS for the writes of
+/// one account.
 const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
@@ -39,7 +42,7 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies the operation's deadline to the search for a record. Other operations get their deadline
+/// Applies the configured deadline to the search for a record. Other operations get their deadline
 /// from a repository handle, which does not exist before the record is found.
 async fn within_deadline<T>(
     forges: &Forges,
@@ -149,8 +152,8 @@ impl SharedTangled {
     }
 }
 
-/// Removes the sessions of an account, because their tokens stay valid after the removal of the
-/// password.
+/// Removes the sessions of an account, because their tokens stay valid after the password is
+/// removed.
 ///
 /// # Errors
 ///
@@ -162,9 +165,9 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     }
 }
 
-/// Returns the services of a host: the defaults, unless the configuration overrides them. If one
-/// service is configured on this machine, all services may be at loopback addresses, because they
-/// refer to each other.
+/// Returns the services of a host: the defaults, unless the configuration overrides them. The
+/// services refer to each other, so if one is configured on this machine, all of them may be at
+/// loopback addresses.
 fn settings(host: &str, config: &Config) -> Result<TangledSettings> {
     let usual = TangledSettings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
@@ -233,7 +236,8 @@ fn name_server(text: &str) -> Option<SocketAddr> {
     usual_port.or_else(|_| text.parse::<SocketAddr>()).ok()
 }
 
-/// Returns the names of the protocol: the defaults, unless the configuration overrides them.
+/// Returns the names of record types, methods and fields in tangled's protocol (the dialect). These
+/// are the defaults, unless the configuration overrides them.
 fn dialects(host: &str, config: &Config) -> Result<Dialects> {
     let mut dialects = Dialects::default();
     for (key, _) in Dialects::default().names() {
@@ -273,8 +277,8 @@ impl LoginSource for Logins {
         }))
     }
 
-    /// Does nothing for a login from the environment, because it is not in the store. Its session
-    /// contains the pin.
+    /// Stores the pin of an account. Does nothing for a login from the environment, because it is
+    /// not in the store; the session of such a login contains the pin.
     async fn keep_pin(&self, host: &str, login: &PdsLogin, pin: &PinnedAccount) -> Result<()> {
         let credential = auth::credential(&self.0, host).await?;
         let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
@@ -382,8 +386,8 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A name server often has a local address. Such an address must not make other
-                // local services reachable.
+                // A name server often has a local address. This address must not make other local
+                // services reachable.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }
@@ -497,7 +501,7 @@ mod tests {
         assert_eq!(login.account, "alice.example");
     }
 
-    /// Another process may hold the lock of the store.
+    /// Another process may hold the lock of the store of accounts.
     #[tokio::test]
     async fn locked_store_does_not_block_other_calls() {
         let (dir, config) = config("");

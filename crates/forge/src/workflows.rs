@@ -1,4 +1,6 @@
 //! Loads the configured workflow.
+//!
+//! A workflow is a set of states for issues. Its definition is a built-in preset or a file.
 
 use std::{
     ffi::OsString,
@@ -15,16 +17,17 @@ use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
 use crate::{Config, Forges, resolve};
 
-/// Maximum size of a definition, in bytes.
+/// Maximum size of a workflow definition, in bytes.
 const MAX_DEFINITION: u64 = 1 << 20;
-/// Default prefix of state labels.
+/// Default prefix of labels that store a state.
 const DEFAULT_PREFIX: &str = "state: ";
-/// Prefix of `workflow.definition` for a path in the repository.
+/// Prefix of a value of `workflow.definition` that is a path in the repository.
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
     /// Returns the configured workflow of `repo`. Without a configuration, this is the preset
-    /// `ralph`. States are stored in fields if the forge has them without setup, else in labels.
+    /// `ralph`. By default, states are stored in issue fields if the forge has such fields without
+    /// setup, otherwise in labels.
     ///
     /// # Errors
     /// `config` for an unusable definition or board, and for a definition in a work tree of `repo`.
@@ -38,8 +41,8 @@ impl Forges {
         ))
     }
 
-    /// Returns the workflow by which merges move issues; `None` if the user has configured neither
-    /// a workflow nor a store.
+    /// Returns the workflow whose states a merge changes; `None` if the user has configured neither
+    /// a workflow nor a place for its states.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
@@ -54,8 +57,9 @@ impl Forges {
     /// `repo`.
     ///
     /// # Errors
-    /// `config` for a file that is missing, unreadable, in a work tree of `repo`, or possibly
-    /// tracked by git. Also for a git repository without a configured default branch.
+    /// `config` if the file is missing or unreadable, is in a work tree of `repo`, or may be
+    /// tracked by git. Also if the definition is in a git repository without a configured default
+    /// branch.
     pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
         if let Some(repo) = repo {
             self.check_definition_place(repo).await?;
@@ -63,9 +67,9 @@ impl Forges {
         definition_text(self.config(), repo).await
     }
 
-    /// Refuses a definition in a work tree of `repo`, because a head under review may be checked
-    /// out in it. A clone of `repo` is not always recognised, so a file that git may track is
-    /// refused everywhere.
+    /// Refuses a definition file in a work tree of `repo`, because a branch under review may be
+    /// checked out there. A clone of `repo` is not always recognised. A file that git may track is
+    /// therefore refused in every work tree.
     async fn check_definition_place(&self, repo: &Repo) -> Result<()> {
         let named = self.config().workflow_definition().unwrap_or_default();
         let path = PathBuf::from(&named);
@@ -100,17 +104,17 @@ impl Forges {
     }
 }
 
-/// Returns the work trees that contain the file `path` or the target of this link, each with the
-/// path in the work tree.
+/// Returns the work trees that contain `path` or, if `path` is a link, its target. Each is returned
+/// with the path in the work tree.
 fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
-    // The link itself or its target can be in a work tree.
     let target = fs::canonicalize(&path).ok();
     let paths = [Some(path), target].into_iter().flatten();
     let mut trees = Vec::new();
     for path in paths {
         // Work trees can be nested, so all parent directories are examined.
         for root in path.ancestors().skip(1) {
-            // If `.git` cannot be examined, the directory counts as a work tree, and git decides.
+            // If `.git` cannot be examined, the directory counts as a work tree, and git decides
+            // later.
             if root.join(".git").try_exists().unwrap_or(true) {
                 let inside = path.strip_prefix(root).unwrap_or(&path);
                 trees.push((root.to_owned(), inside.to_owned()));
@@ -129,7 +133,7 @@ async fn is_tracked(place: &WorkingDir, inside: &Path) -> Result<bool> {
     Ok(!listed.is_empty())
 }
 
-/// Returns the error for a definition that is not used.
+/// Returns the error for a definition that forge refuses to use.
 fn unreadable(named: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::Config,
@@ -160,8 +164,8 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
             "it is in a repository, but no repository is given".to_owned(),
         ));
     };
-    // Reads only the default branch, because a head under review must not define the effects of its
-    // own merge.
+    // The file is read only from the default branch. Otherwise a branch under review could define
+    // the effects of its own merge.
     let mut default = None;
     if let RepoPath::Dir(dir) = &repo.id().path {
         let info = repo.info().await?;

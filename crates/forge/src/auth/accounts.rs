@@ -17,7 +17,7 @@ use crate::{
     registry,
 };
 
-/// Maximum length of an account name; longer than a DID or handle.
+/// Maximum length of an account name. Real DIDs and handles fit.
 const MAX_NAME_LENGTH: usize = 253;
 
 /// Origin of a credential.
@@ -56,19 +56,20 @@ pub struct Credential {
     pub host: String,
     /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// Account; `None` for a token from the environment.
+    /// Name of the account; `None` for a token from the environment.
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
-    /// Identity that the secret was issued for. `None` if account names are permanent on the forge,
-    /// or if the name was not resolved yet. Only this identity may get the secret.
+    /// Permanent identity of the account for which the secret was issued. No other identity may get
+    /// the secret. `None` if account names are permanent on the forge, or if the name was not
+    /// resolved yet.
     pub pin: Option<Pin>,
     /// Where the credential comes from.
     pub source: CredentialSource,
 }
 
-/// The permanent id of an account, and the server for its secret. Account names can change owners;
-/// the new owner must not receive the secret.
+/// The permanent id of an account, and the server for its secret. An account name can get a new
+/// owner, who must not receive the secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pin {
@@ -87,11 +88,11 @@ pub struct AccountStatus {
     /// Kind of forge at the host.
     #[serde(serialize_with = "kind_word")]
     pub kind: ForgeKind,
-    /// Account; `None` for a token from the environment.
+    /// Name of the account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// True if the credential is in use.
+    /// True if forge uses this credential for the host.
     pub active: bool,
-    /// Origin: the name of a variable, or the path of the store.
+    /// Where the credential comes from: the name of a variable, or the path of the store.
     pub source: CredentialSource,
     /// The secret, masked, such as `gho_****`.
     pub token: String,
@@ -111,7 +112,7 @@ pub struct Login {
     pub kind: ForgeKind,
     /// True if an existing account got a new secret.
     pub replaced: bool,
-    /// A variable that is set and overrides the stored credential.
+    /// An environment variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
     /// True if this build has a backend for the host. Without a backend the secret is stored
     /// unchecked.
@@ -135,8 +136,8 @@ impl Accounts {
         }
     }
 
-    /// Returns the credential for `host`: from the environment, else the account of
-    /// `hosts.<host>.account`, else the active account in the store.
+    /// Returns the credential for `host`. Tries the environment, then the stored account that
+    /// `hosts.<host>.account` names, then the active account in the store.
     ///
     /// # Errors
     /// `config` for an unusable store; `unauthenticated` if the configured account is not stored.
@@ -178,7 +179,7 @@ impl Accounts {
         }))
     }
 
-    /// Returns the stored credential of one account at a host, even if another one is active.
+    /// Returns the stored credential of one account at a host, even if another account is active.
     ///
     /// # Errors
     /// `config` for an unusable store; `not_found` for an account that is not stored.
@@ -217,8 +218,8 @@ impl Accounts {
         Ok(hosts.collect())
     }
 
-    /// Returns every credential, sorted by host. Credentials from the environment come first,
-    /// JIRA's credential comes last.
+    /// Returns every credential, sorted by host. Credentials from the environment come first, and
+    /// the credential of JIRA comes last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -310,7 +311,8 @@ impl Accounts {
         }
     }
 
-    /// Returns canonical host, kind and account of a login.
+    /// Checks the arguments of a login. Returns the canonical host, the kind of forge and the
+    /// account.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host or account; also the errors of
@@ -326,7 +328,7 @@ impl Accounts {
         Ok((host, kind, account))
     }
 
-    /// Returns canonical host and kind of a login.
+    /// Checks the host of a login. Returns the canonical host and the kind of forge.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host; also the errors of [`Self::kind_for_login`].
@@ -338,8 +340,8 @@ impl Accounts {
         Ok((canonical(host)?, self.kind_for_login(host, kind)?))
     }
 
-    /// Stores a credential and makes its account the active one of the host. An unknown host is
-    /// stored with `kind`. `pin` is the result of [`Forges::pin_login`].
+    /// Stores a credential and makes its account the active account of the host. For an unknown
+    /// host, also stores `kind`. `pin` is the result of [`Forges::pin_login`].
     ///
     /// [`Forges::pin_login`]: crate::Forges::pin_login
     ///
@@ -399,8 +401,8 @@ impl Accounts {
         store.change(|hosts| Ok(store::put_pin(hosts, &host, account, pin)))
     }
 
-    /// Removes an account and its sessions from the store; without a name, the only account.
-    /// Returns the account's name.
+    /// Removes an account and its sessions from the store. Without a name, removes the only
+    /// account. Returns the name of the removed account.
     ///
     /// # Errors
     /// `not_found` if the account is not stored; `invalid_input` without a name if the host has
@@ -422,8 +424,8 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active one. Without a name, switches between two accounts.
-    /// Returns the account's name.
+    /// Makes another stored account the active account. Without a name, switches between two
+    /// accounts. Returns the name of the new active account.
     ///
     /// # Errors
     /// `not_found` if the account is not stored; `invalid_input` if the choice is ambiguous.
@@ -526,8 +528,8 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// Returns the token for project boards of `host`, if the environment has a separate one. The
-    /// token is for the same hosts as `GH_TOKEN`.
+    /// Returns the token for project boards of `host`, if the environment has a separate token for
+    /// them. It is used for the same hosts as `GH_TOKEN`.
     ///
     /// # Errors
     ///
@@ -555,8 +557,8 @@ impl Accounts {
     ///
     /// # Errors
     ///
-    /// `config` if the variable's value cannot be a token. There is no fallback to the store,
-    /// because its account may differ from the requested one.
+    /// `config` if the variable's value cannot be a token. In this case the store is not tried,
+    /// because the stored account may be another one than the user wants.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
             return Ok(None);
@@ -590,7 +592,7 @@ static WHICH_KIND: Hint = Hint::fixed(
     "name the kind of forge at the host: github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
-/// Action that repeats the failed call with an account that the caller chooses.
+/// Recovery: repeat the failed call with an account that the caller chooses.
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
 const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
@@ -607,7 +609,7 @@ fn account_choice_error(host: &str, stored: &StoredHost) -> Error {
     .with_hint(Hint::new("name one of the accounts").with_action(CHOOSE_ACCOUNT))
 }
 
-/// Parses the token in a variable.
+/// Parses the token in an environment variable.
 fn secret_in(var: Var, text: &str) -> Result<Secret> {
     let name = var.name();
     parse_secret(text).map_err(|e| {

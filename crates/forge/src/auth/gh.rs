@@ -19,8 +19,8 @@ pub(crate) struct Gh {
 }
 
 impl Gh {
-    /// Finds gh: `GH_PATH`, else `gh` in the process's path. In a fixed environment, only `GH_PATH`
-    /// is used, because it has no path.
+    /// Finds gh: `GH_PATH`, else `gh` in the `PATH` of the process. A fixed environment
+    /// (`Env::fixed`) has no `PATH`, so only `GH_PATH` is used there.
     pub fn of(env: &Env) -> Self {
         let of_path = || env.is_process().then(|| PathBuf::from("gh"));
         Self {
@@ -39,7 +39,8 @@ impl Gh {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        // Without these variables, gh prints its stored token, not a token of the environment.
+        // The call removes token variables. Otherwise gh would print a token of the environment
+        // instead of its stored token.
         without_secrets(gh.as_std_mut());
         let output = tokio::time::timeout(GH_TIMEOUT, gh.output())
             .await

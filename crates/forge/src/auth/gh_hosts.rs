@@ -1,8 +1,8 @@
 //! Parses gh's file of logins, `hosts.yml`.
 //!
 //! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only this
-//! form avoids a dependency on a YAML parser. If a file has another form, the token comes from the
-//! gh program.
+//! form avoids a dependency on a YAML parser. If a file has another form, forge gets the token from
+//! the gh program instead.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -11,7 +11,7 @@ use forge_core::Secret;
 use super::parse_secret;
 use crate::config::{Env, Var, home_dir};
 
-/// Maximum size; real files have a few hundred bytes.
+/// Maximum size of the file. Real files have a few hundred bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Location of gh's logins.
@@ -21,8 +21,8 @@ pub(crate) struct GhHosts {
 }
 
 impl GhHosts {
-    /// Finds the location as gh does: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows
-    /// `GitHub CLI` in `APPDATA`, `~/.config/gh`.
+    /// Finds the location as gh does. The first of these that is set is used: `GH_CONFIG_DIR`, `gh`
+    /// in `XDG_CONFIG_HOME`, `GitHub CLI` in `APPDATA` (only on Windows), `~/.config/gh`.
     pub fn of(env: &Env) -> Self {
         let windows = || cfg!(windows).then(|| env.path(Var::AppData)).flatten();
         let dir = env
@@ -41,13 +41,13 @@ impl GhHosts {
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// Returns the token of the active account at `host`, if the file has a token. Without one, gh
-    /// may keep the token in the system's keyring.
+    /// Returns the token of the active account at `host`, if the file has it. If not, gh may keep
+    /// the token in the system's keyring.
     ///
     /// # Errors
     ///
-    /// Returns the reason why the file could not be read or parsed. It quotes no content of the
-    /// file.
+    /// Returns the reason why the file could not be read or parsed. The reason quotes no content of
+    /// the file, because it may contain a token.
     pub fn token(&self, host: &str) -> Result<Option<Secret>, String> {
         let Some(path) = &self.path else {
             return Ok(None);
@@ -76,8 +76,8 @@ impl GhHosts {
     }
 }
 
-/// An entry of the file: the path of its keys from the top level down, and its text. The text of a
-/// mapping is empty.
+/// An entry of the file: its keys from the top level down, and its text. The text of a mapping is
+/// empty.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
@@ -102,7 +102,8 @@ fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
 /// Parses all entries; the error is the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     let mut entries: Vec<YamlEntry<'_>> = Vec::new();
-    // The open mappings. Each has the indentation of its keys, and its key in the parent mapping.
+    // The mappings that contain the current line. Each has the indentation of its keys, and its own
+    // key in the parent mapping.
     let mut open: Vec<(usize, &str)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
@@ -169,7 +170,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     Some((key, text))
 }
 
-/// Splits a quoted text from the rest. Refuses escapes.
+/// Splits a quoted text from the rest of the line. Refuses escapes.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;

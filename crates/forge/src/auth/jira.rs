@@ -12,7 +12,7 @@ use crate::config::{
     load,
 };
 
-/// Name of JIRA's table in the store, and of its kind in `forge auth status`.
+/// Name of JIRA's table in the store. `forge auth status` shows it as the kind of forge.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -32,12 +32,12 @@ pub(crate) struct JiraAccount {
 pub struct JiraLogin {
     /// Base URL of the login.
     pub base_url: String,
-    /// A variable that is set and overrides the stored token.
+    /// An environment variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,
 }
 
 impl Accounts {
-    /// Returns the base URL: from the configuration, else from the stored login.
+    /// Returns the base URL of JIRA: from the configuration, else from the stored login.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -86,7 +86,7 @@ impl Accounts {
         fingerprint(&account.map(|a| (a.base_url, a.email, a.token.expose().to_owned())))
     }
 
-    /// Stores a token for JIRA at `base_url`, replacing an earlier one.
+    /// Stores a token for JIRA at `base_url`. Replaces an earlier JIRA login.
     ///
     /// # Errors
     /// `invalid_input` for a malformed base URL or e-mail address, and for JIRA Cloud without an
@@ -235,7 +235,7 @@ fn parse_account(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     })
 }
 
-/// Returns the host in a base URL, with its port.
+/// Returns the host in a base URL, including the port.
 pub(crate) fn host_of(base_url: &str) -> &str {
     let rest = base_url
         .split_once("://")

@@ -1,8 +1,8 @@
 //! Accounts: maps each host to a credential and its origin.
 //!
 //! Environment variables take precedence over the store. The store is `credentials.toml` in the
-//! configuration directory; only its owner can read it. A credential belongs to one host, including
-//! its port.
+//! configuration directory. Only its owner can read this file. A credential belongs to one host,
+//! and the port is part of the host.
 
 mod accounts;
 #[cfg(any(feature = "github", feature = "tangled"))]

@@ -27,7 +27,7 @@ pub(super) struct StoredAccount {
 }
 
 impl StoredHost {
-    /// Returns the active account; a sole account is always active.
+    /// Returns the active account. If there is only one account, it is always active.
     pub fn active(&self) -> Option<&StoredAccount> {
         let named = self.active.as_ref().and_then(|active| self.account(active));
         match (named, self.accounts.as_slice()) {
@@ -63,7 +63,7 @@ impl CredentialFile {
     /// Returns the stored hosts; empty if there is no file.
     ///
     /// # Errors
-    /// `config` if the file cannot be read, is readable by others, or is malformed.
+    /// `config` if the file cannot be read, is readable by other users, or is malformed.
     pub fn read(&self) -> Result<Vec<StoredHost>> {
         let doc = self.document()?;
         let Some(hosts) = doc.get("hosts").and_then(Item::as_table_like) else {
@@ -75,7 +75,8 @@ impl CredentialFile {
             .collect()
     }
 
-    /// Changes the file while holding its lock. `edit` returns whether to write.
+    /// Changes the table `hosts` of the file while holding its lock. The file is written if `edit`
+    /// returns true.
     ///
     /// # Errors
     /// The errors of [`Self::read`]; `config` if the file cannot be written.
@@ -89,7 +90,7 @@ impl CredentialFile {
         })
     }
 
-    /// Like [`Self::change`], for the whole file.
+    /// Like [`Self::change`], but `edit` gets the whole file.
     ///
     /// # Errors
     /// The errors of [`Self::change`].
@@ -167,8 +168,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, as ssh refuses such a key. The error tells the user
-    /// that the secrets may have leaked.
+    /// Refuses a file that other users can read, as ssh refuses such a key. The error says that the
+    /// secrets may have leaked.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -199,7 +200,7 @@ impl CredentialFile {
     }
 }
 
-/// Adds or replaces an account and makes it the active one.
+/// Adds or replaces an account and makes it the active account.
 pub(super) fn put(
     hosts: &mut Table,
     host: &str,

@@ -1,5 +1,5 @@
-//! Keys of the names in tangled's protocol that can be configured. A test compares the keys with
-//! those of the backend.
+//! The dialect: configuration keys for names in tangled's protocol, such as the names of record
+//! types. A test compares the keys with the keys of the backend.
 
 use forge_core::locator::RecordKind;
 
@@ -245,11 +245,11 @@ pub(super) const WORDS: &[&str] = &[
     "web_record",
 ];
 
-/// Possible audiences of a token for a write to a repository of Tangled 1.0.
+/// Possible audiences (`aud`) of a token for a write to a repository of Tangled 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// Returns the kind of a collection's records, if a locator can be the at-uri of such a record.
-/// `key` is the collection's key in the configuration.
+/// Returns the kind of records in a collection, if a locator can be the at-uri of such a record.
+/// `key` is the key of the collection's name in the configuration.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
         "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),

@@ -23,7 +23,7 @@ pub enum Scope {
 }
 
 impl Config {
-    /// Sets a key in a file and returns the file's path. The values in `self` do not change.
+    /// Sets a key in a file and returns the file's path. Does not change `self`.
     ///
     /// # Errors
     /// `invalid_input` for an unknown key, an invalid value, and a key that a repository cannot
@@ -42,7 +42,8 @@ impl Config {
                 .with_hint("the kind of a built-in host cannot be changed"));
         }
         let new = match name.key.ty {
-            // `${NAME}` is written as a text, whatever the type of the key's value.
+            // `${NAME}`, a reference to a variable, is written as a string, even if the key's value
+            // is not a string.
             _ if canonical.starts_with('$') => Value::from(canonical),
             ValueType::Bool => Value::from(canonical == "true"),
             ValueType::Seconds | ValueType::Count => {
@@ -54,7 +55,7 @@ impl Config {
         Ok(path)
     }
 
-    /// Removes a key from a file; returns the file's path, and whether the key was set.
+    /// Removes a key from a file. Returns the file's path, and true if the key was set.
     ///
     /// # Errors
     /// `invalid_input` for an unknown key; `config` if the file cannot be read or written, or is
@@ -103,7 +104,7 @@ impl Config {
     }
 }
 
-/// Action that repeats the failed call with the user's own file.
+/// Recovery: repeat the failed call with the user's own file.
 pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
@@ -138,7 +139,7 @@ fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) ->
         let key = spelling(table, part);
         let item = table.entry(&key).or_insert_with(|| {
             let mut section = Table::new();
-            // A new table needs no header as long as it contains only tables.
+            // A new table needs no `[header]` line as long as it contains only tables.
             section.set_implicit(true);
             Item::Table(section)
         });
@@ -175,7 +176,7 @@ fn remove_value(table: &mut dyn TableLike, path: &[String]) -> bool {
     found
 }
 
-/// Returns a key in the spelling of the file, where hosts may be in upper case.
+/// Returns a key as the file writes it. The file may write hosts in upper case.
 fn spelling(table: &dyn TableLike, part: &str) -> String {
     let found = table
         .iter()

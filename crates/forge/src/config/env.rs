@@ -8,7 +8,8 @@ use std::{
 
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// Every environment variable that forge reads, and the source of `docs/reference/config.md`.
+        /// Every environment variable that forge reads. `docs/reference/config.md` is generated
+        /// from it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }
@@ -102,7 +103,7 @@ vars! {
 #[derive(Clone, Default)]
 pub struct Env(Option<BTreeMap<OsString, OsString>>);
 
-/// Prints only names, because values may be tokens.
+/// Prints only the names of variables, because their values may be tokens.
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -148,8 +149,8 @@ impl Env {
         }
     }
 
-    /// Returns the value, possibly empty, of a variable that is named by another crate or by the
-    /// configuration.
+    /// Returns the value of a variable that another crate or the configuration names. The value may
+    /// be empty.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),
@@ -216,8 +217,8 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Variables of git and `PATH` are not listed: git documents its variables, and `PATH` is only
-    /// passed on to programs.
+    /// Two groups of variables need not be listed: git documents its own variables, and `PATH` is
+    /// only passed on to programs.
     #[test]
     fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {

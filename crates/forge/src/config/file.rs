@@ -1,4 +1,4 @@
-//! Parses one configuration file: every value and every problem with its position.
+//! Parses one configuration file. Finds every value and every problem, with positions.
 
 use std::{
     fmt,
@@ -14,8 +14,8 @@ use toml_edit::{Document, Item, TableLike, Value};
 use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// Maximum number of listed problems of a repository's file. The list is limited, because strangers
-/// can write this file, and every command prints the problems.
+/// Maximum number of problems that are listed for a repository's file. Strangers can write this
+/// file, and every command prints its problems, so the list is limited.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.
@@ -141,8 +141,8 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 /// Reads `.forge.toml` at the root of a work tree; `None` if it does not exist.
 ///
 /// # Errors
-/// Returns a problem if the file cannot be read as text, or must not be read; see
-/// [`forge_git::read_tree_file`].
+/// Returns a problem if the file cannot be read as text, or if [`forge_git::read_tree_file`]
+/// refuses to read it.
 pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<ConfigProblem>> {
     let root = path.parent().unwrap_or(path);
     match forge_git::read_tree_file(root, path, MAX_FILE_BYTES) {
@@ -210,7 +210,7 @@ struct SettingsReader<'a> {
     trail: Vec<String>,
     /// The number of listed problems.
     listed: usize,
-    /// The number of problems that are only counted, beyond [`MAX_LISTED_PROBLEMS`].
+    /// The number of problems beyond [`MAX_LISTED_PROBLEMS`], which are counted but not listed.
     unlisted: usize,
     /// Highest level among the unlisted problems, because an unlisted error also stops commands.
     worst_unlisted: Level,
@@ -327,12 +327,13 @@ impl SettingsReader<'_> {
             .with_action(Action::new(Call::Login).with(Param::WithToken, "true"));
             return self.report(span, Level::Error, message, hint);
         }
-        // A misspelt dialect key is an error, because requests would use the default name.
+        // An unknown key is only a warning. An unknown dialect key (a name in tangled's protocol)
+        // is an error, because requests would use the default name.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
             true => Level::Error,
             false => Level::Warning,
         };
-        // Beyond the limit no similar key is searched, because the search takes time.
+        // For a problem beyond the limit no similar key is searched, because the search takes time.
         if self.is_full() {
             return self.skip(level);
         }
@@ -426,7 +427,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
 
-/// Sanitises and truncates a name or value of a file for a message.
+/// Escapes and truncates a name or value of a file for a message.
 fn sanitize_text(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {

@@ -1,4 +1,5 @@
-//! The registry of configuration keys: meaning, allowed files, and overrides.
+//! The registry of configuration keys: for each key its meaning, the files that may set it, and the
+//! variables that override it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -27,25 +28,25 @@ pub enum ValueType {
     Url,
     /// An IP address, optionally with a port.
     Address,
-    /// A protocol's name in dotted form, optionally with a fragment.
+    /// An NSID: a dotted name in the atproto protocol, optionally with a fragment.
     Nsid,
-    /// A protocol's name of one word.
+    /// A name of one word in tangled's protocol.
     Identifier,
     /// A non-empty line.
     Text,
-    /// The beginning of a line, including a trailing space.
+    /// The beginning of a line. A trailing space is part of the value.
     Prefix,
     /// A command line; empty for "none".
     Command,
     /// The name of an environment variable, as `${NAME}`.
     Variable,
-    /// Keys of projects.
+    /// Keys of JIRA projects.
     Projects,
-    /// Regular expressions for the keys of tickets.
+    /// Regular expressions for the keys of JIRA tickets.
     Patterns,
     /// A whole number, from 0 to a million.
     Count,
-    /// A list of words from this list.
+    /// Several words of this list.
     Words(&'static [&'static str]),
     /// Names or paths of directories and files.
     Paths,
@@ -169,7 +170,7 @@ pub fn variable_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// Returns the elements of a list, joined by single spaces, if all elements are valid.
+/// Returns the elements of the list in `text`, joined by single spaces, if all elements are valid.
 fn listed(text: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_list = (1..=MAX_LISTED).contains(&parts.len()) && parts.iter().all(|part| fits(part));
@@ -203,7 +204,7 @@ fn is_endpoint(text: &str) -> bool {
         && (scheme == "https" || (scheme == "http" && here))
 }
 
-/// The files that may set a key, with the reason.
+/// The files that may set a key, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
     /// Only `config.toml`. The text explains how a value in `.forge.toml` could do harm.
@@ -216,8 +217,8 @@ pub enum KeyScope {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ConfigKey {
-    /// Dotted name. The placeholder `<host>` means any host; `<nsid>` and `<word>` mean the named
-    /// parts of a protocol.
+    /// Dotted name. The placeholder `<host>` means any host. `<nsid>` and `<word>` mean one of the
+    /// names in tangled's protocol that can be configured.
     pub name: &'static str,
     /// Type of the value.
     pub ty: ValueType,
@@ -229,7 +230,8 @@ pub struct ConfigKey {
     pub env: &'static [Var],
     /// Variables that are used if no file sets the key.
     pub fallback: &'static [Var],
-    /// The value of the key if one of its variables is set, whatever the variable's text.
+    /// The value that the key gets if one of its variables is set, whatever the text of the
+    /// variable is.
     pub env_means: Option<&'static str>,
     /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
@@ -238,8 +240,8 @@ pub struct ConfigKey {
 }
 
 impl ConfigKey {
-    /// Returns the canonical form of `text`, if valid. For a key that allows `${NAME}`, that form
-    /// is returned unchanged.
+    /// Returns the canonical form of `text`, if valid. If the key allows `${NAME}` and `text` has
+    /// this form, returns it unchanged.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
@@ -290,11 +292,12 @@ const BUNDLES: KeyScope = KeyScope::User(
 const MOVES: KeyScope =
     KeyScope::User("a repository must not choose which issues your commands move, and where to");
 
-/// Release dates of tangled's index at which the ingested collections changed. A test compares them
-/// with the dates in the backend.
+/// Release dates of tangled's index at which the set of ingested collections changed. A test
+/// compares the dates with the dates in the backend.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// Names of a bundle's sections. A test compares them with the sections of the model.
+/// Names of the sections of a context bundle (`forge pr context`). A test compares them with the
+/// sections of the model.
 const SECTIONS: &[&str] = &[
     "comments",
     "reviews",
@@ -794,7 +797,7 @@ impl Name {
         })
     }
 
-    /// Returns the kind of a built-in host, if this key is the host's `kind`.
+    /// Returns the kind of forge of a built-in host, if this key is the `kind` of such a host.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
@@ -804,8 +807,8 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// Returns the reason to refuse `value` if the key sets a built-in host to another kind; else
-    /// `None`.
+    /// Returns the reason to refuse `value`, if it would change the kind of forge of a built-in
+    /// host.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -821,7 +824,8 @@ impl Name {
     }
 }
 
-/// Suggests a key similar to `unknown` for a hint, with the host of `unknown`.
+/// Returns a known key that is similar to `unknown`, with the host that `unknown` names. Used in
+/// hints.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
     let host = unknown

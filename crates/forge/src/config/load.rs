@@ -58,7 +58,7 @@ pub struct ConfigEntry {
 
 /// The effective configuration. Precedence: environment, `.forge.toml`, `config.toml`, defaults.
 ///
-/// Command line flags take precedence over all of these; the caller applies them.
+/// Command line flags take precedence over all of these. The caller applies the flags.
 #[derive(Clone, Debug)]
 pub struct Config {
     env: Env,
@@ -89,8 +89,8 @@ impl Config {
     ///
     /// # Errors
     /// `config` if the user's file cannot be read, and for the first error in the user's file or in
-    /// a variable. Errors in `.forge.toml` fail only commands that use this file. Other problems
-    /// are warnings in [`Self::problems`].
+    /// a variable. For an error in `.forge.toml`, only commands that use this file fail. Other
+    /// problems are warnings in [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
         config.check(false)?;
@@ -115,8 +115,8 @@ impl Config {
         path == Some(&self.repo.path)
     }
 
-    /// Fails with the first error in one part of the configuration. If `of_repo` is true, this part
-    /// is `.forge.toml`, else the user's file and the variables.
+    /// Fails with the first error in `.forge.toml` if `of_repo` is true. Otherwise fails with the
+    /// first error in the user's file or in a variable.
     fn check(&self, of_repo: bool) -> Result<()> {
         let is_error =
             |p: &&ConfigProblem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
@@ -138,8 +138,8 @@ impl Config {
         })
     }
 
-    /// Like [`Self::load`], but does not fail for problems. They are listed in [`Self::problems`],
-    /// and their lines are ignored.
+    /// Like [`Self::load`], but does not fail for problems of files or variables. The problems are
+    /// listed in [`Self::problems`], and lines with a problem are ignored.
     ///
     /// # Errors
     /// `config` if the user's file cannot be read.
@@ -169,7 +169,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Hides the variable of `jira.auth_token` from child processes, because it contains a token.
+    /// Hides the variable that `jira.auth_token` names from child processes, because it contains a
+    /// token.
     fn hide_token_variable(&self) {
         let value = self.value("jira.auth_token").unwrap_or_default();
         if let Some(name) = keys::variable_name(&value) {
@@ -238,15 +239,16 @@ impl Config {
             })
     }
 
-    /// Returns the value of a key by its dotted name.
+    /// Returns the value and the origin of a key by its dotted name.
     ///
     /// # Errors
-    /// `invalid_input` for an unknown key, with a similar one in the hint.
+    /// `invalid_input` for an unknown key. The hint names a similar key.
     pub fn get(&self, name: &str) -> Result<ConfigEntry> {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Returns every key without placeholders, and every key with a host or state that a file sets.
+    /// Returns every key without a placeholder. Also returns keys with a placeholder, such as
+    /// `hosts.<host>.kind`, if a file sets them.
     #[must_use]
     pub fn list(&self) -> Vec<ConfigEntry> {
         let named = self.named();
@@ -261,9 +263,10 @@ impl Config {
             .collect()
     }
 
-    /// Returns the keys with a host or state that a file sets, each once. Keys that differ only in
-    /// case count as the same key, because states ignore case. The spelling of the repository's
-    /// file replaces the spelling of the user's file. Two spellings in one file are both returned.
+    /// Returns the keys with a placeholder (such as `<host>`) that a file sets, each once. Keys
+    /// that differ only in case count as the same key. If the two files spell a key differently,
+    /// the spelling of the repository's file is returned. Two spellings in one file are both
+    /// returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -361,8 +364,8 @@ impl Config {
         }
     }
 
-    /// Returns a value of the user's file. Replaces `${NAME}` by the variable's value; `None` if
-    /// this is unset or invalid.
+    /// Returns a value of the user's file. If the value is `${NAME}`, returns the value of this
+    /// variable, or `None` if the variable is unset or invalid.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
@@ -370,7 +373,8 @@ impl Config {
         }
     }
 
-    /// Returns true if the user's file sets the key to a variable that is unset or invalid.
+    /// Returns true if the user's file sets the key to `${NAME}` and this variable is unset or
+    /// invalid.
     pub(super) fn lacks_variable(&self, name: &str) -> bool {
         let is_lacking = |name: Name| {
             let setting = self.user.get(&name)?;
@@ -386,7 +390,8 @@ impl Config {
         })
     }
 
-    /// Returns the value of a key from a variable. The error is the invalid text of the variable.
+    /// Returns the value that a variable gives to a key. The error is the text of the variable, if
+    /// this text is invalid.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // An empty pager variable means no pager. For other keys, an empty variable counts as
         // unset.
@@ -432,7 +437,8 @@ pub(crate) fn no_dir() -> Error {
     .with_hint("set HOME or FORGE_CONFIG_DIR")
 }
 
-/// Returns `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
+/// Returns the configuration directory. On every system, this is `FORGE_CONFIG_DIR`, else `forge`
+/// below `XDG_CONFIG_HOME`, else `forge` below `~/.config`.
 ///
 /// Source: the XDG base directory specification, which treats a relative path as unset.
 fn config_dir(env: &Env) -> Option<PathBuf> {
@@ -446,15 +452,15 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join("forge"))
 }
 
-/// Returns the home directory. Falls back to the system's information only for the environment of
-/// the process.
+/// Returns the home directory from `HOME`. If `HOME` is unset, asks the operating system, unless
+/// `env` is a fixed environment.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
     env.path(Var::Home)
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// Returns the nearest directory at or above `cwd` that contains `.git`. This avoids a git process
-/// for every command.
+/// Returns the nearest directory at or above `cwd` that contains `.git`. The search runs for every
+/// command, so it starts no git process.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()

@@ -44,7 +44,7 @@ impl Config {
         Duration::from_secs(seconds.unwrap_or(120))
     }
 
-    /// `wait_s`: how long a write waits for the index to ingest it.
+    /// `wait_s`: how long a write waits until the index of the forge shows it.
     #[must_use]
     pub fn wait(&self) -> Duration {
         let seconds = self.value("wait_s").and_then(|text| text.parse().ok());
@@ -68,8 +68,8 @@ impl Config {
         self.flag("merge.delete_branch")
     }
 
-    /// `mcp.confirm_required`: whether the MCP server refuses actions that need confirmation if the
-    /// client cannot ask the user.
+    /// `mcp.confirm_required`: whether the MCP server refuses an action that needs confirmation
+    /// when the client cannot ask the user.
     #[must_use]
     pub fn mcp_confirm_required(&self) -> bool {
         self.flag("mcp.confirm_required")
@@ -117,8 +117,8 @@ impl Config {
         self.value("workflow.board")
     }
 
-    /// Returns true if the user's configuration chooses a workflow or its store. Merges then move
-    /// issues instead of only closing them.
+    /// Returns true if the user's configuration chooses a workflow, or where its states are stored.
+    /// In this case a merge changes the state of an issue instead of only closing it.
     #[must_use]
     pub fn chooses_workflow(&self) -> bool {
         let keys = ["definition", "preset", "store", "label_prefix", "board"];
@@ -129,7 +129,7 @@ impl Config {
         })
     }
 
-    /// `context.include`: the default sections of a bundle.
+    /// `context.include`: the default sections of a context bundle.
     #[must_use]
     pub fn context_include(&self) -> BTreeSet<ContextSection> {
         let names = self.value("context.include").unwrap_or_default();
@@ -137,13 +137,13 @@ impl Config {
         sections.filter_map(Result::ok).collect()
     }
 
-    /// `context.cache_ttl_seconds`: how long a bundle is cached.
+    /// `context.cache_ttl_seconds`: how long a context bundle is cached.
     #[must_use]
     pub fn context_cache_ttl(&self) -> Duration {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
     }
 
-    /// Returns the keys of `context` that have no method here.
+    /// Returns the settings of the table `context` that have no method of their own.
     #[must_use]
     pub fn context_settings(&self) -> ContextSettings {
         let words = |name: &str| -> Vec<String> {
@@ -186,15 +186,15 @@ impl Config {
         self.value(name)?.parse().ok()
     }
 
-    /// Returns the patterns of ticket keys: `jira.enabled`, `jira.project_keys`,
+    /// Returns the patterns of JIRA ticket keys, from `jira.enabled`, `jira.project_keys` and
     /// `jira.key_patterns`.
     pub(crate) fn ticket_keys(&self) -> TicketKeys {
         let list = |name| self.value(name).unwrap_or_default();
         let patterns = list("jira.key_patterns");
         let projects = list("jira.project_keys");
         let mut keys = TicketKeys::default();
-        // If the variable with the list of projects is missing, tickets are disabled: an empty list
-        // would allow every project.
+        // If `jira.project_keys` names a variable that is unset, tickets are disabled. Otherwise
+        // the list of projects would be empty, and an empty list allows every project.
         keys.enabled = self.flag("jira.enabled") && !self.lacks_variable("jira.project_keys");
         keys.projects = projects.split_whitespace().map(str::to_owned).collect();
         keys.patterns = patterns
@@ -204,8 +204,8 @@ impl Config {
         keys
     }
 
-    /// Returns the command that edits texts; `None` if neither configuration nor environment has
-    /// one.
+    /// Returns the command that edits texts; `None` if neither the configuration nor the
+    /// environment has such a command.
     #[must_use]
     pub fn editor(&self) -> Option<String> {
         self.value("editor").filter(|command| !command.is_empty())

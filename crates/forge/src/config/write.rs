@@ -13,8 +13,8 @@ pub(crate) struct ConfigLock {
     _file: File,
 }
 
-/// Waits until no other process changes the files of `dir`, and locks them. Creates a missing `dir`
-/// that only its owner can access.
+/// Waits until no other process changes the files of `dir`, and locks them. If `dir` is missing,
+/// creates it so that only its owner can access it.
 ///
 /// # Errors
 /// `config` if the directory cannot be written.
@@ -36,8 +36,9 @@ pub(crate) fn lock(dir: &Path) -> Result<ConfigLock> {
 
 /// Replaces `path` atomically.
 ///
-/// With `private`, only the owner can read the file. Without it, this applies to a new file, and an
-/// existing file keeps its permissions. If `path` is a symbolic link, its target is replaced.
+/// Only the owner can read a new file. An existing file keeps its permissions if `private` is
+/// false. If `private` is true, afterwards only the owner can read it. If `path` is a symbolic
+/// link, its target is replaced.
 ///
 /// # Errors
 /// `config` if the file cannot be written; the old content is kept.

@@ -1,11 +1,11 @@
 //! Converts Atlassian Document Format to plain text.
 //!
-//! Source: developer.atlassian.com, "Atlassian Document Format". For an unknown node, only its
-//! content is written.
+//! Source: developer.atlassian.com, "Atlassian Document Format". For a node of an unknown type,
+//! only its content is written.
 
 use serde_json::Value;
 
-/// Returns the text of a document; empty if `document` has another form.
+/// Returns the text of a document. The text is empty if `document` is not in this format.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);

@@ -1,8 +1,9 @@
-//! JIRA: tickets of Cloud (REST v3) and of Data Center (REST v2).
+//! Reads tickets from JIRA Cloud (REST v3) and JIRA Data Center (REST v2).
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API", the resource `issue` and its comments. Authentication: Cloud requires an e-mail address
-//! and an API token (Basic), Data Center requires a personal access token (Bearer).
+//! API", the resource `issue` and its comments. Authentication:
+//! - Cloud: an e-mail address and an API token (Basic).
+//! - Data Center: a personal access token (Bearer).
 
 mod adf;
 
@@ -36,16 +37,17 @@ use crate::{
     config::Env,
 };
 
-/// Maximum number of comments per ticket: the newest ones.
+/// Maximum number of comments that are read for a ticket. The newest comments are read.
 const MAX_COMMENTS: usize = 5;
 /// Maximum number of tickets that are read concurrently. Each ticket needs two requests.
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// Maximum memory of a parsed answer, in bytes. Many small values take more memory than their text.
+/// Maximum memory of a parsed answer, in bytes. It is higher than [`MAX_BODY`], because many small
+/// values take more memory than their text.
 const MAX_WEIGHT: usize = 4 * MAX_BODY;
-/// Maximum size of a description or comment, in bytes. `forge pr context` shows fewer of all texts
-/// together.
+/// Maximum size of a description or comment, in bytes. `forge pr context` has a lower limit for all
+/// texts together.
 const MAX_TEXT: usize = 64 * 1024;
 /// Maximum size of any other text, in bytes.
 const MAX_NAME: usize = 1024;
@@ -53,10 +55,10 @@ const MAX_LABELS: usize = 100;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket, unless `timeout_s` is smaller.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum wait for a rate limit of JIRA.
+/// Maximum time to wait when JIRA limits the rate of requests.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Returns the configured JIRA; `None` without a base URL or a token.
+/// Returns the client of the configured JIRA; `None` if the base URL or the token is missing.
 pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     let jira = match forges.accounts().jira() {
         Ok(None) => return None,
@@ -66,13 +68,15 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             timeout: READ_TIMEOUT.min(forges.config().timeout()),
             http: OnceLock::new(),
         },
-        // The error is reported only when a ticket is requested, because nothing else needs JIRA.
+        // An unreadable login is reported only when a ticket is requested, because nothing else
+        // needs JIRA.
         Err(_) => return Some(Arc::new(BrokenLogin(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
 }
 
-/// Placeholder for JIRA if its login cannot be read. Every read fails with the error of the login.
+/// Placeholder for JIRA if its login cannot be read. Every read of a ticket fails with the error of
+/// the login.
 #[derive(Debug)]
 struct BrokenLogin(Accounts);
 
@@ -111,8 +115,8 @@ impl Tickets for Jira {
         let (issue, page) = tokio::time::timeout(self.timeout, reads)
             .await
             .unwrap_or_else(|_| Err(self.timeout_error()))?;
-        // JIRA also finds a moved ticket by its old key. Refuse such a ticket, because its new
-        // project may be excluded by the configuration.
+        // JIRA also finds a moved ticket by its old key. Such a ticket is refused, because the
+        // configuration may exclude its new project.
         if !issue.key.eq_ignore_ascii_case(key) {
             return Err(self.other_ticket_error(key));
         }
@@ -173,7 +177,7 @@ impl Jira {
         let (scheme, credential) = self.credential();
         let version = if self.account.email.is_some() { 3 } else { 2 };
         let authorization = format!("{scheme} {credential}");
-        // The original error is dropped, because its text may contain the token.
+        // The error of the HTTP library is dropped, because its text may contain the token.
         let unfit = |_| {
             Error::new(
                 ErrorKind::Config,
@@ -195,7 +199,7 @@ impl Jira {
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
             self.charge_memory(&bytes)?;
-            // serde's message is dropped, because it quotes the answer.
+            // The error of serde is dropped, because its message quotes JIRA's answer.
             return serde_json::from_slice(&bytes).map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
@@ -207,7 +211,8 @@ impl Jira {
         Err(self.status_error(parts.status, &parts.headers, &bytes))
     }
 
-    /// Counts the memory of an answer towards the limit of one answer and the limit of the command.
+    /// Checks the memory of an answer against the limit for one answer, and counts it towards the
+    /// limit of the command.
     fn charge_memory(&self, answer: &[u8]) -> Result<()> {
         let weight = call::weight_of_json(answer);
         if weight <= MAX_WEIGHT {
@@ -293,7 +298,7 @@ impl Jira {
     }
 }
 
-/// JIRA's error messages. They show that an answer comes from JIRA.
+/// The error messages in JIRA's answers. An answer with this field comes from JIRA itself.
 #[derive(Deserialize)]
 struct JiraErrors {
     #[serde(rename = "errorMessages")]
@@ -323,7 +328,7 @@ struct Status {
     category: Category,
 }
 
-/// The category of a status: `new`, `indeterminate`, `done` or `undefined`.
+/// The category of a ticket's status: `new`, `indeterminate`, `done` or `undefined`.
 #[derive(Deserialize)]
 struct Category {
     key: String,
@@ -335,8 +340,8 @@ struct TicketCommentsPage {
 }
 
 impl TicketCommentsPage {
-    /// Returns the newest comments, sorted with the oldest first. A server may send more than
-    /// requested.
+    /// Returns the newest comments, sorted from old to new. Cuts the list, because a server may
+    /// send more comments than were requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
         let mut all: Vec<Comment> = comments
@@ -388,7 +393,8 @@ impl TicketComment {
     }
 }
 
-/// Cuts every text of a ticket, and masks credentials in it, because a server may echo them.
+/// Cuts every text of a ticket to its maximum size. Masks the user's credentials in the texts,
+/// because a server may echo them.
 fn mask(ticket: &mut TicketDetails, secrets: &[&str]) {
     let mask = |text: &mut String, max| {
         *text = mask_start(text, max, |start| mask_secrets(start, secrets).into_owned());
@@ -409,7 +415,8 @@ fn mask(ticket: &mut TicketDetails, secrets: &[&str]) {
     }
 }
 
-/// Converts a value to plain text. Wiki markup (v2) is not changed; a document (v3) is converted.
+/// Converts a value to plain text. Wiki markup (REST v2) is not changed. A document (REST v3) is
+/// converted.
 fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,
