@@ -1,4 +1,4 @@
-//! Selects the children of an issue that move with their parent.
+//! Selects the children (sub-issues) of an issue that an advance moves to a later state.
 
 use forge_core::{Action, Error, Hint, Param, Result, model::IssueId};
 use serde::Serialize;
@@ -35,8 +35,8 @@ pub struct SkippedMember {
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `target_state`) for a state outside the state order, and for a
-/// lock state, which needs a holder.
+/// Fails with `invalid_input` (field `target_state`) for a state outside the state order. Fails the
+/// same way for a lock state, because only a claim moves an issue there.
 pub fn advance_plan<'d>(
     definition: &'d Definition,
     children: &[Member],
@@ -81,7 +81,7 @@ pub fn advance_plan<'d>(
     Ok(plan)
 }
 
-/// Returns the error for a lock state as target, which lists the other states.
+/// Returns the error for a target that is a lock state. Its hint lists the valid target states.
 fn lock_target_error(definition: &Definition, target: &State) -> Error {
     let others = definition.states.iter().filter(|s| !s.aside && !s.lock);
     let names: Vec<&str> = others.map(|s| s.name.as_str()).collect();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn r_001_7_earlier_children_move_and_others_have_reasons() {
-        // C-001-15: the reason of a child outside the state order says so.
+        // C-001-15: a child outside the state order is skipped with a reason that says so.
         let ralph = Definition::preset("ralph").unwrap();
         let states = [
             "",

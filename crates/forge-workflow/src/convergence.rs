@@ -25,7 +25,7 @@ pub struct Convergence {
     pub converged: bool,
     /// The target state.
     pub target_state: String,
-    /// The number of members without abandoned ones.
+    /// The number of members, not counting abandoned ones.
     pub total: usize,
     /// The number of members that have reached the state or passed it.
     pub ready: usize,
@@ -47,8 +47,8 @@ pub struct Blocker {
     pub title: String,
     /// The name of the state; `None` if the member has no state.
     pub current_state: Option<String>,
-    /// The number of states between member and target, at least 1. `None` if the member has no
-    /// state in the state order.
+    /// The distance from the member's state to the target in the state order, at least 1. `None` if
+    /// the member has no state in the state order.
     pub distance_to_target: Option<usize>,
 }
 
@@ -56,8 +56,8 @@ pub struct Blocker {
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `target_state`) for any other name; the error lists the valid
-/// states.
+/// Fails with `invalid_input` (field `target_state`) if `target` is not such a state; the error
+/// lists the valid states.
 pub fn convergence(
     definition: &Definition,
     members: &[Member],
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn r_001_5_blockers_have_their_distance() {
-        // C-001-12: a blocker that waits for a person escalates.
+        // C-001-12: if a blocker waits for a person, the recommendation is to ask a person.
         let states = [
             "Ready for Plan",
             "Plan in Review",

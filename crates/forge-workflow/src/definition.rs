@@ -1,4 +1,10 @@
 //! The definition file of a workflow.
+//!
+//! - A *state* is a step of the work on an issue, such as `In Review`.
+//! - A *command* is a kind of work that moves issues between states, such as `plan`.
+//! - An *intent* is a goal that a caller names instead of a state, such as `__CLOSE__`.
+//! - A *claim* is the right of one worker to work on an issue for a limited time.
+//! - A *group* is a set of linked issues. Its *phase* is the kind of work that it needs next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +17,7 @@ pub const PRESETS: [(&str, &str); 2] = [
     ("small", include_str!("../presets/small.toml")),
 ];
 
-/// Result of the work in a terminal state.
+/// How the work on an issue ended, for a terminal state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Terminal {
@@ -40,10 +46,11 @@ pub struct State {
     /// reached it.
     #[serde(default)]
     pub gate: bool,
-    /// True if the state is outside the state order.
+    /// True if the state is outside the state order, such as `Human Needed`. The state order is the
+    /// order of all other states in the definition.
     #[serde(default)]
     pub aside: bool,
-    /// The allowed next states under strict transitions.
+    /// The states that may follow this one if [`Definition::strict_transitions`] is set.
     #[serde(default)]
     pub next: Vec<String>,
     /// The matching value in the built-in status field of a project board.
@@ -57,7 +64,8 @@ pub struct State {
 pub struct Intent {
     /// A short explanation.
     pub gloss: String,
-    /// The state that the intent means for every command, regardless of the command's outputs.
+    /// The state, if the intent means the same state for every command. A command's outputs need
+    /// not contain this state.
     pub state: Option<String>,
     /// True if the intent means the lock state of the command.
     #[serde(default)]
@@ -80,7 +88,8 @@ pub struct Command {
     pub lock: Option<String>,
     /// The state after a claim is released. By default, the state before the claim.
     pub release: Option<String>,
-    /// The estimates that may be picked. If empty, all estimates up to [`EstimateScale::max_pick`].
+    /// The estimates of issues that the command may pick. If empty, the command may pick all
+    /// estimates up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
     /// The state that each intent means for this command, by the name of the intent.
@@ -96,11 +105,12 @@ pub struct Command {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OnMerge {
-    /// The command that moves the issues in the audit trail.
+    /// The command that the audit trail names for the moves.
     pub command: String,
     /// The target state or intent.
     pub to: String,
-    /// The target by the current state of an issue. If empty, `to` applies to every state.
+    /// The target state or intent for each current state of an issue. If empty, `to` applies to
+    /// every state.
     #[serde(default)]
     pub from: BTreeMap<String, String>,
     /// True to ignore merges into branches other than the default branch.
@@ -147,20 +157,23 @@ pub struct FieldNames {
     pub status: String,
 }
 
-/// Treatment of a claim if the group of the issue has not converged.
+/// What happens to a claim if the group of the issue has not converged.
+///
+/// A group has converged once all of its members have reached the state that the claiming command
+/// requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
     /// The group is not checked.
     Off,
-    /// The claim is allowed, with a warning that lists the missing members.
+    /// The claim is allowed. A warning lists the members that have not reached the state.
     #[default]
     Warn,
     /// The claim is refused.
     Block,
 }
 
-/// How many of the members with unfinished work have to match.
+/// How many of the unfinished members of a group have to match a [`PhaseRule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantifier {
@@ -189,9 +202,10 @@ pub enum Blocking {
 pub struct PhaseRule {
     /// The name of the phase.
     pub name: String,
-    /// How many of the members with unfinished work have to match.
+    /// How many of the unfinished members have to match.
     pub when: Quantifier,
-    /// The matching states; `""` means that an issue has no state. If `None`, all states match.
+    /// The states that match; `""` stands for an issue without a state. If `None`, all states
+    /// match.
     pub states: Option<Vec<String>>,
     /// True to match only issues that have to be split and have no sub-issues yet.
     #[serde(default)]
@@ -200,15 +214,16 @@ pub struct PhaseRule {
     pub blocking: Option<Blocking>,
     /// The target state for [`Blocking::Behind`].
     pub at: Option<String>,
-    /// The reason for display. `{issues}` is replaced by the matching members, `{states}` by their
-    /// states.
+    /// The displayed reason why a group is in this phase. `{issues}` is replaced by the matching
+    /// members, `{states}` by their states.
     pub reason: String,
     /// The remaining phases, beginning with this one.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
 
-/// Returns the login of the app that writes as GitHub Actions, the CI of a GitHub repository.
+/// Returns the default of [`Definition::bots`]: the login of GitHub Actions, the CI of a GitHub
+/// repository.
 pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
@@ -221,8 +236,10 @@ pub struct Definition {
     /// Optional prefix of the names of commands.
     #[serde(default)]
     pub command_prefix: String,
-    /// Treatment of a claim if the group of the issue has not converged. Only claims of commands
-    /// that take issues from [`PhaseRule::at`] of a phase with [`Blocking::Behind`] are checked.
+    /// What happens to a claim if the group of the issue has not converged.
+    ///
+    /// The claim is checked only if [`PhaseRule::at`] of a phase with [`Blocking::Behind`] is among
+    /// the inputs of the claiming command.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
     /// True if issues may move only along [`State::next`].
@@ -289,8 +306,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Fails with `config`; the error lists every mistake that [`lint`](crate::lint()) finds,
-    /// except a convergence gate without effect.
+    /// Fails with `config`; the error lists every mistake that [`lint`](crate::lint()) finds. A
+    /// convergence gate that never checks a claim is not an error here.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -381,9 +398,10 @@ impl Definition {
         error.with_hint(hint.with_any_action(action))
     }
 
-    /// Returns the state at which [`Self::convergence_gate`] checks the group before `command`
-    /// claims an issue: an input of the command that is [`PhaseRule::at`] of a phase with
-    /// [`Blocking::Behind`].
+    /// Returns the state that a group must have reached before `command` claims one of its issues.
+    ///
+    /// The state is an input of the command, and [`PhaseRule::at`] of a phase with
+    /// [`Blocking::Behind`]. [`Self::convergence_gate`] says what happens otherwise.
     pub(crate) fn gate_of(&self, command: &Command) -> Option<&State> {
         let phases = self.phases.iter();
         let behind = phases.filter(|phase| phase.blocking == Some(Blocking::Behind));

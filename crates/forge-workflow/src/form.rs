@@ -1,4 +1,6 @@
-//! The syntax of a definition: values, their positions in the text, and values of a wrong type.
+//! Parses the text of a definition, and finds the line and column of each value.
+//!
+//! A value of a wrong type is replaced, so that one run can find the other mistakes as well.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +22,7 @@ use crate::{Definition, Mistake};
 /// Path of a value: keys and array positions.
 pub(crate) type KeyPath = Vec<String>;
 
-/// Maximum number of repairs, after which the check of a definition stops.
+/// Maximum number of values that are repaired before the check of a definition stops.
 const MAX_REPAIRS: usize = 200;
 pub(crate) const MAX_MISTAKES: usize = 50;
 /// Maximum number of entries of each list and table, such as states and commands.
@@ -29,10 +31,10 @@ const MAX_ENTRIES: usize = 200;
 const MAX_NAME: usize = 100;
 /// Maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 1_000;
-/// Maximum depth of the values in a definition. Real definitions are less deep.
+/// Maximum nesting depth of the values in a definition. Real definitions are less deep.
 const MAX_DEPTH: usize = 8;
 
-/// The text of a definition: TOML with its document, or JSON.
+/// The text of a definition. `document` is the parsed text if it is TOML, and `None` for JSON.
 pub(crate) struct DefinitionText<'t> {
     text: &'t str,
     document: Option<Document<String>>,
@@ -82,8 +84,8 @@ impl<'t> DefinitionText<'t> {
         places.collect()
     }
 
-    /// Finds duplicate keys in JSON. The parsed values keep only the last one. In TOML a duplicate
-    /// key is a syntax error.
+    /// Finds duplicate keys in JSON, because the parser keeps only the last value of a key. In
+    /// TOML, a duplicate key is already a syntax error.
     pub fn find_duplicate_keys(&self) -> Vec<(KeyPath, String)> {
         let mut found = Vec::new();
         if self.document.is_none() {
@@ -195,10 +197,10 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
 /// Finds the byte offsets of JSON values in `text`. A missing value has the offset of its nearest
 /// existing parent.
 ///
-/// Each entry of `paths` has an index in `offsets`, and a path relative to `at`. Each value is
-/// parsed once.
+/// `at` is the part of `text` that begins with the current value. An entry of `paths` is an index
+/// in `offsets`, and a path relative to `at`. Each value is parsed once.
 fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &mut [usize]) {
-    // A raw value borrows from the text, so its address gives the offset.
+    // `at` is a slice of `text`, so the difference of their addresses is the offset.
     let start = at.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     let mut below: BTreeMap<&String, Vec<(usize, &[String])>> = BTreeMap::new();
     for (n, path) in paths {
@@ -309,7 +311,7 @@ fn is_long(name: &str) -> bool {
     name.chars().nth(MAX_NAME).is_some()
 }
 
-/// Returns true if the path is that of a state's name or of a value of a scale.
+/// Returns true for the path of a state's name, and for the path of a value of a scale.
 fn is_name(path: &[String]) -> bool {
     match path {
         [table, _, key] if table == "state" => key == "name",
@@ -318,7 +320,8 @@ fn is_name(path: &[String]) -> bool {
     }
 }
 
-/// Checks the syntax. Repairs each mistake in the values, so that the rest can be checked.
+/// Checks the keys and the types of the values. Repairs each mistake, so that the remaining values
+/// are checked as well.
 #[derive(Default)]
 pub(crate) struct FormCheck {
     pub mistakes: Vec<(KeyPath, String)>,
@@ -376,13 +379,13 @@ impl FormCheck {
         self.replaced.keys().any(|start| path.starts_with(start))
     }
 
-    /// Returns true if a value of a section was replaced.
+    /// Returns true if a value below the top-level key `section` was replaced.
     pub fn touches(&self, section: &str) -> bool {
         let mut all = self.replaced.keys();
         all.any(|path| path.first().is_some_and(|first| first == section))
     }
 
-    /// Returns true if names that a section defines may be missing.
+    /// Returns true if a repair may have removed a name that the top-level key `section` defines.
     pub fn lacks_names(&self, section: &str) -> bool {
         let mut all = self.replaced.keys();
         all.any(|path| match path.as_slice() {

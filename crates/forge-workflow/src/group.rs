@@ -1,4 +1,6 @@
-//! Finds linked issues and orders them.
+//! Finds the group of an issue, and orders its members.
+//!
+//! A group is a set of issues that are linked by "blocks" or by "is a sub-issue of".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +9,7 @@ use serde::Serialize;
 
 use crate::member::order;
 
-/// Maximum number of members. A larger group is cut and marked as truncated.
+/// Maximum number of issues in a group. A larger group is cut and marked as truncated.
 pub const MAX_GROUP: usize = 200;
 
 /// Links of an issue.
@@ -56,8 +58,8 @@ impl LinkMap {
         self.known.insert(order(&id), (id, links));
     }
 
-    /// Returns the next issues to read: linked issues that are not known yet, by number. Empty once
-    /// [`MAX_GROUP`] issues are known.
+    /// Returns the linked issues that are still to be read, in the order of their numbers. Empty
+    /// once [`MAX_GROUP`] issues are known.
     #[must_use]
     pub fn unknown(&self) -> Vec<IssueId> {
         if self.known.len() >= MAX_GROUP {
@@ -71,7 +73,7 @@ impl LinkMap {
         unknown.into_values().collect()
     }
 
-    /// Returns the group of `seed`. Every member gives the same group.
+    /// Returns the group of the issue `seed`. The result is the same for every member of the group.
     ///
     /// The members are all issues that can be reached by links in either direction. A parent with
     /// an open sub-issue in the group is a container and not a member.
@@ -92,7 +94,7 @@ impl LinkMap {
             .filter(|key| !is_container(key))
             .cloned()
             .collect();
-        // If the group is too large, a known member links to an issue that is not known.
+        // `reached` contains an unknown issue if the group has more than `MAX_GROUP` issues.
         let truncated = reached
             .iter()
             .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));

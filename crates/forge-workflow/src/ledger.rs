@@ -1,4 +1,6 @@
 //! Storage of audit trails: reading a trail and appending entries to it.
+//!
+//! An entry of a trail records that an issue moved to another state, or that somebody claimed it.
 
 use std::fmt;
 
@@ -16,11 +18,11 @@ use crate::{Trail, TrailEntry, definition::default_bots, member::short, trail::i
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimGuarantee {
-    /// At any time a claim has one holder: an entry is written only if the trail has not changed
-    /// since it was read.
+    /// An issue has at most one holder at any time, because an entry is written only if the trail
+    /// has not changed since it was read.
     Exclusive,
-    /// A claim has one holder once the trail was read back, because the order of the server
-    /// decides.
+    /// An issue has at most one holder once the claimant has read the trail back, because the
+    /// server's order of the entries decides.
     Ordered,
     /// There is no guarantee, because the order of entries depends on timestamps that their authors
     /// write. Concurrent claims lead to a warning.
@@ -52,7 +54,7 @@ impl IssueTrail {
     reason = "one is made for a write, and moved once"
 )]
 pub enum TrailSwap {
-    /// The entry and its edit are written.
+    /// The entry and the edit of the issue are written.
     Written(Outcome<Issue>),
     /// The trail has changed since it was read, so nothing was written.
     Stale,
@@ -61,8 +63,9 @@ pub enum TrailSwap {
 /// Storage of the audit trails of issues.
 ///
 /// A write is a compare-and-swap: it succeeds only if the trail has not changed since it was read.
-/// A write adds an entry together with an edit of the issue, or replaces an entry by its renewal.
-/// An entry that loses a race is deleted only by its writer.
+/// A write adds an entry together with an edit of the issue, or replaces the entry of a claim to
+/// renew its lease. If two claims are written at the same time, the writer of the losing entry
+/// deletes it, and nobody else does.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
     /// Returns the guarantee that the ledger gives for claims.
@@ -82,7 +85,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails as the edit does. If the answer is lost, the trail is read back.
+    /// Fails as the edit does. If the forge's answer is lost, the trail is read back to see whether
+    /// the write was done.
     async fn swap(
         &self,
         sheet: &IssueTrail,
@@ -107,8 +111,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         Ok(written)
     }
 
-    /// Returns the trail of an issue that was read with a list, or `None` if the trail has to be
-    /// read separately.
+    /// Returns the trail of an issue that came from a list of issues. Returns `None` if the list
+    /// does not have the whole trail, so that [`Ledger::read`] is needed.
     fn sheet_of(&self, _: &Issue) -> Option<IssueTrail> {
         None
     }
@@ -149,7 +153,7 @@ impl CommentLedger {
         }
     }
 
-    /// Also trusts the entries of the apps `bots`.
+    /// Sets the logins of the apps whose entries are trusted.
     #[must_use]
     pub fn with_bots(mut self, bots: Vec<String>) -> Self {
         self.bots = bots;
@@ -160,8 +164,8 @@ impl CommentLedger {
         self.repo.supports(capability)
     }
 
-    /// Refuses to write if an earlier entry of the viewer is not trusted. A new entry would not be
-    /// trusted either, and its move would be repeated forever.
+    /// Refuses to write if an earlier entry by the authenticated account is not trusted. A new
+    /// entry would not be trusted either, so the same move would be made again and again.
     fn check_writer_is_trusted(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
         let is_untrusted = |c: &&Comment| {
@@ -174,8 +178,10 @@ impl CommentLedger {
         })
     }
 
-    /// Finishes a write whose answer was lost or that failed in part. If the edit is missing,
-    /// deletes the entry, because the trail must not record a move that did not happen.
+    /// Finishes a write that failed in part or whose answer was lost.
+    ///
+    /// Reads the issue again. If the entry was written but the edit of the issue was not, deletes
+    /// the entry, because the trail must not record a move that did not happen.
     async fn finish_interrupted_write(
         &self,
         sheet: &IssueTrail,
@@ -208,8 +214,8 @@ impl CommentLedger {
     }
 }
 
-/// Refuses an issue with unread comments or unknown roles. A missing comment may be a claim, or the
-/// move of a merge.
+/// Refuses an issue whose comments, or the roles of their authors, could not all be read. An unread
+/// comment may be a claim, or the entry of a move that a merge caused.
 fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
     if issue.comments.is_none() || issue.warnings.iter().any(cut) {
@@ -218,7 +224,8 @@ fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
             "its comments could not be read in full",
         ));
     }
-    // On a forge that has roles, a missing role means that the role could not be read.
+    // A git repository, which promises `Exclusive`, has no roles. On any other forge, a missing
+    // role means that the role could not be read.
     let without_role = (issue.comments.iter().flatten()).find(|c| {
         let unknown = c.author_association.is_none() && !c.author.bot;
         unknown && TrailEntry::parse(&c.body).is_some()
@@ -233,7 +240,6 @@ fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     }
 }
 
-/// Returns the error for an issue whose holder cannot be determined.
 fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
     let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
     Error::new(ErrorKind::Protocol, message)
@@ -262,13 +268,14 @@ pub(crate) fn untrusted_writer_error(issue: &Issue, comment: &Comment) -> Error 
     Error::precondition(Precondition::Rule, message).with_hint(hint)
 }
 
-/// Returns true if a write failed but part of it may have been done.
+/// Returns true if a write failed and the error says that part of it may have been done.
 pub(crate) fn is_partial(error: &Error) -> bool {
     let mut context = error.context().iter();
     error.retry() == Retry::Ambiguous || context.any(|(key, _)| *key == "done")
 }
 
-/// Returns true if a write failed but part of it may have reached the forge.
+/// Returns true if a failed write may have changed something on the forge. Returns false for an
+/// error that refuses the whole write.
 pub(crate) fn was_sent(error: &Error) -> bool {
     is_partial(error)
         || !matches!(
@@ -281,7 +288,7 @@ pub(crate) fn was_sent(error: &Error) -> bool {
         )
 }
 
-/// Returns true if fields, labels and state of the issue match `edit`.
+/// Returns true if the issue already has the fields, labels and state that `edit` sets.
 pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
     let is = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let has = |name: &String| issue.labels.iter().any(|label| is(&label.name, name));
@@ -440,8 +447,8 @@ impl Ledger for CommentLedger {
     }
 }
 
-/// Returns true if a write with this ingestion takes effect. A move that is not indexed has no
-/// effect.
+/// Returns true if the forge shows the result of a write, or may still do so. A move has no effect
+/// if its record stays out of the forge's index.
 #[must_use]
 pub fn took_effect(ingestion: &Ingestion) -> bool {
     !matches!(

@@ -1,10 +1,14 @@
 //! Workflow states of issues.
 //!
-//! A workflow is data: a [`Definition`], which [`lint()`] checks. The decisions are pure functions
-//! of the definition and of issues: [`resolve()`], [`position()`], [`convergence()`],
-//! [`advance_plan`], [`pick()`], [`LinkMap::group_of`], [`merge_goal`]. A [`Workflow`] reads issues
-//! through [`forge_core::Repo`], decides, and writes. A [`Store`] stores the states. The audit
-//! trail in a [`Ledger`] determines who holds an issue.
+//! A [`Definition`] describes a workflow as data, and [`lint()`] checks the definition. All
+//! decisions are pure functions of the definition and of issues: [`resolve()`], [`position()`],
+//! [`convergence()`], [`advance_plan`], [`pick()`], [`LinkMap::group_of`], [`merge_goal`].
+//!
+//! A [`Workflow`] reads issues through [`forge_core::Repo`], calls these functions, and writes the
+//! result. It uses two kinds of storage:
+//! - A [`Store`] keeps the state of an issue in fields or labels of the forge.
+//! - A [`Ledger`] keeps the audit trail of an issue, a list of moves and claims. A claim gives one
+//!   worker the right to work on the issue until its lease ends.
 
 mod advance;
 mod convergence;

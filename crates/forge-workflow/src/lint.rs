@@ -47,8 +47,8 @@ impl fmt::Display for Mistake {
 /// Finds the mistakes in `text`, in the order of the text. Empty if the text is valid. If there are
 /// more than fifty mistakes, the last entry says so.
 ///
-/// In a valid text, a convergence gate without effect is a mistake that [`Definition::parse`]
-/// accepts.
+/// A convergence gate that never checks a claim is reported only if there is no other mistake.
+/// [`Definition::parse`] accepts such a definition.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
     match read(text) {
@@ -64,8 +64,8 @@ fn gate_without_effect(text: &str, definition: &Definition) -> Option<Mistake> {
     let is_idle = definition.convergence_gate != ConvergenceGate::Off
         && !commands.any(|command| definition.gate_of(command).is_some());
     let (source, value) = DefinitionText::parse(text).ok()?;
-    // A default gate without effect is not reported: only a definition with the key relies on the
-    // gate.
+    // A gate without effect is not reported if it is the default. Only a definition that sets the
+    // key relies on the gate.
     value.get(KEY).filter(|_| is_idle)?;
     let path = [KEY.to_owned()];
     let (line, column) = source.places(&[path.as_slice()]).pop()?;
@@ -84,8 +84,8 @@ fn gate_without_effect(text: &str, definition: &Definition) -> Option<Mistake> {
 ///
 /// # Errors
 ///
-/// Fails with the mistakes that [`lint`] finds, except a convergence gate without effect. If the
-/// text is neither TOML nor JSON, the only mistake is the first syntax error.
+/// Fails with the mistakes that [`lint`] finds. A convergence gate that never checks a claim is not
+/// one of them. If the text is neither TOML nor JSON, the only mistake is the first syntax error.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);
@@ -295,7 +295,8 @@ impl<'d> DefinitionCheck<'d> {
                 self.report(&["field", key], "the name of the field is empty".to_owned());
             }
         }
-        // Without a `status`, no state uses the built-in field.
+        // If no state has a `status`, the built-in field is not used, so its name may equal another
+        // one.
         let has_status = self.definition.states.iter().any(|s| s.status.is_some());
         let status = has_status.then_some(("status", &field.status));
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
@@ -452,7 +453,8 @@ impl<'d> DefinitionCheck<'d> {
         if sections.iter().any(|section| self.form.touches(section)) {
             return;
         }
-        // A target has a meaning only for a known command.
+        // A target can be resolved only for a known command, so an unknown command is the only
+        // mistake.
         if let Err(e) = command_of(definition, &merge.command) {
             return self.report(&["on_merge", "command"], sanitize_text(e.message()));
         }

@@ -48,7 +48,7 @@ impl Member {
         self.closed.is_none() && state.is_none_or(|s| s.terminal.is_none())
     }
 
-    /// Returns true for an issue outside the state order that waits for a person.
+    /// Returns true if the issue needs a person and is in a state outside the state order.
     pub(crate) fn needs_human(&self, definition: &Definition) -> bool {
         let state = self.state_in(definition);
         state.is_some_and(|s| s.human && s.aside)

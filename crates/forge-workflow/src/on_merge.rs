@@ -21,7 +21,8 @@ pub fn merge_goal<'d>(
         (false, None) => None,
     };
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
-    // `lint` has checked that every target resolves, so only an issue without a rule does not move.
+    // `lint` has checked that every target resolves. A missing state therefore means that no rule
+    // applies to the issue.
     resolved.map(|to| to.state).ok_or_else(|| {
         let from = match (from, state) {
             (None, _) => "an issue without a state".to_owned(),

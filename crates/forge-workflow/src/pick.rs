@@ -37,20 +37,20 @@ pub struct Pick {
     pub alternatives: usize,
     /// The reason for the choice, or why no issue can be picked.
     pub reason: String,
-    /// Issues in the state that cannot be picked, with reasons.
+    /// The issues that are in the state but cannot be picked, with reasons.
     pub skipped: Vec<(IssueId, String)>,
 }
 
 /// Picks the next issue in `state`: by priority, then smallest estimate, then age.
 ///
-/// If `max_estimate` is `None`, the command decides: its estimates are allowed, or by default all
-/// up to [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). An issue without an estimate
-/// is allowed.
+/// If `max_estimate` is `None`, the estimates of the command are allowed. If the command has none,
+/// all estimates up to [`EstimateScale::max_pick`](crate::EstimateScale::max_pick) are allowed. An
+/// issue without an estimate is always allowed.
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `state` or `max_estimate`) for an unknown value or a lock
-/// state.
+/// Fails with `invalid_input` (field `state` or `max_estimate`) for an unknown value, a lock state
+/// or a terminal state.
 pub fn pick(
     definition: &Definition,
     candidates: &[Candidate],
@@ -77,11 +77,10 @@ pub fn pick(
     })
 }
 
-/// The issues that can be picked, the best first, and the others with the reasons.
 type SortedCandidates<'c> = (Vec<&'c Candidate>, Vec<(IssueId, String)>);
 
-/// Returns the issues in `state` that can be picked, the best first, and the other issues in
-/// `state` with the reasons.
+/// Sorts the issues in `state`: those that can be picked, the best first, and the others, each with
+/// the reason why it cannot be picked.
 pub(crate) fn sort_candidates<'c>(
     definition: &Definition,
     candidates: &'c [Candidate],
@@ -341,8 +340,8 @@ mod tests {
             (found.issue.unwrap().member.id, found.alternatives),
             (id(2), 1)
         );
-        // `max_pick` is the limit of a command without estimates. A limit of the caller takes
-        // precedence.
+        // A command without estimates has the limit `max_pick`. A limit from the caller takes
+        // precedence over both.
         for found in [by("triage", None), by("split", Some("S"))] {
             assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
             assert_eq!(found.issue.unwrap().member.id, id(1));

@@ -17,24 +17,24 @@ use crate::{
 pub struct Position {
     /// The phase.
     pub phase: String,
-    /// The reason, with counts.
+    /// The reason why the group is in this phase, with the number of members in each state.
     pub reason: String,
     /// The remaining phases, beginning with the current one.
     pub remaining_phases: Vec<String>,
-    /// The convergence that the phase requires.
+    /// Whether the members have to wait for each other in this phase, and who is waited for.
     pub convergence: PhaseConvergence,
     /// True if the group has more than one member.
     pub is_group: bool,
-    /// Members outside the state order that wait for a person.
+    /// Members that need a person and are in a state outside the state order.
     pub needs_human: Vec<IssueId>,
-    /// State names that the definition does not have. An issue with such a name counts as having no
-    /// state.
+    /// Names of states that members have but the definition lacks. Such a member counts as having
+    /// no state.
     pub unknown_states: Vec<String>,
     /// The recommended next step.
     pub recommendation: Recommendation,
 }
 
-/// Convergence of a group in a phase.
+/// Whether all members of a group have reached the state that its phase requires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PhaseConvergence {
@@ -46,10 +46,10 @@ pub struct PhaseConvergence {
     pub blocking: Vec<MemberState>,
 }
 
-/// Determines the phase: the first one whose rule holds for the members with unfinished work.
+/// Determines the phase of a group: the first one whose rule holds for the unfinished members.
 ///
-/// Without any members, the phase is the last one, which matches every group. The reason names
-/// members of other repositories than `own` with their repository.
+/// For a group without members, the phase is the last one, which matches every group. In the
+/// reason, a member of a repository other than `own` has the name of its repository.
 #[must_use]
 pub fn position(definition: &Definition, members: &[Member], own: &RepoId) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
@@ -226,7 +226,7 @@ mod tests {
             (&["Research Needed"], "RESEARCH"),
             (&["Research in Progress"], "RESEARCH"),
             (&["Ready for Plan"], "PLAN"),
-            // C-001-9: the rules are data of the definition.
+            // C-001-9: this phase comes from a rule in the definition.
             (&["Plan in Progress"], "REVIEW"),
             // C-001-1: all members are in review.
             (&["Plan in Review"], "HUMAN_GATE"),
@@ -356,7 +356,7 @@ mod tests {
             &["Research Needed", "Human Needed"],
             &["In Review", "Human Needed"],
             &["Human Needed"],
-            // All members wait for a person in a state of the state order.
+            // All members need a person, in states that belong to the state order.
             &["Plan in Review", "Plan in Review"],
             &["Plan in Review", "In Review", "Done"],
         ] {

@@ -1,4 +1,6 @@
-//! Resolves an intent (`__CLOSE__`) or the name of a state to a state for a command.
+//! Finds the state that a caller means: by its name, or by an intent such as `__CLOSE__`.
+//!
+//! An intent is a goal; the command of the caller determines which state the intent means.
 
 use forge_core::{Action, Error, Hint, Param, Precondition, Result, suggest, text::one_line};
 
@@ -36,8 +38,8 @@ pub fn resolve<'d>(
         Some(intent) => by_intent(definition, intent, &name, of)?,
         None => by_name(definition, said, &name, of)?,
     };
-    // A checked definition always has the state. Only `lint`, which runs before the check, can fail
-    // here.
+    // A checked definition always has the state. The lookup fails only while `lint` checks a
+    // definition.
     let state = definition.state(state).ok_or_else(|| {
         Error::invalid("state", format!("there is no state '{}'", one_line(state))).with_hint(
             format!("name one of the states: {}", definition.state_names()),
@@ -182,7 +184,7 @@ fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
 }
 
 /// Resolves the target state of a release as [`resolve`] does, but refuses lock states. If the
-/// definition no longer has the command, all other states are allowed.
+/// definition no longer has the command, all states except lock states are allowed.
 pub(crate) fn resolve_released<'d>(
     definition: &'d Definition,
     said: &str,
@@ -216,7 +218,7 @@ pub(crate) fn resolve_released<'d>(
 }
 
 /// Lists the states to which a release may move an issue: the outputs of the command, or all states
-/// if there is no command, without lock states.
+/// if there is no command. Lock states are left out.
 pub(crate) fn released_states(definition: &Definition, of: Option<&Command>) -> String {
     let is_output = |state: &&State| {
         of.is_none_or(|of| {
@@ -308,7 +310,6 @@ mod tests {
         Definition::preset("ralph").unwrap()
     }
 
-    /// Returns message and hint of the error.
     fn refused(said: &str, command: &str) -> (String, String) {
         let e = resolve(&ralph(), said, command).unwrap_err();
         assert_eq!(e.code(), "invalid_input");
@@ -316,8 +317,8 @@ mod tests {
         (e.message().to_owned(), hint)
     }
 
-    /// States that intents and commands must resolve to. Written from the requirements, not from
-    /// the preset.
+    /// The expected state for each intent or state name (row) and each command (column). The table
+    /// was written from the requirements, not from the preset.
     const TABLE: &str = include_str!("../tests/resolve.tsv");
     const SMALL: &str = include_str!("../tests/resolve-small.tsv");
     /// The allowed next states of each state.
@@ -559,7 +560,7 @@ mod tests {
                 "impl",
                 Action::again(&[]).with(Param::State, "__COMPLETE__"),
             ),
-            // A state that exists is not replaced by a similar one.
+            // The state exists, so the action offers no similar name.
             ("In Review", "plan", Action::again(&[]).choose(Param::State)),
         ] {
             let e = resolve(&ralph(), said, command).unwrap_err();

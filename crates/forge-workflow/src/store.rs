@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::{Definition, Member, State, Terminal};
 
-/// Names of the fields for parent and blockers. A forge whose fields belong to no board also stores
-/// relations in fields, which have to be defined first.
+/// Names of the fields for the parent and the blockers of an issue. A forge without project boards
+/// stores these relations in fields of the issue, and the fields have to be defined first.
 const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
 
 /// A value of an issue that the workflow uses, other than the state.
@@ -53,13 +53,14 @@ pub struct SetupItem {
 
 /// Storage of an issue's state, estimate and priority.
 ///
-/// A store reads from an [`Issue`] and changes an [`EditIssue`]. It sends nothing itself, so that a
-/// move and its other changes are one edit.
+/// A store reads values from an [`Issue`] and adds changes to an [`EditIssue`]. It sends no request
+/// itself, so that the caller can send all changes of a move as one edit.
 pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the board whose fields the store uses, if it uses one.
     fn board(&self) -> Option<&BoardId>;
 
-    /// Returns the label that selects the issues in a state from a list, if there is such a label.
+    /// Returns the label by which a list of issues can be filtered for a state, if the store uses
+    /// labels.
     fn label_of(&self, state: &State) -> Option<String>;
 
     /// Returns the names of all states of an issue. There are several if people have set
@@ -93,7 +94,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// Returns the name of an issue's state, or `None` if the issue has no state. Several names are
-/// joined into one that no definition has.
+/// joined with `and`, which gives a name that no definition has.
 pub fn state_name(store: &dyn Store, definition: &Definition, issue: &Issue) -> Option<String> {
     let states = store.states(definition, issue);
     (!states.is_empty()).then(|| states.join(" and "))
@@ -209,8 +210,8 @@ fn value_of(issue: &Issue, field: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
-/// Returns the name of the field as the issue spells it, because a second spelling would hide the
-/// first.
+/// Returns the name of the field as the issue spells it. Otherwise the issue would get a second
+/// field whose name differs only in case, and the second field would hide the first.
 fn field_of(issue: Option<&Issue>, field: &str) -> String {
     let wanted = field.to_lowercase();
     let mut names = issue.into_iter().flat_map(|issue| issue.values.keys());
@@ -226,8 +227,8 @@ pub struct LabelStore {
 }
 
 impl LabelStore {
-    /// Creates a store in labels that begin with exactly `prefix`. For example, `state: ` ends with
-    /// a space.
+    /// Creates a store in labels that begin with `prefix`. The prefix includes the separator, for
+    /// example `state: ` with the space at its end.
     #[must_use]
     pub fn new(prefix: String) -> Self {
         Self { prefix }
@@ -244,7 +245,8 @@ impl LabelStore {
 
 /// Returns the labels that begin with `prefix`, each with the text after the prefix.
 fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
-    // Characters are counted, because lower case may have another length in bytes.
+    // The prefix is measured in characters, because its lower-case form may have another length in
+    // bytes.
     let length = prefix.chars().count();
     let prefix = prefix.to_lowercase();
     issue.labels.iter().filter_map(move |label| {

@@ -42,7 +42,7 @@ pub struct MergeRef {
 
 impl MergeRef {
     /// Returns true if both refer to the same merge. If both have the merge commit, the name of the
-    /// repository may differ, because it has several spellings and can be renamed.
+    /// repository may differ, because a repository has several spellings and can be renamed.
     fn is_same(&self, other: &Self) -> bool {
         let key = |pull: &str| pull.rsplit('#').next().unwrap_or_default().to_owned();
         match self.commit.is_empty() || other.commit.is_empty() {
@@ -95,8 +95,8 @@ pub enum TrailEvent {
         command: String,
         /// The state before; `None` if the issue had no state.
         from: Option<String>,
-        /// The second-last renewal, by the clock of the forge. The last renewal is valid only if it
-        /// came before the lease from the second-last one ended.
+        /// The time of the renewal before the last one, by the clock of the forge. The last renewal
+        /// counts only if the lease that began at this time had not ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
         /// The last renewal, by the clock of the holder. Used if the forge does not report when a
@@ -116,8 +116,8 @@ pub enum TrailEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrailEntry {
-    /// An id chosen by the writer, by which the entry can be found if the answer is lost. Also the
-    /// id of the claim.
+    /// An id that the writer chooses. If the forge's answer is lost, the writer finds the entry by
+    /// this id. The id of a [`TrailEvent::Claimed`] entry is also the id of the claim.
     pub id: String,
     /// The reason, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,7 +242,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the claim that `entry`, written at `at`, makes. Returns `None` for another event.
+    /// Returns the claim that `entry` makes at the time `at`. Returns `None` if `entry` is not a
+    /// claim.
     #[must_use]
     pub fn made_by(entry: &TrailEntry, at: Timestamp) -> Option<Self> {
         let TrailEvent::Claimed {
@@ -280,9 +281,10 @@ impl Claim {
         now >= self.expires_at()
     }
 
-    /// Applies a renewal at `at`, unless the lease had expired by then. This rule alone orders a
-    /// claim and a renewal of the same second. It also keeps later renewals from changing past
-    /// holders.
+    /// Renews the lease at the time `at`, unless the lease had expired by then.
+    ///
+    /// Because a late renewal has no effect, a renewal and another claim in the same second have a
+    /// clear order, and a renewal never changes who held the issue in the past.
     fn renew(&mut self, at: Timestamp) {
         match at < self.expires_at() {
             true => self.renewed_at = self.renewed_at.max(at),
@@ -308,7 +310,7 @@ pub struct Trail {
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
     pub moves: Vec<TrailEntry>,
-    /// The ids of all valid entries, with their positions.
+    /// The ids of all valid entries, with their positions in the trail.
     pub ids: BTreeMap<String, usize>,
 }
 
@@ -389,12 +391,12 @@ impl Trail {
     }
 }
 
-/// Returns true if the author of a comment may move issues. A comment without a role comes from a
-/// git repository, where everybody with write access may move issues.
+/// Returns true if the author of a comment may move issues. A comment without an author role comes
+/// from a git repository, where everybody with write access may move issues.
 ///
-/// There is no exception for the viewer: without a role, other readers would ignore the entry
-/// anyway. An app has no role and may repeat the text of a stranger, so the workflow has to name
-/// the app.
+/// The viewer's own comments get no exception: if the viewer has no role, other readers ignore the
+/// entry anyway. An app has no role, and its comments may repeat the text of a stranger. An app is
+/// therefore trusted only if `bots` names it.
 pub(crate) fn is_trusted(comment: &Comment, bots: &[String]) -> bool {
     let role = comment.author_association.as_deref();
     match comment.author.bot {

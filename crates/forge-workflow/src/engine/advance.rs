@@ -1,4 +1,4 @@
-//! Moves several issues: the children of an issue, or the parent when its children have reached a
+//! Moves the children (sub-issues) of an issue, or its parent once all children have reached a
 //! gate.
 
 use forge_core::{
@@ -83,8 +83,8 @@ impl Workflow {
             .await
     }
 
-    /// Moves children as [`Self::advance`] does, but only those that `confirmed` lists, from an
-    /// earlier dry run.
+    /// Moves children as [`Self::advance`] does, but only those in `confirmed`. These are the moves
+    /// that an earlier dry run listed.
     ///
     /// # Errors
     ///
@@ -278,8 +278,8 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// Reads the sub-issues of an issue, with the sections of `fields`. Returns the sub-issues,
-    /// true if all of them were read, and warnings.
+    /// Reads the sub-issues of an issue, each with the parts that `fields` selects. Returns the
+    /// sub-issues, true if all of them were read, and warnings.
     async fn children(
         &self,
         parent: &IssueId,
@@ -345,8 +345,8 @@ impl Workflow {
         Ok((children, all_read, warnings))
     }
 
-    /// Moves issues to a state. A claimed issue stays, unless locks are overridden, which ends the
-    /// claim. If an issue is claimed between read and write, its move is reported as an error.
+    /// Moves issues to a state. A claimed issue stays, unless `pass_claims` is true; then the move
+    /// ends the claim. If an issue is claimed after it was read, its move is reported as an error.
     async fn carry_out(
         &self,
         sheets: Vec<IssueTrail>,
@@ -435,7 +435,7 @@ fn failed(id: &IssueId, why: &str, own: &RepoId) -> FailedIssue {
     }
 }
 
-/// Like [`failed`], with the recovery of the error if it has one.
+/// Returns the same as [`failed`], but with the hint of the error if it has one.
 fn failed_with(id: &IssueId, e: Error, own: &RepoId) -> FailedIssue {
     let e = super::with_setup(e);
     let mut failed = failed(id, e.message(), own);

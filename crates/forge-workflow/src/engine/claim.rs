@@ -1,4 +1,7 @@
-//! Claims: exclusive work on an issue.
+//! Claims, renews and releases issues.
+//!
+//! A claim is the right of its holder to work on an issue. It lasts for the time of its lease,
+//! unless the holder renews the lease.
 
 use forge_core::{
     Changed, Error, ErrorKind, Outcome, Precondition, Result, Warning,
@@ -28,9 +31,9 @@ const MIN_LEASE_S: u64 = 1;
 pub(super) const LEFT_STATE: &str = "left";
 /// Maximum number of reads while the trail does not show the entry that was just written.
 const MAX_READ_BACKS: usize = 3;
-/// Maximum number of attempts to move an issue whose earlier lease expired. An attempt fails if
-/// another writer was faster, and every losing claim makes two writes: its entry and the
-/// withdrawal.
+/// Maximum number of attempts to move an issue after its expired claim was replaced. An attempt
+/// fails if another writer changes the issue first. Every losing claim does that twice: it writes
+/// its entry, and then deletes it.
 const MAX_TAKEOVER_MOVES: usize = 10;
 
 /// Request for a claim.
@@ -87,7 +90,7 @@ impl Workflow {
         self.claim_in(id, req, None).await
     }
 
-    /// Claims an issue. With `picked`, only if the issue is still in that state.
+    /// Claims an issue. If `picked` is given, the issue still has to be in that state.
     pub(super) async fn claim_in(
         &self,
         id: &IssueId,
@@ -123,8 +126,8 @@ impl Workflow {
         }
     }
 
-    /// Claims an issue and moves it to `to`, if given; with `strict` only along the workflow graph,
-    /// and with `picked` only from that state.
+    /// Claims an issue, and moves it to `to` if given. With `strict`, the move has to follow the
+    /// workflow graph. If `picked` is given, the issue still has to be in that state.
     pub(super) async fn take(
         &self,
         id: &IssueId,
@@ -167,17 +170,18 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
-            // The clock of the ledger decides after the entry is written whether the earlier lease
-            // has expired. The claim is therefore read back, as on a ledger with ordered entries.
+            // The ledger's clock decides whether the earlier lease has expired, but only after the
+            // entry is written. The claim is therefore read back, as on a ledger with ordered
+            // entries.
             let promise = match over {
                 Some(_) if self.ledger.promise() == ClaimGuarantee::Exclusive => {
                     ClaimGuarantee::Ordered
                 }
                 _ => self.ledger.promise(),
             };
-            // A claim that replaces another one finds the issue in the lock state. Its release must
-            // not leave the issue there without a holder, so it goes to the state before the
-            // replaced claim.
+            // If this claim replaces another one, the issue is already in the lock state. A later
+            // release must not leave the issue there without a holder. The entry therefore records
+            // the state before the replaced claim.
             let replaced = match &sheet.trail.claim {
                 Some(claim) if over.is_some() || forced.is_some() => claim.from.clone(),
                 _ => None,
@@ -249,8 +253,8 @@ impl Workflow {
             .as_ref()
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
-            // A claim that was current at any time stays, because a later claim may refer to it as
-            // expired.
+            // The entry of a claim that was ever current is kept, because a later claim may name it
+            // as the expired claim that it replaces.
             let held_once = back.trail.ids.contains_key(&entry.id)
                 && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
             let withdrawn = match held_once {
@@ -289,9 +293,8 @@ impl Workflow {
         if is_empty(&edit) {
             return Ok(TrailSwap::Written(outcome));
         }
-        // After an expired lease, the move in a git repository is a compare-and-swap as well. If
-        // the issue has changed since the read back, the move is repeated while the claim is
-        // current.
+        // In a git repository, this move is a compare-and-swap, too. If the issue has changed since
+        // the trail was read back, the move is tried again while the claim is current.
         let exclusive = self.ledger.promise() == ClaimGuarantee::Exclusive
             && self.repo.supports(forge_core::Capability::IssueSwap);
         edit.expected_version = exclusive.then(|| back.issue.version.clone());
@@ -367,7 +370,7 @@ impl Workflow {
             else {
                 continue;
             };
-            // Another holder may have replaced the claim at the same moment, after its lease
+            // Another holder may have replaced the claim at the same moment, if its lease had just
             // expired.
             let back = self.ledger.read(id).await?;
             if !took_effect(&outcome.ingestion) {
@@ -385,9 +388,11 @@ impl Workflow {
         Err(too_many_conflicts(id))
     }
 
-    /// Releases a claim. The issue moves to `to`, a state or an intent of the claim's command, but
-    /// not to another lock state, because nobody would hold it. If `to` is `None`, the issue moves
-    /// to the release state of the command, or to the state before the claim.
+    /// Releases a claim, and moves the issue to `to`, a state or an intent of the claim's command.
+    ///
+    /// If `to` is `None`, the issue moves to the release state of the command, or to the state
+    /// before the claim. A move to another lock state is refused, because the issue would have no
+    /// holder there.
     ///
     /// # Errors
     ///
@@ -581,7 +586,7 @@ impl Workflow {
 }
 
 /// Returns the entry that ends a claim after its move failed. The entry of the claim stays in the
-/// trail, because later entries were judged by it.
+/// trail, because readers judge later entries by it.
 fn end_of(claim: &TrailEntry) -> TrailEntry {
     let (command, from) = match &claim.event {
         TrailEvent::Claimed { command, from, .. } | TrailEvent::Moved { command, from, .. } => {

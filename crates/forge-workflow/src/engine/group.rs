@@ -1,4 +1,5 @@
-//! The group of an issue, read layer by layer.
+//! Reads the group of an issue layer by layer: the issue, then the issues linked with it, and so
+//! on.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +37,8 @@ pub struct GroupView {
 }
 
 impl GroupView {
-    /// Determines the phase of the group. The work of a group that was not read completely waits,
-    /// because a missing member may be behind.
+    /// Determines the phase of the group. If the group was not read completely, the recommendation
+    /// is to wait, because an unread member may be in an earlier state.
     #[must_use]
     pub fn position(&self, definition: &Definition) -> Position {
         let mut found = position(definition, &self.issues, &self.own);
@@ -90,7 +91,7 @@ impl Workflow {
         while !next.is_empty() {
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
-                // Only the first layer, which is `seed`, is read before any issue is known.
+                // If no issue is known yet, the issue that could not be read is `seed` itself.
                 if issues.is_empty() {
                     return Err(why);
                 }

@@ -31,15 +31,16 @@ use crate::{
 
 /// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// Maximum number of linked issues that a question or a summary names. `forge` does not change the
-/// other issues.
+/// Maximum number of linked issues that a merge changes. The confirmation question and the summary
+/// name at most this number, and a merge changes no issue that they do not name.
 pub const MAX_LINKED_ISSUES: usize = 50;
 /// The reason why an issue beyond the first [`MAX_LINKED_ISSUES`] is not changed.
 const NOT_NAMED: &str =
     "not among the first 50 linked issues, which are the only ones that a merge changes";
-/// Maximum time for reading all issues of a plan.
+/// Maximum time for reading all issues that a merge closes.
 const MAX_PLAN_TIME: Duration = Duration::from_secs(60);
-/// The reason why a record that only a text or a reference names is not changed.
+/// The reason why a record is not changed: only the text or a reference of the pull request names
+/// it.
 const UNLISTED: &str = "the forge does not list it as an issue of the repository";
 /// Maximum number of pages of an issue's history.
 const MAX_HISTORY_PAGES: usize = 50;
@@ -55,7 +56,7 @@ pub struct MergeStep {
     pub name: String,
     /// The state before; `None` if the issue has no state or there is no workflow.
     pub from: Option<String>,
-    /// True if the definition has the state before. Any other state is untrusted text.
+    /// True if `from` is a state of the definition. The name of any other state is untrusted text.
     #[serde(skip)]
     pub from_is_defined: bool,
     /// The state after; `None` without a workflow.
@@ -77,8 +78,8 @@ impl MergeStep {
         }
     }
 
-    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. If the definition lacks the
-    /// state before, that state is quoted.
+    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`. If the old state is not in
+    /// the definition, its name is quoted.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(to) = &self.to else {
@@ -94,7 +95,7 @@ impl MergeStep {
         }
     }
 
-    /// Formats the state before.
+    /// Formats the name of the old state.
     fn shown_from(&self) -> String {
         match &self.from {
             None => "no state".to_owned(),
@@ -112,7 +113,7 @@ pub struct LeftIssue {
     pub issue: String,
     /// The reason.
     pub reason: String,
-    /// The recovery of a failure.
+    /// The recovery, if the change failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
@@ -144,8 +145,8 @@ pub struct MergePlan {
     pub skipped: Vec<LeftIssue>,
     /// The issues that could not be read.
     pub failed: Vec<LeftIssue>,
-    /// The open issues that the forge itself closes with the merge, and that no step closes. Issues
-    /// of other repositories come first.
+    /// The open issues that the forge itself closes with the merge, except those that a step
+    /// closes. Issues of other repositories come first.
     pub closed_by_forge: Vec<MergeStep>,
     /// True if issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
@@ -201,8 +202,11 @@ pub struct MergeEffects<'w> {
 }
 
 impl<'w> MergeEffects<'w> {
-    /// Moves issues through the states of `workflow`. Without a workflow, issues are closed, or
-    /// only read and reported if the forge itself closes the issues of a merge.
+    /// Creates the effects of merges in `repo`.
+    /// - With a workflow, issues move through its states.
+    /// - Without a workflow, on a forge that itself closes the issues of a merge, issues are only
+    ///   read and reported.
+    /// - Without a workflow, on any other forge, issues are closed.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
         let forge_closes = matches!(repo.support(Capability::PrCreateCloses), Support::Native);
@@ -238,15 +242,17 @@ impl<'w> MergeEffects<'w> {
         if linked.is_empty() {
             return Ok(plan);
         }
-        // A forge that closes linked issues itself closes all of them, whatever the steps are.
+        // A forge that closes linked issues itself closes all of them, also those without a step in
+        // this plan.
         let open = linked
             .iter()
             .filter(|issue| self.forge_closes && !plan.is_late && issue.open != Some(false));
         let closing: Vec<MergeStep> = open
             .map(|issue| MergeStep::closing(issue.id.clone(), &name_of(&issue.id, pull)))
             .collect();
-        // The plan for a merged pull request is limited later, so that repeated plans reach every
-        // issue. So is a plan that only reports, which needs no request for an issue.
+        // Two kinds of plans are not limited here but below:
+        // - a plan after the merge, so that repeated plans reach every issue
+        // - a plan that only reports, because it needs no request for an issue
         if !plan.is_late && !self.only_reports && linked.len() > MAX_LINKED_ISSUES {
             let others = linked.split_off(MAX_LINKED_ISSUES);
             let left = |issue: &ClosingIssue| LeftIssue::new(name_of(&issue.id, pull), NOT_NAMED);
@@ -266,7 +272,7 @@ impl<'w> MergeEffects<'w> {
                     reason: format!("the repository could not be read: {}", e.message()),
                     ..LeftIssue::failed(name, e)
                 }),
-                // An issue that the workflow may not change is only in `closed_by_forge`.
+                // An issue of another repository is listed only in `closed_by_forge`.
                 Some(Ok(info)) if self.only_reports && !is_own(&issue.id, pull, info) => {}
                 Some(Ok(info)) => match self.skip_reason(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue::new(name, reason)),
@@ -324,8 +330,9 @@ impl<'w> MergeEffects<'w> {
         Ok(plan)
     }
 
-    /// Removes records that the forge does not list as issues of the repository. Reading such a
-    /// record would contact a host that only a text or a reference names.
+    /// Removes issue records that the forge does not list as issues of the repository. Reading such
+    /// a record would contact a host that was chosen by the text or a reference of the pull
+    /// request.
     async fn retain_listed(&self, wanted: &mut Vec<(ClosingIssue, String)>, plan: &mut MergePlan) {
         let records = wanted.iter().filter_map(|(issue, _)| match &issue.id.key {
             PrKey::Record(uri) => Some(uri.clone()),
@@ -391,7 +398,6 @@ impl<'w> MergeEffects<'w> {
         CommentLedger::new(self.repo.clone(), board)
     }
 
-    /// Reads the issue with its trail from the ledger of the workflow.
     async fn read(&self, id: &IssueId) -> Result<IssueTrail> {
         match self.workflow {
             Some(workflow) => workflow.ledger.read(id).await,
@@ -443,7 +449,7 @@ impl<'w> MergeEffects<'w> {
     }
 
     /// Returns the step that an issue still needs, or the reason why it needs none. `late` is the
-    /// pull request if it was merged before.
+    /// pull request if it was already merged when the plan was made.
     async fn step_of(
         &self,
         sheet: &IssueTrail,
@@ -522,8 +528,9 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
-    /// Leaves an issue open that was reopened after the merge of `pull`, and returns the reason.
-    /// The merge also closes an issue that was reopened before the merge.
+    /// Checks whether the merge of `pull` still closes a reopened issue. An issue that was reopened
+    /// after the merge stays open, and the reason is returned. An issue that was reopened before
+    /// the merge is closed.
     async fn check_reopening(
         &self,
         issue: &IssueId,
@@ -609,8 +616,8 @@ impl<'w> MergeEffects<'w> {
         Err(super::too_many_conflicts(&planned.id))
     }
 
-    /// Returns the reason if another process has already moved the issue for the same merge. The
-    /// entry `mine` is then deleted, so that the trail has only one move.
+    /// Checks whether another process has already moved the issue for the same merge. If so,
+    /// deletes the entry `mine`, so that the trail has only one move, and returns the reason.
     async fn yield_to_earlier(
         &self,
         id: &IssueId,
@@ -658,8 +665,7 @@ impl<'w> MergeEffects<'w> {
             .is_none_or(|w| w.definition().on_merge.only_default_branch)
     }
 
-    /// Returns the reason why the merge skips an issue, if the reason does not depend on the
-    /// issue's state.
+    /// Returns the reason why the merge skips an issue whatever its state is, or `None`.
     fn skip_reason(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
         if !is_own(issue, pull, info) {
             return Some("it is in another repository".to_owned());
@@ -686,10 +692,10 @@ impl<'w> MergeEffects<'w> {
 pub struct ClosingIssue {
     /// The issue.
     pub id: IssueId,
-    /// True if the issue is open; `None` if the pull request does not contain this.
+    /// True if the issue is open; `None` if the data of the pull request does not tell.
     pub open: Option<bool>,
-    /// True if only a reference of the pull request's record names the issue, which may then be of
-    /// another repository.
+    /// True if only a reference in the pull request's record names the issue. Such an issue may
+    /// belong to another repository.
     pub by_reference: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// Applies `definition` to `repo`, with states in `store` and the trail in comments.
+    /// Creates an engine for `repo` that stores states in `store` and audit trails in comments.
     #[must_use]
     pub fn new(repo: Repo, definition: Definition, store: Box<dyn Store>) -> Self {
         let ledger = CommentLedger::new(repo.clone(), store.board().cloned())
@@ -88,7 +88,7 @@ impl Workflow {
         self.ledger.promise()
     }
 
-    /// Returns the sections of an issue that decisions need.
+    /// Returns which parts of an issue the decisions need: its relations and its board fields.
     fn fields(&self) -> IssueFields {
         let mut fields = IssueFields::RELATIONS;
         fields.board = self.store.board().cloned();
@@ -180,7 +180,7 @@ fn claim_lost_error(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
         .with_context("holder", actual)
 }
 
-/// Adds the recovery for a missing field, option or label.
+/// Adds a recovery to an error about a missing field, option or label.
 #[must_use]
 pub fn with_setup(e: Error) -> Error {
     let is_missing = matches!(
@@ -196,8 +196,9 @@ pub fn with_setup(e: Error) -> Error {
     e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
-/// Returns the hint of an error about one of several issues. An action that repeats the call or
-/// calls an operation is left out, because the target of the call is not this issue.
+/// Returns the hint of an error about one issue, for a call that is about several issues. Drops an
+/// action that repeats the call or calls an operation, because the target of that call would not be
+/// this issue.
 fn hint_of_one(e: &Error) -> Option<Hint> {
     let hint = e.hint()?;
     Some(match hint.action().map(Action::call) {
@@ -206,7 +207,6 @@ fn hint_of_one(e: &Error) -> Option<Hint> {
     })
 }
 
-/// Returns the error after too many conflicting writes.
 fn too_many_conflicts(id: &IssueId) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,

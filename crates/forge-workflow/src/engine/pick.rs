@@ -19,7 +19,8 @@ use crate::{
 const PAGE_SIZE: usize = 100;
 /// Maximum number of pages of each list that one pick reads.
 const MAX_PAGES: usize = 10;
-/// Maximum number of candidates that a pick may find claimed or moved. Each costs a request.
+/// Maximum number of candidates that one pick tries, because each try costs a request. A try fails
+/// if the candidate is already claimed or was moved.
 const MAX_MISSES: usize = 100;
 
 /// Request for a pick.
@@ -32,9 +33,8 @@ pub struct PickRequest<'a> {
     pub command: Option<&'a str>,
     /// The largest estimate; `None` means the estimates of the command.
     pub max_estimate: Option<&'a str>,
-    /// The claim to make on the picked issue, with holder and lease. Its command may be a role:
-    /// the command of the role that takes the picked issue then claims it. Needs
-    /// [`Self::command`].
+    /// The claim to make on the picked issue; needs [`Self::command`]. If the claim has a role
+    /// instead of a command, the command of that role that takes the picked issue claims it.
     pub claim: Option<ClaimRequest<'a>>,
 }
 
@@ -48,8 +48,8 @@ impl<'a> PickRequest<'a> {
         }
     }
 
-    /// Creates a request to pick an issue that `command` accepts. A role stands for all of its
-    /// commands.
+    /// Creates a request to pick an issue that `command` accepts. `command` may be a role, which
+    /// stands for all commands of that role.
     #[must_use]
     pub fn of_command(command: &'a str) -> Self {
         Self {
@@ -79,7 +79,7 @@ pub struct PickResult {
 #[derive(Default)]
 struct PickScan {
     candidates: Vec<Candidate>,
-    /// The issues that have no claim according to the list.
+    /// The sort keys of the issues that have no claim, as far as the list shows it.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
     next: Option<PageReq>,
@@ -119,7 +119,8 @@ struct Pickers<'d> {
 }
 
 impl<'d> Pickers<'d> {
-    /// Finds the commands by the name of a command or of a role. There are none without a name.
+    /// Finds the commands by the name of a command or of a role. Without a name, the result is
+    /// empty.
     fn named(definition: &'d Definition, name: Option<&str>) -> Result<Self> {
         let commands = name.map(|name| definition.commands_or_role(name));
         Ok(Self {
@@ -143,7 +144,8 @@ impl<'d> Pickers<'d> {
         }
     }
 
-    /// Returns a command with the estimates of all commands that take issues in `state`.
+    /// Combines the commands that take issues in `state` into one. It accepts every estimate that
+    /// one of them accepts.
     fn merged(&self, state: &str) -> Option<Command> {
         let commands = self.of_state(state);
         let ((_, first), others) = commands.split_first()?;
@@ -177,8 +179,8 @@ impl Workflow {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`), and with `conflict`
-    /// if more issues remain after too many were found claimed.
+    /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`). Fails with
+    /// `conflict` if the first hundred candidates were claimed and there are more.
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<PickResult> {
         if req.claim.is_some() && req.command.is_none() {
             let hint = Hint::new("name the command that takes the issue");
@@ -198,7 +200,8 @@ impl Workflow {
         let mut viewer: Option<String> = None;
         let mut misses = 0;
         loop {
-            // Once the best issue is found to be claimed, a later page may have the next best.
+            // A later page may have a better issue than the best one so far. This also applies
+            // after the best issue was found to be claimed.
             if let Some((state, query)) = list
                 && scan.next.is_some()
                 && scan.pages < MAX_PAGES
@@ -458,8 +461,9 @@ impl Workflow {
     }
 }
 
-/// Adds the number of issues without a state to the reason, if no issue is in the states of the
-/// pick. With labels, such issues are not read.
+/// If no issue is in the states of the pick, adds the number of issues without a state to the
+/// reason. If states are stored in labels, the pick reads no issues without a state and adds
+/// nothing.
 fn add_stateless(none: &mut Pick, candidates: &[Candidate]) {
     let all = candidates.iter();
     let count = all.filter(|found| found.member.state.is_none()).count();
@@ -469,7 +473,6 @@ fn add_stateless(none: &mut Pick, candidates: &[Candidate]) {
     }
 }
 
-/// Returns the error for a pick that found too many claimed issues.
 fn all_claimed() -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,

@@ -17,8 +17,10 @@ impl Workflow {
     /// the same time.
     ///
     /// A concurrent claim wins. Without a claim, the last move in the trail wins. All writers that
-    /// detect the conflict bring the issue to the same state. The value on a board does not show a
-    /// conflict, so there the number of comments in the answer reveals a concurrent claim.
+    /// detect the conflict bring the issue to the same state.
+    ///
+    /// The state in a field of a project board does not show a conflict. There, the number of
+    /// comments in the forge's answer to the move reveals a concurrent claim.
     ///
     /// # Errors
     ///
@@ -32,8 +34,8 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // The count is trusted only if no stranger has commented: a stranger could hide a
-        // concurrent claim from the count by deleting an own comment.
+        // The number of comments is trusted only if no stranger has commented. Otherwise a stranger
+        // could delete a comment, and the number would hide a concurrent claim.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
@@ -75,7 +77,6 @@ impl Workflow {
     }
 }
 
-/// Returns the error for a move that a concurrent move has overwritten.
 fn overwritten_move_error(id: &IssueId, state: &State, to: &str) -> Error {
     let to = one_line(to);
     let kind = ErrorKind::Conflict {

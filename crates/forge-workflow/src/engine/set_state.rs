@@ -33,7 +33,7 @@ pub struct MoveRequest<'a> {
     pub command: &'a str,
     /// The reason for the move.
     pub reason: Option<&'a str>,
-    /// The caller's claim.
+    /// The id of the caller's claim.
     pub claim: Option<&'a str>,
     /// The holder, if the move is to a lock state; `None` means the viewer.
     pub holder: Option<&'a str>,
@@ -80,7 +80,8 @@ pub struct StateChange {
     /// True if the move closed the issue, false if it reopened the issue, otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// True if the issue is in the new state. False for a record that no index shows yet.
+    /// True if the issue is in the new state. False if the record of the move is stored but no
+    /// index shows it.
     pub moved: bool,
     /// The caller's claim on the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +132,7 @@ impl Workflow {
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
             self.check_move(&sheet.issue, &resolved, strict)
                 .map_err(add_state_choice)?;
-            // In the lock state of this command, the claim continues.
+            // A move to the lock state of this command does not end the claim.
             let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
             let from = self.state_of(&sheet.issue);
@@ -167,9 +168,10 @@ impl Workflow {
     ///
     /// # Errors
     ///
-    /// Fails as [`Self::set_state`] does, with `invalid_input` (field `reason`) if there is no
-    /// reason, and with `precondition_failed` for a state that does not follow the current one,
-    /// even if transitions are not strict.
+    /// Fails as [`Self::set_state`] does, and:
+    /// - with `invalid_input` (field `reason`) if there is no reason
+    /// - with `precondition_failed` if the state does not follow the current one. This check
+    ///   applies even if the transitions of the definition are not strict.
     pub async fn handoff(
         &self,
         id: &IssueId,
@@ -228,7 +230,7 @@ impl Workflow {
         }
     }
 
-    /// Checks that the move follows the workflow graph if it has to be `strict`.
+    /// If `strict` is true, checks that the move follows the workflow graph.
     pub(super) fn check_move(
         &self,
         issue: &Issue,
@@ -245,8 +247,8 @@ impl Workflow {
         }
     }
 
-    /// Applies the convergence gate of the workflow before a claim. The gate allows the claim,
-    /// warns, or refuses.
+    /// Checks before a claim whether the group of the issue has converged. If it has not, the
+    /// convergence gate of the definition allows the claim, warns, or refuses it.
     pub(super) async fn check_gate(&self, issue: &Issue, command: &str) -> Result<Option<Warning>> {
         let definition = &self.definition;
         let Some(command) = definition.command(command) else {
@@ -307,8 +309,8 @@ impl Workflow {
     }
 }
 
-/// Adds an action to the hint that repeats the call with another state. A constant hint stays as it
-/// is: it lists no states, because no state follows.
+/// Adds an action to the hint of `error`: to repeat the call with another state. A constant hint
+/// gets no action, because it lists no states to choose from.
 pub(super) fn add_state_choice(error: Error) -> Error {
     match error.hint().cloned() {
         Some(hint) if !hint.is_constant() => {
@@ -329,7 +331,8 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     }
 }
 
-/// Returns the outcome of a move. Its ingestion shows whether the issue has moved.
+/// Returns the outcome of a move. The ingestion of the written record tells whether the issue has
+/// moved.
 pub(super) fn finish_move(
     outcome: Outcome<Issue>,
     mut change: StateChange,

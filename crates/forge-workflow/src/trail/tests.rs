@@ -126,11 +126,12 @@ fn renewal_keeps_the_claim_only_within_the_lease() {
         (renew(None, 90), 110, "a"),
         (renew(None, 90), 190, "b"),
         (renew(None, 109), 110, "a"),
-        // A late renewal comes before, after, or in the same second as the claim of another holder.
+        // The renewal is late. It comes in the same second as, before, or after another holder's
+        // claim.
         (renew(None, 110), 110, "b"),
         (renew(None, 111), 120, "b"),
         (renew(None, 130), 120, "b"),
-        // The second-last renewal decides whether the last renewal was late.
+        // The time of the renewal before the last one decides whether the last one was late.
         (renew(Some(90), 189), 120, "a"),
         (renew(Some(90), 190), 190, "b"),
         // A renewal before the claim or after the last change of its comment is ignored.
@@ -237,7 +238,7 @@ fn renewal_without_forge_time_uses_the_holders_clock() {
         comment(2, LEASE as i64 + 1, &claimed("b", Some(("a", 0)))),
     ];
     assert_eq!(holder(&late).as_deref(), Some("b"));
-    // The time of the forge takes precedence over that of the holder.
+    // The renewal time from the forge takes precedence over the one from the holder's clock.
     let mut edited = renewed(0, 5_000);
     edited.updated_at = Some(at(10));
     let known = trail(&[edited]).claim.unwrap();
@@ -390,9 +391,9 @@ struct Agent {
     /// The claim that the agent believes to be current, with the last renewal that the agent knows
     /// of.
     holds: Option<(String, i64)>,
-    /// Before a renewal, the time that the agent has read. After it, set until the trail is read
-    /// back.
+    /// The time of the last renewal, which the agent reads before it renews the lease.
     renewing: Option<Timestamp>,
+    /// True from a renewal until the agent has read the trail back.
     unread: bool,
 }
 
@@ -447,8 +448,8 @@ impl Server {
                     let renewed = found.claim.unwrap().renewed_at.unix();
                     agent.holds = Some((id, renewed));
                 }
-                // A claim that was current at any time stays, because a later claim may refer to it
-                // as expired.
+                // The comment of a claim that was ever current is kept, because a later claim may
+                // name it as the expired claim that it replaces.
                 false if found.lost.iter().any(|claim| claim.id == id) => {
                     self.comments.retain(|c| {
                         let entry = TrailEntry::parse(&c.body);
@@ -566,8 +567,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
-    /// By the clock of the server a lease has one holder, even if clocks differ, agents crash, or
-    /// answers come late.
+    /// By the server's clock, an issue has at most one holder with a running lease, even if clocks
+    /// differ, agents crash, or answers come late.
     #[test]
     fn running_lease_has_at_most_one_holder(
         skews in prop::collection::vec(-600_i64..=600, 4), acts in prop::collection::vec(act(), 1..80),
