@@ -46,7 +46,7 @@ pub enum ContextEvent {
     Complete {
         /// The pull request, as in [`Self::Start`].
         pr_number: String,
-        /// The requested sections without those that could not be read.
+        /// The requested sections, except those that could not be read.
         sections_fetched: Vec<&'static str>,
     },
     /// The bundle could not be gathered.
@@ -73,7 +73,7 @@ impl ContextEvent {
     }
 }
 
-/// Serializes as an object with the fields and the name as `event`.
+/// Serializes as one object: the name of the event as `event`, and the fields of the variant.
 impl Serialize for ContextEvent {
     fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
@@ -152,7 +152,8 @@ impl fmt::Debug for ContextObserver {
     }
 }
 
-/// Observes the requests of one gathering. Reports each request and stores the rate limit.
+/// Observes the requests while one bundle is gathered. Reports each request, and stores the lowest
+/// rate limit.
 pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
@@ -228,8 +229,8 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket whose limit is below the reserve is ignored, because it would always count as
-        // exhausted.
+        // A rate limit whose maximum is not above the reserve is ignored, because it would always
+        // count as exhausted.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

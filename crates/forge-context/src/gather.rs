@@ -50,8 +50,8 @@ const MAX_ISSUES: usize = 10;
 const MAX_EVENTS: usize = 100;
 /// Maximum number of failed checks whose logs are read.
 const MAX_LOGS: usize = 5;
-/// Maximum number of failed checks whose failure reasons are read: as many as are shown. GitHub
-/// answers for a hundred in one request.
+/// Maximum number of failed checks whose failure reasons are read. No more checks are shown, and
+/// GitHub answers for a hundred checks in one request.
 const MAX_REASONS: usize = MAX_ENTRIES;
 /// Maximum number of lines that are kept of a log.
 const MAX_LOG_LINES: usize = 200;
@@ -114,8 +114,8 @@ pub struct ContextSummary {
     pub risk: Risk,
     /// The most important changes.
     pub key_changes: Vec<String>,
-    /// The number of unresolved threads; `None` if threads could not be read. If a warning says that
-    /// some could not be read, there may be more.
+    /// The number of unresolved threads; `None` if threads could not be read. There may be more if
+    /// a warning says that some threads could not be read.
     pub outstanding_threads: Option<usize>,
 }
 
@@ -125,7 +125,7 @@ pub struct ContextSummary {
 pub struct SectionError {
     /// The name of a [`ContextSection`] or of a field of the pull request.
     pub section: &'static str,
-    /// The class of the failure: `incomplete` if the section was read in part.
+    /// The code of the error, or `incomplete` if the section was read in part.
     pub kind: &'static str,
     /// The failure and its reason.
     pub message: String,
@@ -185,7 +185,8 @@ struct Gather<'a> {
     pr: &'a PrId,
     req: &'a ContextReq,
     watch: &'a GatherObserver,
-    /// The rate limit that is too low for optional sections. Set after the pull request was read.
+    /// Set once the pull request was read: the rate limit if it is too low for optional sections,
+    /// otherwise `None`.
     reserve: OnceLock<Option<Quota>>,
 }
 
@@ -193,7 +194,7 @@ struct Gather<'a> {
 struct GatheredPull {
     pull: PullRequest,
     items: Vec<LinkedItem>,
-    /// The keys of the issues whose reading failed with an error in [`Self::errors`].
+    /// The keys of the issues that could not be read. The errors are in [`Self::errors`].
     unread_issues: Vec<String>,
     dependency: Option<Dependency>,
     logs: Option<Vec<LogTail>>,
@@ -360,7 +361,8 @@ impl Gather<'_> {
         wanted.map(of).collect()
     }
 
-    /// Reads issues in full. Each result has the index of its item.
+    /// Reads the linked issues with their texts and comments. Each result has the index of its item
+    /// in `items`.
     async fn read_issues(
         &self,
         items: &[LinkedItem],
@@ -405,8 +407,8 @@ impl Gather<'_> {
     }
 
     /// Returns the records of `items` that the forge lists as issues of the repository, or none if
-    /// the list cannot be read. Other records are not read, because a text must not choose the host
-    /// that is contacted.
+    /// the list cannot be read. Other records are not read, because the text of a pull request must
+    /// not choose the host that is contacted.
     async fn listed_records(&self, items: &[LinkedItem]) -> BTreeSet<String> {
         let own = self.repo.id();
         let records = items.iter().filter_map(|item| match item.issue_in(own)? {
@@ -481,7 +483,8 @@ impl Gather<'_> {
         req
     }
 
-    /// Reads the viewer if `since` refers to the viewer's latest review.
+    /// Reads the viewer (the authenticated account) if `since` refers to the viewer's latest
+    /// review.
     async fn viewer(&self) -> Requested<Actor> {
         let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
         match is_asked {
@@ -520,7 +523,8 @@ impl Gather<'_> {
         }
         let bytes = match diff {
             Some(Ok((_, bytes, _))) => bytes.as_slice(),
-            // Without hunks, the file list still allows showing small files whole.
+            // Without a diff there are no hunks, but small files of the file list can still be
+            // shown whole.
             _ => &[],
         };
         let listed = pull.files.as_deref().unwrap_or_default();
@@ -687,7 +691,8 @@ impl Gather<'_> {
             page.items
         });
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| t.is_open()).count();
-        // A thread that was not read may be open, so the number of open threads is unknown.
+        // A thread that was not read may be open. If no open thread was read, the number is
+        // therefore unknown.
         let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);
         let outstanding_threads = outstanding_threads.filter(|open| *open > 0 || !is_cut);
@@ -778,11 +783,17 @@ impl Gather<'_> {
 }
 
 impl GatheredPull {
-    /// Replaces the title of each failed check run by its failure reason. A title without a reason
-    /// is dropped, because `Some checks failed` would look like a reason; a warning counts these
-    /// check runs. An app other than GitHub Actions writes the result into its title, which is
-    /// kept. A check without an id, such as a commit status, keeps its summary, which is the
-    /// reason.
+    /// Replaces the summary of each failed check by its failure reason, if the reason was read.
+    ///
+    /// A check whose reason was not read keeps or loses its summary:
+    /// - A check without an id, such as a commit status, keeps it, because this summary is the
+    ///   reason.
+    /// - A check run of an app other than GitHub Actions keeps it, because such an app writes its
+    ///   result there.
+    /// - Any other check run loses it, because a title such as `Some checks failed` is not a
+    ///   reason.
+    ///
+    /// A warning counts the checks that are shown without a reason.
     fn take_reasons(&mut self, reasons: Requested<Vec<Option<String>>>) {
         let mut reasons = match reasons {
             None => return,
@@ -822,8 +833,8 @@ impl GatheredPull {
             };
             match read {
                 Ok(issue) => item.fill(issue),
-                // A branch name may begin with a number that means something else, or with the
-                // number of a pull request.
+                // Only the branch name has this number. The number may mean something else, or be
+                // that of a pull request, so the item is dropped.
                 Err(e) if e.is_not_found() && item.is_guess() => guesses.push(at),
                 // Unread issues of other repositories share one warning.
                 Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}

@@ -1,6 +1,11 @@
-//! Gathers in one call everything that is needed to understand or judge a pull request.
+//! Gathers in one call everything that is needed to understand or judge a pull request. The result
+//! is called a bundle.
 //!
-//! The parts are pure functions of the answers of a forge: equal answers give equal bundles.
+//! A bundle has sections (such as the diff and the checks), a summary, and the verdict whether the
+//! pull request can be merged. All parts are pure functions of a forge's answers, so equal answers
+//! give equal bundles. No language model is used.
+//!
+//! The crate also has the watch, which polls a pull request until something changes.
 
 mod class;
 mod events;

@@ -26,7 +26,8 @@ const MAX_ITEMS: usize = 200;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Relationship {
-    /// The forge lists the issue as closing, or a closing word precedes it.
+    /// The forge lists the issue as closed by the pull request, or a word such as `Fixes` precedes
+    /// it.
     Closes,
     /// Words such as `related to`, `part of` or `see` precede the issue.
     Related,
@@ -92,7 +93,8 @@ impl LinkPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkTarget {
-    /// A subject on a forge. For a record, the repository is `None` until it is looked up.
+    /// An issue or pull request on a forge. The repository of a Tangled record is `None` until it
+    /// is looked up.
     Forge(Option<RepoId>, PrKey),
     /// A ticket of an issue tracker.
     Ticket(String),
@@ -150,7 +152,7 @@ impl LinkedItem {
         }
     }
 
-    /// Returns the number if this item is an issue of `own`.
+    /// Returns the key of the issue if this item is an issue of the repository `own`.
     #[must_use]
     pub fn issue_in(&self, own: &RepoId) -> Option<&PrKey> {
         match &self.target {
@@ -162,9 +164,9 @@ impl LinkedItem {
         }
     }
 
-    /// Returns the issue if it can be read in another repository on the same host. An owner given
-    /// as a handle or DID is refused, because resolving it would contact a host that the text
-    /// chose.
+    /// Returns the id of the issue if it belongs to another repository on the same host and can be
+    /// read there. An owner that is a handle or DID is refused, because resolving it would contact
+    /// a host that was chosen by the author of the text.
     #[must_use]
     pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
         match &self.target {
@@ -278,8 +280,8 @@ pub fn linked_items(
     items
 }
 
-/// Returns a warning that names the issues of other repositories that were not read. A mention does
-/// not tell an issue from a pull request.
+/// Returns a warning that names the issues of other repositories that were not read. The warning
+/// may also name pull requests, because a mention does not tell an issue from a pull request.
 pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
     let unread = items
         .iter()
@@ -292,9 +294,9 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
-/// Returns a warning that names the issues of which only title and state are known: those beyond
-/// the limit, and those that only a comment names. Issues with a key in `failed` are left out,
-/// because an error reports them.
+/// Returns a warning that names the issues of which only title and state are known. These are the
+/// issues beyond the limit, and those that only a comment names. Issues with a key in `failed` are
+/// left out, because an error reports them.
 pub(crate) fn unread_texts(
     items: &[LinkedItem],
     own: &RepoId,
@@ -313,8 +315,8 @@ pub(crate) fn unread_texts(
     Some(Warning::new(message).with_hint(hint))
 }
 
-/// Returns a warning that names the tickets beyond the limit, which were not requested from the
-/// tracker. Without a tracker, `read` is empty and no ticket is named.
+/// Returns a warning that names the tickets that were not requested from the tracker, because their
+/// number exceeds the limit. Without a tracker, `read` is empty and there is no warning.
 pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Option<Warning> {
     let is_unread = |item: &&LinkedItem| match &item.target {
         LinkTarget::Ticket(key) => read.iter().all(|(known, _)| known != key),
@@ -325,8 +327,8 @@ pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Optio
         .then(|| Warning::new(format!("{count} ticket(s) were not read: {names}")))
 }
 
-/// Returns the number of `items`, and the keys of the first ones. The host chose the owner and name
-/// in a key, so a key that could pose as another text is quoted.
+/// Returns the number of `items`, and the keys of the first ones. The owner and the name in a key
+/// come from the host. A key that could imitate other text is therefore quoted.
 fn count_and_names<'a>(items: impl Iterator<Item = &'a LinkedItem>) -> (usize, String) {
     let keys: Vec<&str> = items.map(|item| item.key.as_str()).collect();
     let first = keys.get(..MAX_NAMED).unwrap_or(&keys).iter();
@@ -363,8 +365,9 @@ pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning
     })
 }
 
-/// Adds the links of the forge to `items`: kinds, titles and states, and mentions in comments. The
-/// returned warning has the number of links over the limit.
+/// Adds the links that the forge reports to `items`. A known item gets its kind, title and state;
+/// any other link, such as a mention in a comment, becomes a new item. The returned warning has the
+/// number of links over the limit.
 pub fn add_links(
     items: &mut Vec<LinkedItem>,
     pull: &PullRequest,
@@ -436,7 +439,8 @@ struct LinkCollector<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
-    /// Positions of the items by key; tickets have a separate key space.
+    /// Positions of the items by key. The flag is true for tickets, whose keys are a separate
+    /// space.
     known: HashMap<(bool, String), Vec<usize>>,
 }
 
@@ -781,7 +785,7 @@ mod tests {
         for (text, wanted) in [
             ("Fixes #3", (true, false)),
             ("Fixes PROJ-3", (false, false)),
-            // `pull` is in a local repository.
+            // `pull` is in a local repository, so github.com is another host.
             ("Fixes cli/cli#3", (false, false)),
             ("See https://github.com/cli/cli/issues/3", (false, false)),
         ] {

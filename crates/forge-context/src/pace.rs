@@ -82,8 +82,9 @@ impl Pacer {
         self.until_deadline(pause)
     }
 
-    /// Returns the failure of a poll, and the pause after it. After a rate limit, the pause lasts
-    /// until the reset; it is `None` if the reset is after the deadline.
+    /// Returns the error of a poll, and the pause before the next poll. If a rate limit caused the
+    /// error, the pause lasts until the rate limit resets. The pause is `None` if the deadline
+    /// comes first.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Packs a diff into a budget: every file with its counts, and the most important hunks.
+//! Cuts a diff to a byte budget: keeps every file with its counts, and the most important hunks.
 
 use forge_core::{
     Hint,
@@ -13,9 +13,10 @@ use crate::FileClass;
 pub const DEFAULT_DIFF_BYTES: usize = 60_000;
 /// Maximum number of lines shown per file.
 pub const MAX_FILE_LINES: usize = 400;
-/// Maximum number of changed lines of a derived file whose hunks are shown.
+/// Maximum number of changed lines up to which the hunks of a derived file are shown. A derived
+/// file is generated, vendored or a lock file.
 pub const MAX_DERIVED_LINES: u64 = 40;
-/// Minimum number of lines that a cut hunk must keep to be shown.
+/// Minimum number of lines of a cut hunk. A hunk of which fewer lines fit is omitted.
 pub(crate) const MIN_CUT_LINES: usize = 5;
 
 /// The changes of a pull request, packed.
@@ -28,7 +29,7 @@ pub struct PackedDiff {
     /// The head commit, if the forge sends it with the diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_sha: Option<String>,
-    /// Lines of context of the hunks; `None` if the forge stores finished diffs.
+    /// The number of context lines around changes; `None` if the forge stores finished diffs.
     pub context_lines: Option<u32>,
     /// The number of changed files.
     pub files_total: usize,
@@ -40,8 +41,8 @@ pub struct PackedDiff {
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
-    /// How to read the omitted parts that the whole diff has. For the other parts, see
-    /// [`OmissionReason::recovery`].
+    /// How to read the omitted parts, by reading the whole diff. For parts that the whole diff
+    /// lacks as well, see [`OmissionReason::recovery`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
     /// Every file: code first, then tests, documentation, and derived files.
@@ -111,7 +112,7 @@ pub enum OmissionReason {
     Budget,
     /// The file exceeds the maximum number of shown lines.
     FileLines,
-    /// The file is generated, and more than a few lines of it changed.
+    /// The file is derived, and more than [`MAX_DERIVED_LINES`] of its lines changed.
     Generated,
     /// The file is binary.
     Binary,
@@ -332,7 +333,7 @@ fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
     missing.map(of).collect()
 }
 
-/// Returns the length of the beginning of a diff that has at most `max` files and hunks.
+/// Returns the length in bytes of the longest prefix of `diff` with at most `max` files and hunks.
 pub(crate) fn length_of_parts(diff: &[u8], max: usize) -> usize {
     let (mut parts, mut length) = (0, 0);
     for line in diff.split_inclusive(|b| *b == b'\n') {

@@ -21,9 +21,12 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::INGESTION)
     .with(PrFields::RULES);
 
-/// Judges `pull`, which must have been read with [`VERDICT_FIELDS`]. Makes one request if `pull`
-/// builds on another pull request, one more if the other pull request is a record of another
-/// account, and one if the forge has rules for base branches.
+/// Judges `pull`, which must have been read with [`VERDICT_FIELDS`].
+///
+/// Makes these requests:
+/// - one if `pull` builds on another pull request
+/// - one more if that pull request is a record of another account
+/// - one if the forge has rules for base branches
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -77,15 +80,17 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
     })
 }
 
-/// Returns true if `below` may be read: its key is a number, its record belongs to the author of
-/// `pull`, or the forge lists it. Any other record could be on a host that a stranger chose in
-/// `pull`.
+/// Returns true if `below`, the pull request that `pull` builds on, may be read.
+///
+/// This is so if its key is a number, if its record belongs to the author of `pull`, or if the
+/// forge lists it. Any other record could be on a host that a stranger chose when writing `pull`.
 async fn is_listed(repo: &Repo, pull: &PullRequest, below: &PrKey) -> Result<bool> {
     let PrKey::Record(uri) = below else {
         return Ok(true);
     };
     let account = |uri: &str| AtUri::parse(uri).ok().map(|uri| uri.authority);
-    // Reading `pull` already contacted its author's account, so the read contacts no new host.
+    // Reading `pull` has already contacted the host of its author's account. Reading another record
+    // of that account contacts no new host.
     let author = account(&pull.node_id);
     if author.is_some() && author == account(uri) {
         return Ok(true);
@@ -164,7 +169,7 @@ mod tests {
         assert!(found.are_met(&[]));
         assert!(found.are_met(&[Rule::Open, Rule::Approved]));
         assert!(!found.are_met(&[Rule::Open, Rule::NotDraft]));
-        // An unlisted rule does not count as met.
+        // A rule that the verdict does not list does not count as met.
         assert!(!found.are_met(&[Rule::Open, Rule::Deployed]));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
 
-/// Maximum number of names in a text. The others are only counted.
+/// Maximum number of names that a text lists. Further names are only counted.
 const MAX_NAMES: usize = 20;
 
 /// Status of a requirement.
@@ -151,14 +151,14 @@ pub struct Requirement {
     pub status: RequirementStatus,
     /// The source of the rule.
     pub source: RequirementSource,
-    /// The ruleset's name as its author wrote it, with the ruleset's owner unless that is the
-    /// repository.
+    /// The name of the ruleset, as its author wrote it. If the ruleset belongs to somebody other
+    /// than the repository, the owner follows in parentheses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_name: Option<String>,
     /// The facts that determine the status.
     pub evidence: String,
-    /// The evidence with a count, such as `3 failed`, and all names that were counted. The names
-    /// are untrusted.
+    /// The evidence as a count, such as `3 failed`, and the names of everything that was counted.
+    /// The names are untrusted text.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
     /// People and programs that can clear an unmet requirement. Empty for a met requirement, and if
@@ -221,7 +221,7 @@ pub struct Dependency {
     pub key: PrKey,
     /// The state; `None` if it could not be read.
     pub state: Option<PrState>,
-    /// True if the pull request was not read, because the forge does not list it as one of the
+    /// True if the pull request was not read, because the forge does not list it in this
     /// repository.
     pub unlisted: bool,
 }
@@ -239,7 +239,8 @@ impl Dependency {
 }
 
 impl Readiness {
-    /// Judges `pull`. If the forge has mergeability, threads or checks, they must have been read.
+    /// Judges whether `pull` can be merged. The mergeability, threads and checks of `pull` must
+    /// have been read, as far as the forge has them.
     #[must_use]
     pub fn of(
         pull: &PullRequest,

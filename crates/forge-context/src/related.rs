@@ -17,10 +17,11 @@ use crate::{
 
 /// Default maximum number of related pull requests.
 pub const MAX_RELATED: usize = 5;
-/// Default age limit, in days. Pull requests without an update for longer are left out.
+/// Default age limit, in days. Closed and merged pull requests without an update for longer are
+/// left out.
 pub const LOOKBACK_DAYS: i64 = 30;
-/// Maximum number of candidates that are examined: the last updated ones where the forge can sort
-/// by that, otherwise the newest.
+/// Maximum number of pull requests that are examined. If the forge can sort by update time, these
+/// are the last updated ones, otherwise the newest ones.
 pub const MAX_CANDIDATES: usize = 50;
 
 /// Relation to another pull request, strongest first.
@@ -32,9 +33,9 @@ pub enum RelatedBy {
     Dependency,
     /// The related pull request builds on this one.
     Dependent,
-    /// Both change the same files. Derived files are ignored.
+    /// Both change the same files. Derived files (generated, lock and vendored files) are ignored.
     SameFiles,
-    /// Both close, relate to, or name in title or branch the same issue.
+    /// Both close or relate to the same issue, or name it in their title or branch.
     LinkedIssue,
     /// The branch names begin with the same ticket or the same path.
     SameBranchPrefix,
@@ -169,7 +170,7 @@ pub fn related_pulls(
     found.into_iter().map(|(related, _)| related).collect()
 }
 
-/// Returns a warning if the repository has more pull requests than the candidates.
+/// Returns a warning if the repository has more pull requests than were examined.
 pub(crate) fn unexamined(candidates: &Page<PullRequest>) -> Option<Warning> {
     candidates.next.as_ref()?;
     let read = candidates.items.len();
@@ -180,8 +181,8 @@ pub(crate) fn unexamined(candidates: &Page<PullRequest>) -> Option<Warning> {
     Some(warning.with_hint("list the pull requests that change the same files"))
 }
 
-/// Adds the dependency links of the forge, which take precedence over the relations of the
-/// candidates.
+/// Adds the dependencies that the forge itself reports. They take precedence over a relation that
+/// was found by comparing the pull requests.
 fn add_dependency_links(
     found: &mut Vec<(RelatedPull, Timestamp)>,
     links: &[Link],
@@ -229,8 +230,8 @@ fn written_files(pull: &PullRequest) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the keys that a pull request is about. A plain mention, as in `Unlike #3.`, does not
-/// count.
+/// Returns the keys of the issues and tickets that a pull request is about. A plain mention, as in
+/// `Unlike #3.`, does not count.
 fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
     let is_firm = |at: &LinkPlace| matches!(at, LinkPlace::Title | LinkPlace::Branch);
     let firm = |item: &&LinkedItem| {

@@ -66,9 +66,11 @@ pub const MEDIUM_CHANGE_LINES: u64 = 200;
 /// Number of files above which a change touches many files.
 pub const MANY_FILES: u64 = 20;
 
-/// Directories and file names (without extension) in which a mistake is costly, and one glob. Only
+/// Names of directories, and of files without their extension, in which a mistake is costly. Only
 /// whole segments of a path match, regardless of case: `auth/login.rs` and `src/auth.rs` match,
 /// `author.rs` does not.
+///
+/// The last entry is a glob, which is matched against the whole path.
 pub const CRITICAL_SEGMENTS: &[&str] = &[
     "migrations",
     "migration",
@@ -95,8 +97,8 @@ pub struct RiskLimits {
     pub large_lines: u64,
     /// Number of changed lines above which a change is medium-sized.
     pub medium_lines: u64,
-    /// Path segments, or several joined by `/`: see [`CRITICAL_SEGMENTS`]. An entry may also be a
-    /// glob of [`glob::matches`], which matches regardless of case.
+    /// The critical paths. An entry is one path segment or several joined by `/` (see
+    /// [`CRITICAL_SEGMENTS`]), or a glob of [`glob::matches`]. Globs match regardless of case, too.
     pub critical_paths: Vec<String>,
 }
 
@@ -154,7 +156,7 @@ impl RiskLimits {
         let segments: Vec<&str> = path.split('/').collect();
         let lower = path.to_lowercase();
         let is_globbed = |pattern: &str| {
-            // As in `auth/`, a slash at the end means everything below.
+            // A slash at the end, as in `auth/`, means everything below that directory.
             let below = if pattern.ends_with('/') { "**" } else { "" };
             let pattern = format!("{}{below}", pattern.to_lowercase());
             glob::matches(&pattern, &lower)

@@ -26,7 +26,7 @@ pub enum ContextSection {
     LinkedIssues,
     /// Related pull requests.
     RelatedPrs,
-    /// The diff under its budget.
+    /// The diff, cut to its byte budget.
     Diff,
     /// The changed files.
     Files,
@@ -60,8 +60,8 @@ impl ContextSection {
         Self::Diff,
     ];
 
-    /// Sections that are left out if the rate limit is low. Of linked issues, only the texts are
-    /// left out.
+    /// Sections that are left out if the rate limit is low. Linked issues are still listed, but
+    /// without their texts.
     pub const OPTIONAL: [Self; 4] = [
         Self::CiLogs,
         Self::LinkedIssues,
@@ -141,7 +141,8 @@ impl Serialize for ContextSection {
     }
 }
 
-/// Other repositories on the host whose issues may be read. The default is all of them.
+/// The other repositories of the host whose issues may be read. By default, these are all
+/// repositories.
 #[derive(Clone, Default)]
 pub struct OtherRepos(Option<Arc<RepoFilter>>);
 
@@ -173,20 +174,22 @@ pub struct ContextReq {
     pub include: BTreeSet<ContextSection>,
     /// The budget of the diff, in bytes of hunks.
     pub diff_bytes: usize,
-    /// Lines of context around changes. If the forge cannot provide them, a local clone does;
-    /// without a clone, a warning names the number in use.
+    /// The number of context lines around changes. If the forge cannot provide this number, the
+    /// local clone provides it. Without a clone, a warning names the number that is shown.
     pub context_lines: Option<u32>,
-    /// Adds the changes since `review` (the viewer's latest), a review with this id, or a commit.
+    /// Adds the changes since an earlier point: `review` (the viewer's latest review), the id of a
+    /// review, or a commit.
     pub since: Option<String>,
-    /// The commit to which git resolves `since`. A review with the same id takes precedence.
+    /// The commit to which git resolves `since`. If `since` is also the id of a review, the review
+    /// takes precedence.
     pub since_commit: Option<String>,
-    /// A local clone. The clone provides lines of context, large diffs, other heads, and files.
+    /// A local clone. It provides context lines, large diffs, other head commits, and files.
     pub clone: Option<LocalClone>,
     /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,
     /// Other repositories whose mentioned issues are read.
     pub other_repos: OtherRepos,
-    /// Rules for ticket keys, and the issue tracker to query.
+    /// Rules for the keys of tickets (`PROJ-12`), and the issue tracker to query.
     pub tickets: TicketSource,
     /// The user's settings.
     pub settings: ContextSettings,

@@ -11,8 +11,8 @@ pub struct ContextSettings {
     pub rate_limit_buffer: u64,
     /// True if an approval is required even when the forge requires none.
     pub require_approval: bool,
-    /// Lines of context if the caller requests no number. This is only a preference: no commit is
-    /// fetched to provide them.
+    /// The number of context lines in a diff if the caller requests no number. This is only a
+    /// preference, so no commit is fetched to provide them.
     pub diff_context_lines: u32,
     /// Thresholds of a large change, and critical paths.
     pub risk: RiskLimits,
@@ -40,7 +40,8 @@ pub struct RelatedSettings {
     pub strategies: Vec<RelatedBy>,
     /// Maximum number shown.
     pub max: usize,
-    /// Age limit in days. Closed pull requests without an update for longer are left out.
+    /// Age limit in days. Closed and merged pull requests without an update for longer are left
+    /// out.
     pub lookback_days: i64,
 }
 

@@ -23,9 +23,10 @@ const MAX_NAMED_REVIEWS: usize = 5;
 pub struct SinceChanges {
     /// The requested review.
     pub review: Option<String>,
-    /// The round of the review, if the pull request has rounds.
+    /// The reviewed round, if the pull request has rounds. A round is one of the numbered versions
+    /// of a pull request on Tangled.
     pub round: Option<usize>,
-    /// The head commit at that time; `None` if the round is a plain diff.
+    /// The head commit at the time of the review; `None` if the round is a plain diff.
     pub from_sha: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
@@ -35,8 +36,10 @@ pub struct SinceChanges {
     pub diff: PackedDiff,
 }
 
-/// Narrows `req` to the changes of `pull` (read with its reviews) since `asked`: [`LATEST_REVIEW`]
-/// of `viewer`, the id of a review, or a commit.
+/// Narrows `req` to the changes of `pull` since `asked`.
+///
+/// `asked` is [`LATEST_REVIEW`] (the latest review by `viewer`), the id of a review, or a commit.
+/// `pull` must have been read with its reviews.
 ///
 /// # Errors
 ///
@@ -105,8 +108,8 @@ impl SincePoint {
     /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // Rounds are compared only if a later round exists. For the newest round, its commit is
-            // compared with the head.
+            // Two rounds are compared only if the reviewed round is not the newest one. Otherwise
+            // the reviewed commit is compared with the head.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds::new(None, Some(round)));
             }

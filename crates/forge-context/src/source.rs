@@ -1,4 +1,5 @@
-//! The text of changed files at the head around their hunks, under a budget.
+//! Shows the text of the changed files at the head commit: the lines around their hunks, within a
+//! byte budget.
 
 use forge_core::{
     diff,
@@ -18,7 +19,7 @@ pub const SMALL_FILE_LINES: usize = 150;
 /// Maximum number of files that are read.
 pub const MAX_SOURCE_FILES: usize = 40;
 
-/// The changed files at the head, packed.
+/// The changed files at the head commit, cut to a byte budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PackedSource {
@@ -49,7 +50,7 @@ pub struct SourceFile {
     pub lines_total: Option<usize>,
     /// The text around the hunks, in order.
     pub excerpts: Vec<SourceExcerpt>,
-    /// The omitted parts. Here `hunks` is the number of excerpts.
+    /// The omitted parts. Here, [`Omission::hunks`] is the number of omitted excerpts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<Omission>,
     /// The first and last line of each hunk at the head, counted from 1.
@@ -118,7 +119,8 @@ impl SourcePlan {
         readable.map(|f| f.path.clone()).collect()
     }
 
-    /// Packs the contents of the paths into `max_bytes` bytes of text.
+    /// Packs `contents` into `max_bytes` bytes of text. They are the contents of [`Self::paths`],
+    /// in the same order.
     pub fn pack(
         mut self,
         head_sha: String,

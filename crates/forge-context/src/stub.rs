@@ -38,7 +38,7 @@ pub(crate) struct StubForge {
     pub others: Vec<PullRequest>,
     /// The mergeability at the second read.
     pub settled: Option<Mergeability>,
-    /// The rules that need a separate request.
+    /// The rules of the base branch that need a separate request.
     pub rulesets: Vec<BaseRule>,
     pub issues: Vec<Issue>,
     pub links: Links,
@@ -47,7 +47,8 @@ pub(crate) struct StubForge {
     pub quota: Option<Quota>,
     /// True to refuse a view with comments.
     pub is_costly: bool,
-    /// The operations that fail, by the first word of the recorded request.
+    /// The operations that fail, each with its error. An operation is named by the first word of
+    /// its recorded request.
     pub failing: Vec<(&'static str, MakeError)>,
     pub capabilities: &'static Capabilities,
     pub info: ForgeInfo,

@@ -1,4 +1,4 @@
-//! Tickets of an issue tracker: their keys in texts, and their details.
+//! Tickets of an issue tracker such as Jira: their keys in texts, and their details.
 
 use std::{fmt, sync::Arc, time::Instant};
 
@@ -24,7 +24,7 @@ const MAX_KEY: usize = 64;
 const MAX_PATTERN: usize = 200;
 const MAX_PROGRAM: usize = 256 * 1024;
 
-/// A user's pattern for keys.
+/// A user's regular expression for ticket keys.
 #[derive(Clone, Debug)]
 pub struct TicketPattern(Regex);
 
@@ -42,8 +42,8 @@ impl TicketPattern {
     /// Returns the key at the beginning of a text. Only letters, digits, `-` and `_` are allowed,
     /// because a key becomes part of a URL.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
-        // The text is limited, because a pattern may read far ahead and a long word has many
-        // possible starts of a key.
+        // The length of the text is limited. Otherwise matching could be slow, because a pattern
+        // may read far ahead and is tried at many positions of a long word.
         let text = text.get(..text.floor_char_boundary(2 * MAX_KEY))?;
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -58,10 +58,12 @@ impl TicketPattern {
 pub struct TicketKeys {
     /// True to recognise tickets.
     pub enabled: bool,
-    /// The URL of the tracker. Links to its pages are recognised as tickets, and tickets get links
-    /// to it. If `None`, the `https` URL of a page `…/browse/KEY` of any host is recognised.
+    /// The URL of the tracker. A link to a page of this tracker is recognised as a ticket, and each
+    /// ticket gets a link to its page. If `None`, an `https` URL of the form `…/browse/KEY` is
+    /// recognised on any host.
     pub base_url: Option<String>,
-    /// The allowed projects; an empty list allows all except names of standards.
+    /// The allowed projects. An empty list allows all projects, but not names of standards such as
+    /// `UTF-8`.
     pub projects: Vec<String>,
     /// The patterns of keys; an empty list means the default pattern.
     pub patterns: Vec<TicketPattern>,
@@ -195,8 +197,8 @@ impl TicketSource {
         join_all(reads).await
     }
 
-    /// Adds details to the tickets that were read, and removes keys that the tracker does not know.
-    /// Returns the failures.
+    /// Adds details to the tickets that were read, and removes the items whose key the tracker does
+    /// not know. Returns the errors.
     pub(crate) fn fill(&self, items: &mut Vec<LinkedItem>, read: Vec<ReadTicket>) -> Vec<Error> {
         for item in items.iter_mut() {
             if let LinkTarget::Ticket(key) = &item.target {

@@ -122,8 +122,9 @@ pub struct WatchReq {
     pub until: BTreeSet<WatchUntil>,
     /// Interval and timeout.
     pub pace: Pace,
-    /// The start of an earlier watch. A change since then ends the new watch at once. A watch for
-    /// the verdict that starts from "ready" ends when the pull request is no longer ready.
+    /// The state at the start of an earlier watch. A change since then ends the new watch at once.
+    /// If the verdict was "ready" at that time, a watch for the verdict ends when the pull request
+    /// is no longer ready.
     pub since: Option<WatchBaseline>,
     /// Settings of the verdict.
     pub settings: ContextSettings,
@@ -149,8 +150,8 @@ impl WatchReq {
             false => PrFields::NONE,
         };
         let checks = only_for(WatchUntil::Checks, PrFields::CHECKS | PrFields::RULES);
-        // The reviews are read, because `latest_reviews` has no comments of a reviewer with an
-        // opinion.
+        // The newest reviews are read as well. If a reviewer has approved or requested changes, a
+        // later review that only comments is missing from `latest_reviews`.
         let newest = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
         let reviews = only_for(WatchUntil::Review, newest);
         if has(WatchUntil::Verdict) {
@@ -239,8 +240,8 @@ impl WatchBaseline {
     }
 }
 
-/// Returns a short fingerprint of a review's id. Short, because a client repeats the text form of
-/// the baseline in each call.
+/// Returns a fingerprint of a review's id. The fingerprint is short, because a client repeats the
+/// text form of the baseline in each call.
 fn review_fingerprint(id: &str) -> u64 {
     fingerprint(&id) >> 32
 }
@@ -252,10 +253,10 @@ pub struct WatchSeen {
     pub head_sha: Option<String>,
     /// The state.
     pub state: PrState,
-    /// The pull request is a draft.
+    /// True if the pull request is a draft.
     pub draft: bool,
-    /// The checks by name, if they are watched and can be read. Of two checks with one name, the
-    /// worse status.
+    /// The status of each check by its name, if checks are watched and can be read. If several
+    /// checks have the same name, the worst status is kept.
     pub checks: Option<BTreeMap<String, CheckStatus>>,
     /// The status of each check, including checks of the same name.
     statuses: Vec<CheckStatus>,
@@ -265,10 +266,11 @@ pub struct WatchSeen {
     lacks_check: bool,
     /// True if a section of the pull request or the rulesets could not be read.
     is_unread: bool,
-    /// Reviews by accounts other than the author, by id, with author and opinion: the newest
-    /// hundred if reviews are watched, otherwise at most the latest of each reviewer.
+    /// Reviews by accounts other than the author: by id, each with its author and its state. These
+    /// are the newest hundred if reviews are watched, otherwise at most the latest one of each
+    /// reviewer.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
-    /// Number of reviewers by latest opinion.
+    /// How many reviewers approve or request changes, by the latest review of each.
     opinions: ReviewCounts,
     /// The verdict, if watched.
     pub readiness: Option<Readiness>,
@@ -325,9 +327,10 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Returns `None` until all checks have finished, then true if none failed. The checks are also
-    /// unfinished if none has reported, or if none failed and a check that the base branch requires
-    /// has not reported.
+    /// Returns `None` until all checks have finished, then true if none failed.
+    ///
+    /// The checks also count as unfinished if none has reported yet. The same applies if none has
+    /// failed, but a check that the base branch requires has not reported.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
@@ -360,7 +363,8 @@ impl WatchSeen {
         match (since.ready, readiness.ready_to_merge) {
             (Some(true), Some(true)) => is_first.then_some(true),
             (_, Some(true)) => Some(true),
-            // A merge ends the watch in any case.
+            // After a merge, the pull request is no longer ready, but that is not a failure. The
+            // merge ends the watch anyway.
             (Some(true), Some(false)) => (self.state != PrState::Merged).then_some(false),
             // After a push the verdict may be unknown for a while: the forge computes the
             // mergeability, and checks register. Such a verdict does not end the watch. A
@@ -386,7 +390,7 @@ impl WatchSeen {
         }
     }
 
-    /// Returns the condition that ended the watch, and its outcome.
+    /// Returns how the watch ended, or `None` if it continues.
     fn ended(
         &self,
         until: &BTreeSet<WatchUntil>,
@@ -410,7 +414,8 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // After a merge or a close nothing changes any more, except that running checks finish.
+        // After the pull request was merged or closed, nothing changes any more except running
+        // checks.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
         // A closed pull request can be reopened, so a watch for only the state continues.
         let is_over = match self.state {
@@ -463,12 +468,14 @@ impl WatchSeen {
         changes
     }
 
-    /// Returns the start of the head's id. A host can send any text as the id. Text that is not an
-    /// id is shown as `unknown`, because the line of output puts no quotes around the id.
+    /// Returns the first characters of the head commit's id. A host can send any text as the id.
+    /// Text that is not an id is shown as `unknown`, because the line of output puts no quotes
+    /// around the id.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
-        // The CIDs of all patches share their first seven characters.
+        // On Tangled, the head can be the CID of a patch. All these CIDs share their first seven
+        // characters.
         let length = if head.starts_with("bafkrei") { 14 } else { 7 };
         head.get(..length).unwrap_or(head).to_owned()
     }
@@ -630,8 +637,9 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Reading the rulesets takes a request, so a poll is first judged with the
-/// cached rulesets. The rulesets are read again only if no requirement is unmet.
+/// Judges the pull request after each poll. Reading the rulesets takes another request, so the pull
+/// request is first judged with the cached rulesets. They are read again only if no requirement is
+/// unmet.
 struct PollJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,

@@ -434,7 +434,7 @@ fn equal_issue_failures_are_one_error() {
     let (found, _) = read(forge(), &req(&[ContextSection::LinkedIssues]));
     assert_eq!(failed(&found), [("linked_issues", "network")]);
     assert_eq!(found.linked_issues.unwrap().len(), 2);
-    // The error reports an issue that the forge lists; no warning repeats that.
+    // If the forge lists the issue, only the error reports it, and no warning repeats it.
     let mut listed = forge();
     listed.pull.linked_issues = Some(vec![linked(21)]);
     let (found, _) = read(listed, &req(&[ContextSection::LinkedIssues]));
@@ -617,7 +617,8 @@ const OPERATIONS: [&str; 9] = [
     "list",
 ];
 
-/// Generated answers of a forge with everything that affects a verdict, and an error for each part.
+/// Generated answers of a forge: everything that affects a verdict, and an optional error for each
+/// operation.
 #[derive(Clone, Debug)]
 struct Answers {
     state: PrState,

@@ -231,8 +231,8 @@ impl Judge<'_> {
         Some(queued.blocking(blocker))
     }
 
-    /// Requires that the forge does not report "blocked". Does not apply if another requirement
-    /// explains the report.
+    /// Returns the requirement that the forge does not report `BLOCKED`. Returns `None` if another
+    /// unmet requirement already explains that report.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
         if self.forge_would_merge() {

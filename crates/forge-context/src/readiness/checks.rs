@@ -22,7 +22,8 @@ impl WantedCheck<'_> {
     }
 
     /// Returns true if `check` comes from the required app. The caller has compared the names. A
-    /// commit status names no app, and anybody with push access can set one.
+    /// commit status names no app, and anybody with push access can set one. It therefore never
+    /// counts as the check of a required app.
     fn matches(&self, check: &Check) -> bool {
         self.may_match(check) && (self.app.is_none() || check.progress.is_some())
     }
@@ -96,13 +97,14 @@ impl Judge<'_> {
         all.map(|((name, app), by)| WantedCheck { name, app, by })
     }
 
-    /// Returns the source of the first required check among `checks`.
+    /// Returns the source of the rule that requires the first required check among `checks`.
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
             match named.find(|wanted| wanted.may_match(check)) {
                 Some(wanted) => Some(wanted.by),
-                // The required check of this name belongs to another app.
+                // Another app must report the check of this name, so this check is not the required
+                // one.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
                 None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
             }
@@ -116,7 +118,7 @@ impl Judge<'_> {
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
         let mut unsure: Vec<(String, WantedBy)> = Vec::new();
-        // A truncated report may lack a check that has reported.
+        // A truncated report may lack checks that have reported, so it proves no check missing.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();

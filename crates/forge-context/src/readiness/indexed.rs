@@ -1,4 +1,7 @@
 //! Requirement that the appview has indexed the pull request's record.
+//!
+//! On Tangled, a pull request is a record on its author's server. It is visible to others only once
+//! the appview, a separate service, has read (indexed) the record.
 
 use forge_core::{
     Ingestion, Warning,
@@ -35,7 +38,7 @@ pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     })
 }
 
-/// Returns a warning about a record that may not be indexed, with a recovery.
+/// Returns a warning with a recovery if the record of the pull request may not be indexed.
 pub(crate) fn not_indexed(pull: &PullRequest) -> Option<Warning> {
     let RecordIngestion {
         verdict,

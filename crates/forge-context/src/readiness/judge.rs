@@ -19,7 +19,6 @@ pub(super) struct Judge<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WantedBy {
     pub source: RequirementSource,
-    /// The name of the ruleset.
     pub name: Option<String>,
 }
 
@@ -53,8 +52,8 @@ impl<'a> Judge<'a> {
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
         // If GitHub reports BLOCKED, GitHub itself refuses to merge this pull request before the
-        // one below. A GitHub stack is not BLOCKED, because one operation merges it from the
-        // bottom.
+        // one that it builds on. In a GitHub stack, GitHub does not report BLOCKED, because one
+        // operation merges all pull requests of the stack, lowest first.
         let source = match self.merge_status() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,

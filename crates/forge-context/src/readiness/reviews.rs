@@ -8,7 +8,7 @@ use super::{
     listed, requirement,
 };
 
-/// Name of the section with the latest opinion of each reviewer.
+/// Name of the section that has the latest review of each reviewer.
 const LATEST_REVIEWS: &str = "latest_reviews";
 
 impl Judge<'_> {
@@ -157,7 +157,8 @@ impl Judge<'_> {
         }
         let evidence = format!("asked, but not yet reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
-        // An approval by one code owner is enough, and the other owners stay requested.
+        // An approval by one code owner is enough. The other owners stay requested, so a requested
+        // owner alone does not prove that the owners' approval is missing.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()
@@ -241,8 +242,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns true if the author of a review has no push access. If the forge does not report this,
-/// the association of the author decides.
+/// Returns true if the author of a review has no push access. If the forge does not report push
+/// access, the author's association with the repository decides.
 fn lacks_push_access(review: &Review) -> bool {
     match (review.author_can_push, review.author_association.as_deref()) {
         (Some(can_push), _) => !can_push,

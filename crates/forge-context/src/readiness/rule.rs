@@ -1,9 +1,11 @@
-//! The table of rules.
+//! The table of rules for the merge verdict.
 
 use serde::{Serialize, Serializer};
 
-/// A rule that a pull request has to meet. Most important first: final states, then tasks for
-/// people, then conditions that become met with time.
+/// A rule that a pull request has to meet before it can be merged.
+///
+/// The most important rules come first: those that stop all work, then tasks for people, then
+/// conditions that become met with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -21,7 +23,7 @@ pub enum Rule {
     NotDraft,
     /// The pull request that this one builds on is merged.
     DependencyMerged,
-    /// No reviewer's latest opinion requests changes.
+    /// No reviewer's latest review requests changes. A review that only comments is not counted.
     NoChangesRequested,
     /// Enough reviewers approve.
     Approved,
@@ -39,7 +41,8 @@ pub enum Rule {
     UpToDate,
     /// The viewer has push access to the base branch.
     PushAllowed,
-    /// Rules of the base branch that this program does not judge.
+    /// The forge allows the merge under the rules of the base branch that this program cannot
+    /// judge.
     OtherRules,
     /// The forge reports no other obstacle.
     NotBlocked,
@@ -67,7 +70,7 @@ pub struct RuleInfo {
     pub unknown: &'static str,
     /// The text of the blocker; empty if the rule has no blocker.
     pub blocker: &'static str,
-    /// The position of the blocker, from 1.
+    /// The position of the blocker among all blockers, from 1; 0 if the rule has no blocker.
     pub place: u8,
 }
 
@@ -88,8 +91,8 @@ const fn info(
     }
 }
 
-/// Every rule, in the order of the requirements. Texts and order of blockers 1 to 5 are those of
-/// requirement R-002-13.
+/// Every rule, in the order in which requirements are listed. Requirement R-002-13
+/// (`docs/reference/requirements.md`) prescribes the texts and the order of blockers 1 to 5.
 pub const RULES: &[RuleInfo] = &[
     info(Rule::Open, "open", "the pull request is open", "", (0, "")),
     info(

@@ -337,7 +337,7 @@ async fn changed_verdict_ends_the_watch() {
     for (before, after, end) in [
         (ready(), ready(), "pending -"),
         (ready(), running(), "failed verdict"),
-        // Checks register some time after a push.
+        // After a push, checks register only some time later, so an unknown verdict ends nothing.
         (ready(), unknown(), "pending -"),
         (ready(), blocked(&[]), "failed verdict"),
         (ready(), computing(), "pending -"),
@@ -503,8 +503,7 @@ fn baseline_keeps_the_newest_hundred_reviews() {
     assert!(!seen.reviews.contains_key("r2") && seen.reviews.contains_key("r3"));
 }
 
-/// The line of output puts no quotes around the id, and a host can send any text as the id of a
-/// commit.
+/// A host can send any text as the id of a commit, and the line of output puts no quotes around it.
 #[test]
 fn head_without_object_id_form_is_hidden() {
     for (head, shown) in [

@@ -200,7 +200,7 @@ fn required_check_ignores_other_apps() {
         judge(&pull).blockers,
         ["Expected checks have not reported: build (another app reported it)"]
     );
-    // A check of the same name from another app blocks nothing.
+    // A failed check of the same name from another app is not the required check.
     let mut report = checks(&[("build", CheckStatus::Failure)]);
     report.checks[0].app = Some(5);
     report.checks[0].required = Some(true);
