@@ -37,7 +37,7 @@ const STANDARDS: [&str; 20] = [
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
 ];
 /// Maximum number of characters of a text that are searched: four times the limit of any forge.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
+const MAX_TEXT_CHARS: usize = 256 * 1024;
 /// Maximum number of references in one text.
 const MAX_MENTIONS: usize = 500;
 /// Text that replaces code and other skipped parts, so that the words around them stay separate.
@@ -352,7 +352,7 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
 /// Returns the visible words of a Markdown text, without its code. Each link is replaced by its
 /// address, or by its visible text if `is_text` accepts the address and the visible text.
 fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
-    let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
+    let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_CHARS);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| {
         comments_ending_after(&comments, at)
@@ -690,7 +690,7 @@ mod tests {
     fn long_words_are_searched_in_linear_time() {
         let began = std::time::Instant::now();
         for part in ["#1,", "/#1", "A,", "AB-1/", "a-"] {
-            let text = part.repeat(MAX_TEXT_BYTES / part.len());
+            let text = part.repeat(MAX_TEXT_CHARS / part.len());
             let found = words(&text, is_next_number).count() + ticket_keys(&text, ticket_key).len();
             assert!(found > 0, "{part}");
         }

@@ -90,7 +90,9 @@ impl Checks for GitHub {
         let path = format!("{}/actions/jobs/{job}/logs", repo_route(&pr.repo)?);
         let (parts, body) = self.api.stream(&path, JSON).await?.into_parts();
         if parts.status.is_success() {
-            return end_of(chunks(body), most).await.map(Some);
+            let http = self.api.error_context(false).http;
+            let log = end_of(chunks(body), most, |text| http.redact(text).into_owned());
+            return log.await.map(Some);
         }
         // Logs exist only after the job has ended, and expire later.
         if matches!(parts.status.as_u16(), 404 | 410) {
@@ -172,7 +174,11 @@ fn job_of(url: &str) -> Option<u64> {
 }
 
 /// Reads the whole log and keeps its last `most` bytes.
-async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
+async fn end_of(
+    mut body: ByteStream,
+    most: usize,
+    mask: impl FnOnce(&str) -> String,
+) -> Result<CheckLog> {
     // `without_time` later removes the timestamps. They are a third of a typical log, so twice the
     // wanted size is kept.
     let room = most.saturating_mul(2);
@@ -189,7 +195,9 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     }
     let lines = kept.split_inclusive(|b| *b == b'\n');
     let text: Vec<u8> = lines.flat_map(without_time).copied().collect();
-    Ok(CheckLog::end_of(&text, most, cut))
+    // A cut through a credential would leave a part of it, so the text is masked before the cut.
+    let masked = mask(&String::from_utf8_lossy(&text));
+    Ok(CheckLog::end_of(masked.as_bytes(), most, cut))
 }
 
 /// Removes GitHub Actions' timestamp from the start of a log line.

@@ -6,7 +6,7 @@ use serde_json::json;
 use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, data, rest},
+    script::{Script, TOKEN, data, rest},
     wire::{changed, one},
 };
 
@@ -37,6 +37,19 @@ async fn log_end_has_whole_lines() {
     let all = script.repo.check_log(&script.pr(), &run(), 1000).await;
     let end = script.repo.check_log(&script.pr(), &run(), 20).await;
     assert_json_snapshot!("check_log", (script.sent(), all.unwrap(), end.unwrap()));
+}
+
+#[tokio::test]
+async fn token_in_log_is_masked() {
+    let header = format!("authorization: Bearer {TOKEN}\n");
+    // The second log is cut within the token.
+    for (text, most) in [(format!("begin\n{header}end\n"), 1000), (header, 8)] {
+        let answer = ResponseTemplate::new(200).set_body_string(text);
+        let script = Script::play(vec![rest(LOG, answer)]).await;
+        let log = script.repo.check_log(&script.pr(), &run(), most).await;
+        let log = log.unwrap().unwrap().text;
+        assert!(log.contains("***") && !log.contains("token"), "{log}");
+    }
 }
 
 #[tokio::test]
