@@ -1,5 +1,5 @@
-//! Writes to the account of a repository of Tangled 1.0, through its knot. A write is never made
-//! twice, never overwrites another account's edit, and is read back.
+//! Writes to the account of a Tangled 1.0 repository, through its knot (git server). No write is
+//! made twice or overwrites another account's edit. Every write is read back.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::{
 };
 
 impl Tangled {
-    /// Creates a record under a key that forge chose, and reads it back. If the answer is lost, the
-    /// stored record decides. A missing record is sent once more, which is safe because the knot
-    /// refuses an existing key.
+    /// Creates a record under a key that forge has chosen, and reads it back. If the knot's answer
+    /// is lost, the record is looked up, and a stored record counts as success. A missing record is
+    /// sent once more, which is safe because the knot refuses an existing key.
     pub(crate) async fn put_new(
         &self,
         repository: &TangledRepository,
@@ -66,9 +66,10 @@ impl Tangled {
         }
     }
 
-    /// Reads the ticket, changes it and writes it back. If another writer was faster, starts again,
-    /// or with `expected` fails with a conflict. Unknown fields are kept. Nothing is written if
-    /// `change` refuses. Returns whether there was anything to change.
+    /// Reads a ticket (the record of an issue or pull request), changes it and writes it back.
+    /// Unknown fields are kept. Nothing is written if `change` refuses. If another writer was
+    /// faster, starts again. If the caller passed the CID `expected`, fails with a conflict
+    /// instead. Returns false if there was nothing to change.
     pub(crate) async fn change_ticket(
         &self,
         repository: &TangledRepository,
@@ -92,7 +93,7 @@ impl Tangled {
             })?;
             let new = write::changed(&uri, &old, &change)?;
             if new == old.value {
-                // The answer was lost, but our write has arrived.
+                // Equal values after a lost answer mean that our write has arrived.
                 return Ok(lost.is_some());
             }
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
@@ -114,8 +115,8 @@ impl Tangled {
                     let now = records::get(&knot, &did, collection, ticket.rkey()).await;
                     let now = now.map_err(|e| unread_write_error(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
-                    // Only the version that forge wrote can be compared. A version with another CID
-                    // is another writer's.
+                    // Compares only the version that forge wrote. A version with another CID is
+                    // another writer's.
                     if cid.is_none_or(|cid| cid == now.cid()) {
                         check_fields_kept(&sent, &now)?;
                         check_fields_absent(&old.value, &sent, &now, stamp)?;
@@ -127,8 +128,8 @@ impl Tangled {
                         return Err(write::stale(&uri, expected, "another"));
                     }
                 }
-                // The next round shows whether the write arrived. Sending it again is safe, because
-                // it applies only to the version that was read.
+                // The next loop iteration shows whether the write arrived. Sending it again is
+                // safe, because it applies only to the version that was read.
                 Err(e) if fault::is_ambiguous(&e) && lost.is_none() => lost = Some(e),
                 Err(e) => return Err(e),
             }
@@ -142,8 +143,9 @@ impl Tangled {
         ))
     }
 
-    /// Calls the knot for a write. Tokens were seen for two audiences: the knot, or the repository.
-    /// The first audience that is accepted is remembered; a refused call has changed nothing.
+    /// Calls a write method of the knot. The token must name an audience, which is the knot or the
+    /// repository: tokens for both have been seen. The audience that the knot accepts is
+    /// remembered. Trying the other one is safe, because a refused call has changed nothing.
     pub(crate) async fn account_call(
         &self,
         repository: &TangledRepository,
@@ -192,8 +194,7 @@ impl Tangled {
     }
 }
 
-/// Removes the fields that the knot adds to a record and nobody sends: their names begin with
-/// `stamp`.
+/// Removes the fields that only the knot adds to a record. Their names begin with `stamp`.
 fn without_stamps(value: &Value, stamp: &str) -> Value {
     let mut value = value.clone();
     if let Some(map) = value.as_object_mut() {
@@ -202,11 +203,11 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
     value
 }
 
-/// Checks that every sent field is in the record that was read, also in nested objects and lists. A
-/// server may add fields, and write out types.
+/// Checks that `read` has every field that was sent, also in nested objects and lists. The server
+/// may add fields, and may write out types (`$type`).
 ///
 /// # Errors
-/// `protocol`, which names the lost or changed fields, such as `title.text` or
+/// `protocol`. The message names the lost or changed fields, such as `title.text` or
 /// `tangledLabels.0.key`.
 pub(crate) fn check_fields_kept(sent: &Value, read: &Record) -> Result<()> {
     let mut lost = Vec::new();
@@ -217,7 +218,7 @@ pub(crate) fn check_fields_kept(sent: &Value, read: &Record) -> Result<()> {
     }
 }
 
-/// Adds to `lost` the path of each sent field that the record that was read lacks or changes.
+/// Adds to `lost` the path of each field of `sent` that `read` lacks or has changed.
 fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
     let below = |name: &str| match path {
         "" => name.to_owned(),
@@ -242,7 +243,7 @@ fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
     }
 }
 
-/// Checks that the fields that an edit removed are absent.
+/// Checks that `read` has none of the fields that an edit removed.
 fn check_fields_absent(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
     let fields = old.as_object().into_iter().flatten();
     let mut removed = fields

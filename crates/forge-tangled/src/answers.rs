@@ -1,17 +1,18 @@
-//! Answers of knots and spindles with configured field names: renames their fields to the default
-//! names, which the types of the answers use.
+//! Parses answers of knots (git servers) and spindles (CI services) whose field names are
+//! configured. Renames the fields to the default names, because the Rust types use these.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::dialect::Table;
 
-/// An answer, or an object in an answer. The type deserializes the default names.
+/// An answer of a service, or an object in it. The type deserializes the default names.
 pub(crate) trait Answer: DeserializeOwned + Send + Sync {
     /// The table that names the fields of the answer.
     type Names: Table;
 
-    /// Returns all fields that are read, always in the same order.
+    /// Returns all fields that are read. Their order never changes, because they are renamed by
+    /// position.
     fn fields(names: &Self::Names) -> Vec<AnswerField<'_>>;
 }
 
@@ -26,13 +27,13 @@ impl<'a> AnswerField<'a> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }
 
-    /// A field with an object, or a list of objects, that has the fields `inner`.
+    /// Returns a field whose value is an object, or a list of objects, with the fields `inner`.
     pub fn of(name: &'a str, inner: Vec<Self>) -> Self {
         Self { name, inner }
     }
 }
 
-/// Parses an answer, or returns the reason of the failure with the path of the field.
+/// Parses an answer. The error is the reason of the failure, with the path of the field.
 pub(crate) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
         "." => e.inner().to_string(),
@@ -50,8 +51,8 @@ pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, Strin
     parse(value)
 }
 
-/// Renames the fields `from` of `value` to the names `to`. A field that already has one of the
-/// names `to` means something else, and is dropped.
+/// Renames the fields `from` of `value` to the names `to`. If another field already has one of the
+/// names `to`, it means something else and is dropped.
 fn renamed(value: Value, from: &[AnswerField<'_>], to: &[AnswerField<'_>]) -> Value {
     match value {
         Value::Array(items) => {
@@ -112,8 +113,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Checks that a type reads exactly the fields of `sample`: under renamed fields the same value
-    /// is read with the new names, and fails with the default names.
+    /// Checks that a type reads exactly the fields of `sample`. With renamed fields, the configured
+    /// names read the same value. The sample without renamed fields is then not read as that value.
     pub fn assert_reads_configured_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
         let usual = A::Names::usual();
         let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::OnceCell;
 
-/// Maximum number of values in a cache, even of small ones: one call may look up a thousand
+/// Maximum number of values in a cache, however small they are. One call may look up a thousand
 /// accounts.
 const MAX_ENTRIES: usize = 4_000;
 
@@ -31,8 +31,8 @@ struct Entries<T> {
     order: VecDeque<(String, Instant)>,
 }
 
-/// Caches values by key, with a time limit, a limit of bytes and a limit of entries: a process may
-/// run for weeks, in which handles, permissions and declarations change.
+/// Caches values by key, with limits on their age, their bytes and their number. The age is limited
+/// because a process may run for weeks, in which handles, permissions and declarations change.
 pub(crate) struct Cache<T> {
     kept: Duration,
     /// Maximum size of all values in bytes; `weigh` returns the size of one value.
@@ -49,8 +49,8 @@ impl<T> Cache<T> {
         Self::weighed(kept, usize::MAX, |_| 0)
     }
 
-    /// As [`Self::new`], for values of any size. If the values and their keys exceed `most` bytes
-    /// by `weigh`, the oldest are evicted.
+    /// As [`Self::new`], for values of any size. `weigh` returns the bytes of a value. If the
+    /// values and their keys exceed `most` bytes, the oldest are evicted.
     pub fn weighed(kept: Duration, most: usize, weigh: fn(&T) -> usize) -> Self {
         Self {
             kept,
@@ -64,7 +64,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Limits the lifetime of values that only record a failure to a minute.
+    /// Lets a value expire after a minute if it only records a failure.
     pub fn retrying(self, is_failure: fn(&T) -> bool) -> Self {
         Self { is_failure, ..self }
     }
@@ -97,8 +97,8 @@ impl<T> Cache<T> {
         cell
     }
 
-    /// Evicts the oldest values if all values together are too large. An entry is made before its
-    /// value is set, so its size is known only afterwards.
+    /// Evicts the oldest values if all values together are too large. Callers do this after they
+    /// have set a value, because its entry is made before its size is known.
     pub fn shed(&self) {
         let now = Instant::now();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);

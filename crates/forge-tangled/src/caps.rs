@@ -64,7 +64,8 @@ const VERDICTS: Support = Support::Emulated {
     how: "a comment whose first line says the verdict and the round",
 };
 
-/// Returns the table for the protocol of 2026. The configuration decides about drafts and verdicts.
+/// Returns the capabilities of a repository with the protocol of 2026. The configuration decides
+/// about drafts and review verdicts.
 const fn rows(drafts: Support, verdicts: Support) -> Rows {
     [
         yes(PrCreate),
@@ -376,8 +377,8 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
     ]
 }
 
-/// Limits of forge, because tangled limits neither titles nor bodies. They keep a record far below
-/// the million bytes that a PDS accepts.
+/// Limits that forge sets itself, because tangled limits neither titles nor bodies. They keep a
+/// record far below the million bytes that a PDS (account server) accepts.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,

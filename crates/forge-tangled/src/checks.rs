@@ -1,4 +1,4 @@
-//! Checks: the pipelines that the repository's spindle ran for the head of the newest round.
+//! Checks: the pipelines of the repository's spindle (CI service) for a pull request's head commit.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ use crate::{
 
 /// Maximum page size of `sh.tangled.ci.queryPipelines`.
 const PAGE: &str = "250";
-/// Maximum number of pages: more than the pipelines of one commit fill.
+/// Maximum number of pages. The pipelines of one commit fill fewer.
 const MAX_PAGES: usize = 20;
 /// Number of commits in one request: with 40 digits each, they fit into the URL limit of any
 /// server.
 const COMMITS: usize = 50;
 
-/// An answer of `sh.tangled.ci.queryPipelines`; the newest come first.
+/// An answer of `sh.tangled.ci.queryPipelines`, with the newest pipelines first.
 #[derive(Debug, Deserialize)]
 struct Pipelines {
     /// Missing from the answer if there are no pipelines.
@@ -46,7 +46,7 @@ struct Pipeline {
     commit: String,
     #[serde(default)]
     created_at: Option<Timestamp>,
-    /// An open union: unknown kinds are kept.
+    /// An open union in the lexicon, so unknown kinds of trigger are kept.
     #[serde(default)]
     trigger: Value,
     #[serde(default)]
@@ -95,7 +95,8 @@ impl Checks for Tangled {
         self.checks_of(&located.repository, &located.pull).await
     }
 
-    /// A check's summary already has the reason, which is in the spindle's status record.
+    /// Returns no reasons, because a check's summary already has the reason from the spindle's
+    /// status record.
     async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         Ok(vec![None; checks.len()])
     }
@@ -139,9 +140,10 @@ impl Tangled {
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
-    /// Reads the checks for a section of a view. `None` if checks of this repository cannot be
-    /// read, or if it has no spindle. `None` also for a round without a readable patch: the section
-    /// of the changes then has the warning.
+    /// Reads the checks section of a pull request's view. Returns `None`:
+    /// - if checks of this repository cannot be read, or it has no spindle
+    /// - if the patch of the newest round cannot be read, because the section of the changes then
+    ///   has the warning
     pub(crate) async fn checks_section(
         &self,
         repository: &TangledRepository,
@@ -157,8 +159,8 @@ impl Tangled {
         Some(self.checks_of(repository, pull).await)
     }
 
-    /// Reads the checks of all rows whose heads are known, with at most [`COMMITS`] heads in a
-    /// request.
+    /// Reads the checks of all list rows whose head commit is known, with at most [`COMMITS`]
+    /// commits in a request.
     pub(crate) async fn checks_of_rows(
         &self,
         repository: &TangledRepository,

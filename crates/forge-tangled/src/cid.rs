@@ -1,4 +1,4 @@
-//! Content ids (CIDs), with which blobs and records from other people's servers are verified.
+//! Verifies blobs and records from other people's servers by their content ids (CIDs).
 //!
 //! atproto uses CIDs of version 1 with SHA-256: of a blob's raw bytes, and of a record's DAG-CBOR
 //! (<https://atproto.com/specs/data-model>, <https://atproto.com/specs/blob>).
@@ -33,11 +33,12 @@ pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) 
 }
 
 /// Checks that `value` has the CID `named`, and returns the CID of the value. `origin` sent the
-/// value as the record `uri`. A stamped record of Tangled 1.0 is not checked, and returns `None`.
+/// value as the record `uri`. A Tangled 1.0 record with stamps, which are fields that the knot
+/// added, is not checked. The result is then `None`.
 ///
 /// # Errors
-/// `protocol` if the value has another CID, or none: atproto's data model has no fractions, for
-/// example.
+/// `protocol` if the value has another CID, or cannot have one. For example, atproto's data model
+/// has no fractions.
 pub(crate) fn check_record(
     named: Option<&str>,
     value: &Value,
@@ -61,8 +62,8 @@ pub(crate) fn check_record(
     Ok(Some(actual.to_string()))
 }
 
-/// Returns true for a record of Tangled 1.0 with stamps. Whether its CID covers the stamps was not
-/// observed.
+/// Returns true for a Tangled 1.0 record with stamps: fields that the knot added. Such a record
+/// cannot be checked, because it is not known whether its CID covers the stamps.
 fn is_stamped(value: &Value, uri: &str) -> bool {
     let collection = uri.split('/').nth(3).unwrap_or_default();
     let has_stamp = |fields: &Map<String, Value>| fields.keys().any(|key| key.starts_with(STAMP));
@@ -116,10 +117,11 @@ const ARRAY: u8 = 4;
 const MAP: u8 = 5;
 const TAG: u8 = 6;
 
-/// The tag of a CID (<https://ipld.io/specs/codecs/dag-cbor/spec/>).
+/// The CBOR tag of a CID (<https://ipld.io/specs/codecs/dag-cbor/spec/>).
 const LINK: u64 = 42;
 
-/// Writes a value as DAG-CBOR. The JSON parser bounds the depth of the value.
+/// Writes a value as DAG-CBOR. The recursion is bounded, because the JSON parser limits the depth
+/// of a value.
 fn encode(value: &Value, out: &mut Vec<u8>) -> Option<()> {
     match value {
         Value::Null => out.push(0xf6),

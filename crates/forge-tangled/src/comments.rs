@@ -1,4 +1,5 @@
-//! Comments. Tangled knows no verdicts and no comments on lines: a review is a comment.
+//! Reads and writes comments. A review is a comment, because tangled has no verdicts and no
+//! comments on lines.
 
 use async_trait::async_trait;
 use forge_core::{
@@ -47,23 +48,24 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     no_time.then_some("it has no creation time, and its record key contains none")
 }
 
-/// The text of a comment: a markdown object, or in older records a string.
+/// Returns the text of a comment. The field is a markdown object, or in older records a string.
 pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
     let body = value.get(&*fields.body)?;
     body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
 }
 
-/// Builds the step of a write that also comments.
+/// Builds the step "comment" for the result of a write that also comments.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("comment", done)
 }
 
-/// Returns the step of a comment that this call wrote, and none for a comment that already existed.
+/// Returns the step "comment" for a write result; `None` if the comment already existed.
 pub(crate) fn comment_step(written: &Outcome<Comment>) -> Option<Step> {
     (!written.unchanged).then(|| step(true))
 }
 
-/// Returns the round that a comment was made on (since June 2026).
+/// Returns the number of the round (submitted patch) that a comment is about. Comments name it
+/// since June 2026.
 pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     let round = value.get(&*fields.round)?.as_u64()?;
     usize::try_from(round).ok()
@@ -84,8 +86,8 @@ fn subject_of<'a>(value: &'a Map<String, Value>, fields: &ShFields) -> Option<&'
     uri.or_else(older)?.as_str()
 }
 
-/// Refuses a comment on another record than `wanted`. The comment id of a call can name a comment
-/// in any repository.
+/// Refuses a comment that is not on the record `wanted`. The check is needed because a comment id
+/// can name a comment in any repository.
 fn check_subject(
     uri: &AtUri,
     value: Option<&Map<String, Value>>,
@@ -163,7 +165,8 @@ impl Tangled {
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
         let uri = pull.record.uri.as_str();
-        // "The last comment" is the viewer's last comment, even if the index lags.
+        // The viewer's own comments are read from the account too, because "the last comment" must
+        // be the viewer's last one even if the index lags.
         let (found, [own]) = future::join(
             self.about(&kind, uri, accounts),
             self.fresh_of_viewer([&kind], uri),
@@ -190,8 +193,8 @@ impl Tangled {
             .await
     }
 
-    /// Comments on a record. `round` is the round of a pull request. The time of the comment is
-    /// later than `since`.
+    /// Comments on the record `subject`. `round` is set only for a pull request. The comment gets a
+    /// time later than `since`.
     pub(crate) async fn comment_about(
         &self,
         repository: &TangledRepository,
@@ -259,7 +262,7 @@ impl Tangled {
             (fields.created_at.to_string()): write::timestamp_after(since),
         });
         if let Some(map) = value.as_object_mut() {
-            // Required on pull requests (tangled's `feed.comment`, June 2026).
+            // The round is required on pull requests (tangled's `feed.comment`, June 2026).
             if let Some(round) = round {
                 map.insert(fields.round.to_string(), json!(round));
             }
@@ -275,9 +278,9 @@ impl Tangled {
         write::checked(NewRecord::new(&names.sh.comment, value), names)
     }
 
-    /// Writes a comment that accompanies another write (a round, a change of the state). Does not
-    /// repeat a comment that the viewer wrote with this text about this round after `since`: an
-    /// earlier command may have been interrupted after its comment.
+    /// Writes a comment that accompanies another write, such as a round or a change of the state.
+    /// Writes nothing if the viewer already wrote this text about this round after `since`, because
+    /// an earlier command may have been interrupted after its comment.
     pub(crate) async fn comment_once(
         &self,
         located: &LocatedPull,
@@ -323,8 +326,9 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Finds the viewer's comment on `subject` and its round `about` that has the text `body`, is
-    /// not a reply and was written after `since`.
+    /// Finds a comment of the viewer that a repeated command would write again. It has the text
+    /// `body`, is on `subject` and its round `about`, is not a reply, and was written after
+    /// `since`.
     pub(crate) async fn find_comment_since(
         &self,
         subject: &Record,

@@ -1,5 +1,6 @@
-//! Checks before each write whether the repository was declared for Tangled 1.0 since it was looked
-//! up. Facts about a repository are cached for minutes, and a process may run for weeks.
+//! Checks before each write whether the repository uses Tangled 1.0 by now. The owner says so with
+//! a declaration record. The check reads it anew, because facts about a repository are cached for
+//! minutes, and a process may run for weeks.
 
 use forge_core::{Error, Hint, Precondition, Result};
 
@@ -10,8 +11,8 @@ use crate::{
     repository::{MAX_REPOS, TangledRepository},
 };
 
-/// Proof that a repository had no declaration a moment ago. Each write of `sh.tangled.*` uses up
-/// one proof, so each write makes a check.
+/// Proof that a repository had no Tangled 1.0 declaration a moment ago. Each write of an
+/// `sh.tangled.*` record (the older protocol) uses up one proof, so a check precedes each write.
 #[derive(Debug)]
 pub(crate) struct Undeclared(());
 
@@ -23,14 +24,16 @@ impl Undeclared {
 }
 
 impl Tangled {
-    /// Searches for a declaration of the repository, without the cache. A declaration is in the
-    /// account of the repository's owner, beside the repository's record.
+    /// Searches for a Tangled 1.0 declaration of the repository, without the cache. A declaration
+    /// is in the account of the repository's owner, beside the repository's record.
     ///
     /// # Errors
     ///
-    /// `precondition_failed` if there is a declaration now; the repository is then looked up again.
-    /// If the owner's server cannot be asked, its error, because the protocol to write is then
-    /// unknown. If the knot had to name the repository's owner and did not, the knot's error.
+    /// - `precondition_failed` if there is a declaration now; the next call looks the repository up
+    ///   again
+    /// - the error of the owner's server if it cannot be asked, because the protocol to write is
+    ///   then unknown
+    /// - the error of the knot if it had to name the repository's owner and did not
     pub(crate) async fn undeclared(&self, repository: &TangledRepository) -> Result<Undeclared> {
         self.owner_confirmed(repository).await?;
         let (owner, id) = (&repository.owner, &repository.id);

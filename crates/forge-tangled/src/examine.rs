@@ -1,4 +1,4 @@
-//! Compares tangled's services with the methods and the fields of [`Dialects`], and records of
+//! Compares tangled's live services with the method and field names of [`Dialects`], and records of
 //! Tangled 1.0 with their lexicons.
 
 use std::{sync::Arc, time::Duration};
@@ -27,10 +27,10 @@ const RECORDS: &str = "PDS com.atproto.repo.listRecords";
 const REPOSITORY: &str = "repository";
 /// Timeout after which a service counts as unreachable.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum number of fields that are named of an unexpected answer.
+/// Maximum number of fields of an unexpected answer that the report names.
 const MAX_NAMED: usize = 20;
-/// Maximum number of record fields that are named of each kind. With [`MAX_FIELD_CHARS`], a detail
-/// has room for all of them.
+/// Maximum number of record fields that the report names for each kind of difference. Names of at
+/// most [`MAX_FIELD_CHARS`] then all fit into the detail of a report row.
 const MAX_FIELDS: usize = 4;
 const MAX_FIELD_CHARS: usize = 32;
 const LIST_RECORDS: &str = "com.atproto.repo.listRecords";
@@ -38,7 +38,8 @@ const LIMIT: (&str, &str) = ("limit", "1");
 /// Field with the rows of a list, in the answers of an index.
 const ITEMS: &str = "items";
 
-/// The parameters of a method and the fields that its answer must have, or why it is not called.
+/// The test request for a method: its parameters and the fields that the answer must have. The
+/// error says why the method is not called.
 type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
 
 /// The expected content of a method's answer.
@@ -50,7 +51,7 @@ enum Expected<'a> {
     Record(&'a str),
 }
 
-/// Objects that the parameters of the methods name.
+/// Existing objects that the test requests ask for.
 struct Subjects {
     repository: Arc<TangledRepository>,
     knot_name: String,
@@ -101,7 +102,7 @@ impl Tangled {
         all
     }
 
-    /// The methods of the table, by their keys.
+    /// Returns the methods of [`Dialects`], with their keys.
     fn methods(&self) -> Vec<(String, String)> {
         let services = ["index_", "knot_", "spindle_"];
         let is_method = |(key, name): &(String, String)| {
@@ -111,8 +112,8 @@ impl Tangled {
         names.filter(is_method).collect()
     }
 
-    /// The collections of Tangled 1.0 that are read. The first is in the account of a repository's
-    /// owner, the others are in the repository's own account.
+    /// Returns the collections of Tangled 1.0 that are read. The first is in the account of a
+    /// repository's owner. The others are in the repository's own account.
     fn collections_1_0(&self) -> impl Iterator<Item = &str> {
         let org = &self.settings.dialects.org;
         let all = [
@@ -203,7 +204,7 @@ impl Tangled {
         }
     }
 
-    /// The at-uri of the first row of a list of the index.
+    /// Returns the at-uri of the first row of a list of the index.
     async fn newest(&self, method: &str, subject: &str) -> Option<String> {
         let of = &*self.settings.dialects.inputs.index.subject;
         let index = self.index().asked_once().bounded();
@@ -272,8 +273,8 @@ impl Tangled {
         Examined::new(name, verdict, &self.http.redact(&detail))
     }
 
-    /// Checks the first record of a list against the lexicon of its collection. Values are not
-    /// shown.
+    /// Checks the first record of a list against the lexicon of its collection. The report shows no
+    /// values.
     fn compare_record(&self, answer: &[u8], collection: &str) -> (Verdict, String) {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let Some(records) = answer.get("records").and_then(Value::as_array) else {
@@ -306,7 +307,8 @@ impl Tangled {
             let name = self.http.redact(path.strip_prefix("$.").unwrap_or(path));
             let (kept, dropped) = truncate_chars(&name, MAX_FIELD_CHARS);
             let end = if dropped > 0 { "…" } else { "" };
-            // `Examined` cuts a word at a `?`, and with it the end of the quote.
+            // Without the replacement, `Examined` would cut the word at a `?`, and with it the end
+            // of the quote.
             quote(&format!("{kept}{end}").replace('?', "_"), Quote::Inline)
         };
         let named: Vec<String> = paths.iter().take(MAX_FIELDS).map(name).collect();
@@ -326,7 +328,7 @@ fn is_refusal(kind: &ErrorKind) -> bool {
     )
 }
 
-/// Returns the names of methods in a report.
+/// Returns the names of methods as the report shows them.
 fn titles(methods: &[(String, String)]) -> impl Iterator<Item = String> {
     methods.iter().map(|(key, nsid)| title(key, nsid))
 }
@@ -336,7 +338,7 @@ fn title(key: &str, nsid: &str) -> String {
     format!("{service} {nsid}")
 }
 
-/// Returns the name of the records of a collection in a report.
+/// Returns the name of a collection's records as the report shows it.
 fn record_title(collection: &str) -> String {
     format!("record {collection}")
 }
@@ -441,7 +443,7 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     })
 }
 
-/// Checks that a JSON answer has these fields. Values are not shown.
+/// Checks that a JSON answer has these fields. The report shows no values.
 fn compare_fields(answer: &[u8], fields: &[&str]) -> (Verdict, String) {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let is_missing = |field: &&&str| answer.get(**field).is_none();

@@ -9,11 +9,11 @@ use http::StatusCode;
 
 use crate::{Origin, read_limits::human, xrpc::XrpcFailure};
 
-/// The context key that holds the failure's name on the wire.
+/// Error context key for the server's name of a failure, such as `InvalidSwap`.
 const NAME: &str = "xrpc_error";
-/// The context key of a token that was refused because of its audience.
+/// Error context key of a token that was refused because of its audience.
 const AUDIENCE: &str = "audience";
-/// Context key of the limit that stopped the reading of an answer.
+/// Error context key for the limit that stopped the reading of an answer.
 const UNREAD: &str = "unread";
 const TOO_LONG: &str = "too long";
 const SPENT: &str = "spent";
@@ -29,7 +29,7 @@ pub(crate) fn name(error: &Error) -> Option<&str> {
     Some(name)
 }
 
-/// Returns true if a write failed, but may have happened.
+/// Returns true if a write reported a failure, but may have taken effect.
 pub(crate) fn is_ambiguous(error: &Error) -> bool {
     error.retry() == Retry::Ambiguous
 }
@@ -39,8 +39,8 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
 
-/// Returns true if the service may be older than the requested method. The statuses are 404 and
-/// 501, and 400, with which a knot refuses a request that it cannot read.
+/// Returns true if the service may be too old for the requested method. Such a service answers 404
+/// or 501. A knot answers 400 to a request that it cannot read.
 pub(crate) fn is_unknown_method(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
@@ -49,8 +49,8 @@ pub(crate) fn is_unknown_method(error: &Error) -> bool {
         )
 }
 
-/// Returns true if a knot has the repository, but no such branch or revision. A missing page and an
-/// unknown method say nothing about the branch.
+/// Returns true if a knot has the repository, but no such branch or revision. An error about a
+/// missing page or an unknown method says nothing about the branch, so it does not count.
 pub(crate) fn is_missing_ref(error: &Error) -> bool {
     let is_other = |name: &str| matches!(name, "RepoNotFound" | "MethodNotFound");
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
@@ -61,15 +61,16 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")
 }
 
-/// Returns true if the service knows the method, and answers that there is no such record. A
-/// missing page and an unknown method (404 without a name, `XRPCNotSupported`, 501
-/// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
+/// Returns true if the service knows the method, and answers that there is no such record. Other
+/// errors say nothing about the record: a missing page and an unknown method (404 without a name,
+/// `XRPCNotSupported`, 501 `MethodNotImplemented`, 400 `InvalidRequest`).
 pub(crate) fn is_missing_record(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
 /// Returns true if the server that stores a record says that the record or its account is missing.
-/// A 404 that does not say what is missing may come from a service that does not know the method.
+/// A 404 that does not say what is missing does not count, because it may come from a service that
+/// does not know the method.
 pub(crate) fn is_gone(error: &Error) -> bool {
     let is_unclear = matches!(error.kind(), ErrorKind::NotFound { what: Noun::Other });
     error.is_not_found() && !is_unclear
@@ -181,12 +182,12 @@ fn is_unread(error: &Error, why: &str) -> bool {
         .any(|(key, value)| *key == UNREAD && value == why)
 }
 
-/// Returns true if the answer exceeds the size limit; fewer rows may fit.
+/// Returns true if one answer exceeds its size limit. A request for fewer rows may then fit.
 pub(crate) fn is_too_long(error: &Error) -> bool {
     is_unread(error, TOO_LONG) || forge_http::is_too_long(error)
 }
 
-/// Returns true if the answers to this command reach the total size limit.
+/// Returns true if all answers to this command together reach the total size limit.
 pub(crate) fn is_spent(error: &Error) -> bool {
     is_unread(error, SPENT)
 }
@@ -204,7 +205,7 @@ pub(crate) fn too_many_parts(origin: &Origin) -> Error {
     Error::new(ErrorKind::Protocol, message)
 }
 
-/// Returns the error for answers above the total size limit.
+/// Returns the error for a command whose answers together exceed the total size limit.
 pub(crate) fn spent(most: usize) -> Error {
     let most = human(most);
     let message = format!("the answers to this command have more than {most} in total");

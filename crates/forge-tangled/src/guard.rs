@@ -1,5 +1,5 @@
-//! Decides which addresses are contacted that other people named in a document, in a record or in a
-//! redirect.
+//! Decides whether to contact an address that another account named in a document, in a record or
+//! in a redirect.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::{Origin, Reach, ReadLimits, TangledSettings};
 
-/// Author of the address of a request.
+/// Who named the address of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedBy {
     /// The user, in the configuration.
@@ -20,10 +20,10 @@ pub(crate) enum NamedBy {
     Stranger,
 }
 
-/// Sends the requests of this crate according to the rule for addresses.
+/// Sends the requests of this crate, and refuses forbidden addresses.
 ///
-/// Names are checked here, before anything is sent. The transport checks addresses when it
-/// connects, so a name cannot lead to another address after its check.
+/// Host names are checked here, before anything is sent. The transport checks IP addresses when it
+/// connects. A name therefore cannot lead to another address after its check.
 #[derive(Debug)]
 pub(crate) struct Guard {
     http: Http,
@@ -41,11 +41,11 @@ impl Guard {
     }
 
     /// Sends a request and follows at most `most` redirects. A stranger's server must not redirect
-    /// to an address that a DID document could not name.
+    /// to an address that would be forbidden in a DID document.
     ///
     /// # Errors
     ///
-    /// As [`Http::send`]; `protocol` for an address that is not contacted, and for more redirects.
+    /// As [`Http::send`]; `protocol` for a forbidden address, and for more than `most` redirects.
     pub async fn send(
         &self,
         mut request: Request<Bytes>,
@@ -74,8 +74,8 @@ impl Guard {
         ))
     }
 
-    /// Returns the addresses of a service that a stranger named, for a program that makes its own
-    /// connection. `None` if every address is allowed, or if a proxy makes the connection.
+    /// Returns the IP addresses of a service that a stranger named, for a program that makes its
+    /// own connection. `None` if every address is allowed, or if a proxy makes the connection.
     ///
     /// # Errors
     /// As [`Http::public_addresses`].
@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Returns true if a service named by a stranger is contacted only at public addresses.
-    /// Loopback is allowed only under its own names, such as `localhost`.
+    /// Returns true if a stranger's `url` may be contacted only at public IP addresses. Loopback is
+    /// allowed only under its own names, such as `localhost`.
     fn is_public_only(&self, url: &str) -> bool {
         match self.settings.reach {
             Reach::Public => true,
@@ -119,14 +119,14 @@ impl Guard {
         }
     }
 
-    /// Returns true if a redirect leaves its service. A redirect to an address that a DID document
-    /// could not name is refused.
+    /// Returns true if a redirect leaves its service. A redirect to an address that would be
+    /// forbidden in a DID document is refused.
     ///
     /// # Errors
     /// `protocol`.
     fn leads_elsewhere(&self, from: &str, to: &str) -> Result<bool> {
         let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else {
-            // The error of the request itself is clearer.
+            // Not refused here, because the error of the request itself is clearer.
             return Ok(true);
         };
         if from.origin() == to.origin() {

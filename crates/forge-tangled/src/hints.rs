@@ -1,14 +1,14 @@
-//! Hints that several files use, and the calls that the hints name.
+//! Error hints that several files use, and the actions that the hints offer.
 
 use forge_core::{Action, Arg, Hint, Op, Param};
 
-/// The failed call, unchanged.
+/// Repeats the failed call unchanged.
 pub(crate) const AGAIN: Action = Action::again(&[]);
 
-/// The failed call, with another head branch.
+/// Repeats the failed call with another head branch.
 pub(crate) const OTHER_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
 
-/// The failed call, with the changes as a patch.
+/// Repeats the failed call with the changes as a patch.
 pub(crate) const AS_PATCH: Action =
     Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
 
@@ -52,7 +52,7 @@ pub(crate) fn look_again(uri: &str) -> Hint {
         .with_action(Action::op(Op::PrView).on(uri))
 }
 
-/// Returns the hint for a round that does not apply.
+/// Returns the hint for a round (submitted patch) that does not apply.
 pub(crate) fn rebase_first(uri: &str) -> Hint {
     Hint::new("have its author rebase the branch and submit another round")
         .with_action(resubmit(uri))
@@ -63,7 +63,8 @@ pub(crate) fn another_round_hint(uri: &str) -> Hint {
     Hint::new("have its author submit another round").with_action(resubmit(uri))
 }
 
-/// Returns the hint for a merge that was made and not recorded; `merge` repeats the merge.
+/// Returns the hint for a merge that was made but not recorded. `merge` is the action that merges
+/// again.
 pub(crate) fn record_merge(merge: Action) -> Hint {
     Hint::new("merge again; forge then finds the change on the branch, and only writes the record")
         .with_action(merge)

@@ -1,4 +1,4 @@
-//! Determines who can see a written record.
+//! Determines whether tangled's index, from which other people read, shows a written record.
 
 use std::time::{Duration, Instant};
 
@@ -21,18 +21,18 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Timeout for the check whether the index drops a record.
 const PROOF_MAX: Duration = Duration::from_secs(10);
 
-/// The query by which the index shows a record.
+/// The query with which the index returns a record.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<'a> {
-    /// The pull request itself, in this version.
+    /// Requests the record of a pull request.
     Pull,
-    /// The issue itself, in this version.
+    /// Requests the record of an issue.
     Issue,
-    /// A record about a pull request or an issue.
+    /// Lists the records of this kind about a pull request or an issue, given by at-uri.
     About(Kind, &'a str),
-    /// The definition of a label, in this account.
+    /// Lists the label definitions of this account.
     Definition(&'a str),
-    /// The record of a repository, in this version.
+    /// Requests the record of a repository.
     Repository,
 }
 
@@ -59,9 +59,9 @@ pub(crate) enum IndexProbe {
 impl Tangled {
     /// Polls the index until it shows this version of the record, or the wait is over.
     ///
-    /// After half of the wait, if the index says that it does not have this version, the record is
-    /// written once more: tangled's index drops a record that it fails to ingest, and reads it
-    /// again only after a change (tangled.org core issue 533).
+    /// If the index lacks this version after half of the wait, the record is written once more. The
+    /// reason is that tangled's index drops a record that it fails to ingest, and reads it again
+    /// only after a change (tangled.org core issue 533).
     pub(crate) async fn ingestion(
         &self,
         repository: &TangledRepository,
@@ -73,14 +73,14 @@ impl Tangled {
         self.wait_for_index(put_for, seen, record).await
     }
 
-    /// Waits for a record that already was as requested, because a stored record may not be shown
-    /// yet. The command wrote nothing, so the record is not written again either.
+    /// Waits until the index shows a record that the command found as requested and did not write.
+    /// A stored record may not be shown yet. It is not written again either.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
         self.wait_for_index(None, seen, record).await.ingestion
     }
 
-    /// Waits for a state that was already set: for the status that decides it or, without a status,
-    /// for the record that has the state.
+    /// Waits until the index shows a state that was already set. The state is in the status record
+    /// that decides it or, without a status record, in the record of the pull request or issue.
     pub(crate) async fn ingestion_of_state(
         &self,
         kind: Kind,
@@ -108,8 +108,9 @@ impl Tangled {
         }
     }
 
-    /// Returns a collection that this index does not ingest, and what to do instead. The collection
-    /// is that of the record or of the record's subject.
+    /// Returns the collection that keeps this index from showing a record, and what to do instead.
+    /// It is the collection of the record or of the record's subject. `None` if the index ingests
+    /// both.
     pub(crate) fn not_taken_in(
         &self,
         seen: Option<&Seen<'_>>,
@@ -125,7 +126,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion`]. Without a repository, the record is not written once more.
+    /// As [`Self::ingestion`]. Without `put_for`, the record is not written once more.
     async fn wait_for_index(
         &self,
         put_for: Option<&TangledRepository>,
@@ -191,8 +192,8 @@ impl Tangled {
 
     /// Polls the index until it no longer shows a deleted record, or the wait is over.
     ///
-    /// An index that does not ingest a collection does not see its deletions either, and continues
-    /// to show a record that it already has.
+    /// An index that does not ingest a collection does not see its deletions either. It continues
+    /// to show a deleted record that it already has.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
             let instead = "check on its web page whether it is still shown".to_owned();
@@ -228,8 +229,8 @@ impl Tangled {
             .flatten()
     }
 
-    /// Rewrites one of the viewer's records with a change without meaning, and returns the new CID.
-    /// The same bytes would make no commit, so no index would see them.
+    /// Rewrites one of the viewer's records with a meaningless change, and returns the new CID. The
+    /// change is needed because the same bytes would make no commit, so no index would see them.
     pub(crate) async fn put_changed(
         &self,
         undeclared: Undeclared,

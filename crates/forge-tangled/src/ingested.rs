@@ -1,4 +1,4 @@
-//! Collections that tangled's own index ingested, by date: the table of
+//! Lists the collections that tangled's own index ingested, by date. This is the table of
 //! `docs/reference/tangled-ingestion.md`.
 
 use crate::{Dialect, Dialects};
@@ -6,7 +6,7 @@ use crate::{Dialect, Dialects};
 /// The dates at which the set of ingested collections changed, oldest first; the last is current.
 pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// A collection with its first date in [`INDEX_DATES`], and the alternative before that date.
+/// A collection, the number of its first date in [`INDEX_DATES`], and the hint for an older index.
 struct IngestionStart {
     collection: fn(&Dialect) -> &str,
     since: usize,
@@ -38,7 +38,7 @@ const ROWS: [IngestionStart; 4] = [
 ];
 
 /// Returns the collections that an index of `date` (one of [`INDEX_DATES`]) does not ingest, each
-/// with a hint. An unknown date counts as the newest.
+/// with a hint what to do instead. An unknown date counts as the newest.
 #[must_use]
 pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;

@@ -1,4 +1,4 @@
-//! Reports whether the account and the index have a record, and why the index does not.
+//! Reports whether an account and tangled's index have a record, and why the index lacks it.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ pub struct IngestionReport {
     pub cid: String,
     /// The account's PDS.
     pub server: String,
-    /// The index's view of the record.
+    /// Which version of the record the index shows.
     pub index: IndexShows,
     /// The resulting ingestion state.
     pub ingestion: Ingestion,
@@ -46,7 +46,7 @@ pub struct IngestionReport {
     pub instead: Option<Hint>,
 }
 
-/// An index's view of a record.
+/// Which version of a record an index shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "shows", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub enum IndexShows {
     NoAnswer {
         /// Host of the index.
         host: String,
-        /// The failure.
+        /// Message of the failed request.
         why: String,
     },
     /// The index was not queried, because its answer would decide nothing.
@@ -124,8 +124,9 @@ impl Tangled {
         })
     }
 
-    /// Returns the verdict on a pull request whose record was just read from its account: queries
-    /// the index once, and searches a proof if the index does not show the record.
+    /// Determines the ingestion state of a pull request whose record was just read from its
+    /// account. Queries the index once. If the index does not show the record, searches for a proof
+    /// that the index drops it.
     pub(crate) async fn ingestion_of_pull(&self, pull: &TangledPull) -> RecordIngestion {
         let found = self
             .index_verdict(&pull.record, &pull.uri, Known::Yes)
@@ -214,9 +215,9 @@ impl Tangled {
         }
     }
 
-    /// Rewrites one of the viewer's records with a change without meaning, so that the index reads
-    /// it again, and waits for it. A record that is not `pending` is left as it is, which the
-    /// report says.
+    /// Rewrites one of the viewer's records with a meaningless change, so that the index reads it
+    /// again. Then waits until the index shows the record. If the ingestion is not `pending`, the
+    /// record is left as it is, and the report says so.
     ///
     /// # Errors
     ///
@@ -245,8 +246,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that uses Tangled 1.0 by now: forge neither writes nor
-    /// repeats a record of the older protocol for it. A label definition belongs to no repository.
+    /// Refuses a record about a repository that uses Tangled 1.0 by now, because forge neither
+    /// writes nor repeats a record of the older protocol for it. A label definition passes, because
+    /// it belongs to no repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
@@ -284,7 +286,8 @@ impl Tangled {
         ))
     }
 
-    /// Reports on a record of Tangled 1.0. Every reader reads it from the knot that stores it.
+    /// Reports on a record of Tangled 1.0. No index is asked, because every reader reads such a
+    /// record from the knot that stores it.
     async fn check_ticket(&self, uri: &AtUri) -> Result<IngestionReport> {
         let account = self.identities.of_did(&uri.authority).await?;
         let origin = match account.document.knot(self.settings.reach) {
@@ -404,7 +407,7 @@ enum Known {
     No(&'static str),
 }
 
-/// Returns the result of an index, its explanation, and a hint.
+/// Converts the answer of an index to its part of the report, an explanation, and a hint.
 fn explained(
     look: IndexProbe,
     host: &str,

@@ -23,7 +23,8 @@ pub(crate) fn issue_states(names: &Dialects) -> Kind {
     }
 }
 
-/// Comments. The protocol of 2025 had two collections: comments on pull requests, and on issues.
+/// Returns the kind of comments. The protocol of 2025 had two collections for them: comments on
+/// pull requests, and comments on issues.
 pub(crate) fn comments(names: &Dialects) -> Kind {
     Kind {
         query: names.methods.index.list_comments.to_string(),

@@ -1,4 +1,4 @@
-//! Requests to a knot: branches, comparisons, merges.
+//! Requests to a knot (git server): branches, comparisons, merges.
 
 use forge_core::{Error, ErrorKind, Hint, Result, model, text::one_line};
 use forge_http::Idempotency;
@@ -41,7 +41,7 @@ impl Answer for KnotBranch {
 
 /// Maximum page size of `repo.branches`.
 const BRANCH_PAGE: usize = 100;
-/// Maximum number of pages, which is more than the branches of a repository fill.
+/// Maximum number of pages. The branches of a repository fill fewer.
 const MAX_BRANCH_PAGES: usize = 100;
 /// Maximum number of branches that are read; a list of this length may be incomplete.
 pub(crate) const MAX_BRANCHES: usize = BRANCH_PAGE * MAX_BRANCH_PAGES;
@@ -96,7 +96,7 @@ impl Answer for Compared {
 pub(crate) enum Checked {
     Clean,
     Conflicts(Vec<String>),
-    /// The check failed; the knot answers 200 even then.
+    /// The check itself failed. The knot answers 200 even then.
     Unknown(String),
 }
 
@@ -215,7 +215,7 @@ impl Tangled {
         Ok(all)
     }
 
-    /// Compares two revisions: the changes of `head` that are not in `base`.
+    /// Compares two revisions. The result has the changes of `head` that are not in `base`.
     pub(crate) async fn compare(
         &self,
         repository: &TangledRepository,
@@ -272,7 +272,7 @@ impl Tangled {
         Ok(Checked::Conflicts(files))
     }
 
-    /// Calls a procedure of the knot for the viewer, after the owner of the repository is
+    /// Calls a procedure of the knot as the logged-in account, once the owner of the repository is
     /// confirmed.
     pub(crate) async fn knot_call(
         &self,
@@ -349,8 +349,8 @@ impl Tangled {
     }
 }
 
-/// Returns the name of a hidden ref: on a fork's knot, a branch of the upstream repository with
-/// which `head` is compared.
+/// Returns the name of a hidden ref: a branch of the upstream repository on a fork's knot. `head`
+/// can be compared with it.
 pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
     format!("hidden/{head}/{branch}")
 }

@@ -1,4 +1,4 @@
-//! Defines labels and the fields of issues. A field is a label with values.
+//! Defines labels and the custom fields of issues. A field is a label with values.
 
 use std::borrow::Cow;
 
@@ -30,16 +30,17 @@ const NAME_MAX: usize = 40;
 const MAX_OPTIONS: usize = 100;
 /// Maximum length of an option, in characters.
 const OPTION_MAX: usize = 100;
-/// Seconds for which an unused definition counts as the start of an interrupted call.
+/// Maximum age, in seconds, of an unused label definition that a call completes instead of writing
+/// another. An interrupted call has written it without adding it to the repository.
 const BEGUN_FOR: i64 = 60 * 60;
 
 /// Values that a label definition accepts.
 enum Takes<'a> {
     /// No value.
     Nothing,
-    /// A text of this list.
+    /// One text of this list.
     OneOf(&'a [String]),
-    /// Any text, or several of them.
+    /// Any text, or several texts if `multiple`.
     Any { multiple: bool },
 }
 
@@ -89,7 +90,7 @@ fn of_another_kind(field: &'static str, known: &LabelDefinition, what: &str) -> 
     Error::invalid(field, message).with_hint("choose another name")
 }
 
-/// Refuses a project board.
+/// Refuses a project board, because tangled has none.
 pub(crate) fn no_board(board: Option<&BoardId>) -> Result<()> {
     match board {
         Some(_) => Err(caps::refusal(Capability::PrProjects)),
@@ -117,7 +118,7 @@ impl Tangled {
     }
 
     /// Finds the definition that an interrupted command has written. It equals `new` except for its
-    /// time and is not older than [`BEGUN_FOR`]. No repository and no label operation of the
+    /// time, and is not older than [`BEGUN_FOR`]. No repository and no label operation of the
     /// account uses it.
     async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
         let pds = self.identities.pds(owner).await?;
@@ -240,7 +241,7 @@ impl Tangled {
         let subscribed = self
             .subscribe(repository, move |list| {
                 let added = json!(added);
-                // Another writer may have listed the unfinished definition first.
+                // Another writer may have already listed the unfinished definition.
                 if !list.contains(&added) {
                     list.push(added);
                 }
@@ -256,8 +257,8 @@ impl Tangled {
             .ingestion(repository, Seen::Definition(owner), &defined)
             .await;
         outcome.ingestion = match told.ingestion {
-            // A definition becomes a label of the repository when the repository names the
-            // definition.
+            // A definition becomes a label of the repository only when the repository's record
+            // lists it, so the index must show both records.
             Ingestion::Confirmed { .. } => {
                 let told_of_both = self
                     .ingestion(repository, Seen::Repository, &subscribed)
@@ -376,7 +377,7 @@ impl Tangled {
                 added.map(|_| shown(&options))
             }
         };
-        // An unread definition may have the same name.
+        // Warns about unread definitions, because one of them may have the same name.
         outcome.warnings.extend(definitions.warnings());
         Ok(outcome)
     }
@@ -432,7 +433,7 @@ impl Labels for Tangled {
         self.own_definition(&repository, "define the labels")?;
         let definitions = self.definitions_now(&repository).await?;
         let said = |mut outcome: Outcome<Label>| {
-            // An unread definition may have the same name.
+            // Warns about unread definitions, because one of them may have the same name.
             outcome.warnings.extend(definitions.warnings());
             match &new.description {
                 Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(

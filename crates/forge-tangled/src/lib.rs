@@ -1,9 +1,11 @@
-//! Pull requests on tangled: atproto records, with a report on who can see them.
+//! Pull requests on tangled, which stores them as atproto records.
 //!
 //! A pull request is a record in its author's account. Other accounts store their comments and
-//! states as records of their own. Reads query these accounts and an index. Writes go to the
-//! viewer's PDS, and merges to the repository's knot. Tangled changed its protocol twice in 2026,
-//! so the version is determined for each repository, see [`Era`].
+//! states as records of their own. Reads therefore query these accounts and an index, a service
+//! that collects the records of all accounts. Writes go to the PDS (account server) of the viewer,
+//! the logged-in account, and report whether the index shows the record. Merges go to the
+//! repository's knot (git server). Tangled changed its protocol twice in 2026, so the version is
+//! determined for each repository, see [`Era`].
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -95,7 +97,7 @@ pub use settings::TangledSettings;
 
 use cache::Cache;
 
-/// The tangled backend, with one account.
+/// The tangled backend for one account.
 pub struct Tangled {
     http: Http,
     settings: Arc<TangledSettings>,
@@ -107,13 +109,13 @@ pub struct Tangled {
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::ListCache<pulls::PullRow>,
     listed_issues: pulls::rest::ListCache<issues::IssueRow>,
-    /// The accepted audience of tokens for a repository of 1.0, by knot.
+    /// By knot: the audience that a token for a Tangled 1.0 repository must name.
     audiences: Cache<String>,
     info: ForgeInfo,
 }
 
 impl Tangled {
-    /// Returns the names of the fields in records of 2025 and 2026.
+    /// Returns the field names of records in the protocols of 2025 and 2026.
     pub(crate) fn fields(&self) -> &ShFields {
         &self.settings.dialects.sh_fields
     }
@@ -155,12 +157,13 @@ impl Tangled {
         }
     }
 
-    /// Returns the DID and server to which a login of `account`, a handle or a DID, is pinned.
-    /// Nothing is sent to the server of the account.
+    /// Looks up the DID and the server to which a login of `account` is pinned. `account` is a
+    /// handle or a DID. Sends nothing to the account's server.
     ///
     /// # Errors
-    /// `invalid_input` for a text that is neither; `not_found` if no account has the name, or if
-    /// the account's identity does not list the handle; `network` if the lookup fails.
+    /// `invalid_input` if `account` is neither a handle nor a DID; `not_found` if no account has
+    /// this name, or if the account's identity does not list the handle; `network` if the lookup
+    /// fails.
     pub async fn pin_login(&self, account: &str) -> Result<PinnedAccount> {
         self.session.pin(account).await
     }
@@ -176,12 +179,12 @@ impl Tangled {
     /// Returns the id of a pull request from the at-uri of its record.
     ///
     /// # Errors
-    /// `not_found`; `protocol` for a record that is not a pull request.
+    /// `not_found` if there is no such record; `protocol` for a record that is not a pull request.
     pub async fn pull_of_record(&self, uri: &AtUri) -> Result<PrId> {
         let uri = self.with_did(uri.clone()).await?;
         let pds = self.identities.pds(&uri.authority).await?;
         let path = if uri.collection == self.settings.dialects.org.pull {
-            // A ticket is in the account of its repository.
+            // A pull request of Tangled 1.0 is in the account of its repository.
             RepoPath::Did(uri.authority.clone())
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {

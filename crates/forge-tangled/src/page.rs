@@ -4,7 +4,7 @@ use forge_core::{Cursor, Error, Page, PageReq, Result};
 
 use crate::hints::from_start;
 
-/// Returns the page of `all` for `req`. `query` binds the cursor to the query.
+/// Returns the page of `all` for `req`. The cursor is valid only for the same `query`.
 pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Result<Page<T>> {
     let from: usize = match &req.cursor {
         Some(cursor) => cursor.position(scheme, &query)?.parse().map_err(|_| {
