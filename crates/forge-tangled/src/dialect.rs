@@ -1,10 +1,12 @@
-//! The names of the protocol, as data. Tangled changed its protocol twice in 2026, so the version
-//! is determined for each repository.
+//! The names of tangled's protocol, as data.
+//!
+//! A dialect is the set of names of one protocol version. Tangled changed its protocol twice in
+//! 2026, so the version is determined for each repository.
 //!
 //! Only this module has the names of collections, methods, types, states, record fields, parameters
-//! and answer fields. If tangled renames one, configuration sets the new name ([`Dialects::set`]).
-//! Names of atproto itself (`$type`, strong references, blobs, the pages of lists, errors) are
-//! fixed.
+//! and answer fields. If tangled renames one, the configuration sets the new name
+//! ([`Dialects::set`]). Names of atproto itself (`$type`, strong references, blobs, the pages of
+//! lists, errors) are fixed.
 
 use std::borrow::Cow;
 
@@ -17,28 +19,30 @@ use forge_core::{
 };
 use serde_json::{Value, json};
 
-/// A name: of a collection, of a method, of a type, of a field, of a state.
+/// Name of a collection, a method, a type, a field or a state.
 type Name = Cow<'static, str>;
 
-/// Prefix of the fields with which a knot of Tangled 1.0 stamps records. Whether the CID covers
-/// these fields was not observed.
+/// Prefix of the stamps: fields that a knot of Tangled 1.0 adds to records. It is not known whether
+/// the CID of a record covers its stamps.
 pub(crate) const STAMP: &str = "x-tngl-";
-/// Prefix of the collections of Tangled 1.0, whose records can have stamps.
+/// Prefix of the collections of Tangled 1.0. Records of these collections can have stamps.
 pub(crate) const STAMPED: &str = "org.tangled.";
 
 /// The version of the protocol that a repository uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Era {
-    /// Until spring 2026: repositories by at-uri, the patch in the record or as one blob.
+    /// Until spring 2026. Records name a repository by at-uri; a patch is in the record or in one
+    /// blob.
     Sh2025,
-    /// From May 2026: repositories by DID, rounds of gzipped patch blobs.
+    /// From May 2026. Records name a repository by DID; each round is a gzipped patch blob.
     Sh2026,
-    /// Tangled 1.0, from October 2026: records in the repository's own account, rounds of commits.
+    /// Tangled 1.0, from October 2026. Records are in the repository's own account; rounds are
+    /// commits.
     Org10,
 }
 
 impl Era {
-    /// Name of the era for people.
+    /// Returns the name of the era for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,38 +53,38 @@ impl Era {
     }
 }
 
-/// The names of one protocol. A name that does not exist in it is empty.
+/// The names of one protocol. A name that the protocol lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Pull requests (in 1.0: tickets).
+    /// Collection of pull requests; in 1.0 of tickets, which are pull requests and issues.
     pub pull: Name,
-    /// Rounds, in a protocol that keeps each round in its own record.
+    /// Collection of rounds, in a protocol that keeps each round in its own record.
     pub patch: Name,
-    /// Status records.
+    /// Collection of status records.
     pub status: Name,
-    /// The status tokens: open, closed, merged.
+    /// Values of a pull request's status: open, closed, merged.
     pub states: [Name; 3],
-    /// Issues (in 1.0: tickets).
+    /// Collection of issues; in 1.0 of tickets, which are pull requests and issues.
     pub issue: Name,
-    /// States of issues.
+    /// Collection of the states of issues.
     pub issue_state: Name,
-    /// The tokens of these states: open, closed.
+    /// Values of an issue's state: open, closed.
     pub issue_states: [Name; 2],
-    /// Comments.
+    /// Collection of comments.
     pub comment: Name,
-    /// Older comments on pull requests, which are only read.
+    /// Older collection of comments on pull requests, which is only read.
     pub old_comment: Name,
-    /// Older comments on issues, which are only read.
+    /// Older collection of comments on issues, which is only read.
     pub old_issue_comment: Name,
-    /// Changes of labels.
+    /// Collection of label operations, which change labels.
     pub label_op: Name,
-    /// Definitions of labels.
+    /// Collection of label definitions.
     pub label: Name,
-    /// Repositories.
+    /// Collection of repositories.
     pub repo: Name,
-    /// The description of a repository in its own account.
+    /// Collection of manifests. A manifest describes a repository in the repository's own account.
     pub manifest: Name,
-    /// Accounts that may push.
+    /// Collection of collaborators: accounts that may push.
     pub collaborator: Name,
     /// The type of a text with markup.
     pub markdown: Name,
@@ -91,7 +95,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Returns the token of a state.
+    /// Returns the word for a state.
     pub(crate) fn state(&self, state: PrState) -> &str {
         let [open, closed, merged] = &self.states;
         match state {
@@ -101,7 +105,7 @@ impl Dialect {
         }
     }
 
-    /// Returns every name, with its key after `prefix`.
+    /// Returns every name with its configuration key, which begins with `prefix`.
     fn entries(&mut self, prefix: &str) -> Entries<'_> {
         let [open, closed, merged] = &mut self.states;
         let [issue_open, issue_closed] = &mut self.issue_states;
@@ -150,7 +154,7 @@ impl Dialect {
     }
 }
 
-/// Names with their keys.
+/// Names with their configuration keys.
 type Entries<'a> = Vec<(String, &'a mut Name)>;
 
 /// A group of names.
@@ -208,7 +212,7 @@ names! {
     get_repo = "sh.tangled.repo.getRepo",
     /// The statuses of a pull request.
     list_statuses = "sh.tangled.repo.pull.listStatuses",
-    /// The states of an issue. The name is that of several public clients of the index.
+    /// The states of an issue. Several public clients of the index use this method name.
     list_issue_states = "sh.tangled.repo.issue.listStates",
     /// The comments on a pull request or an issue.
     list_comments = "sh.tangled.feed.listComments",
@@ -253,7 +257,7 @@ names! {
     merge_base = "org.tangled.temp.git.getMergeBase",
     /// In 1.0, commits as patches.
     format_patch = "org.tangled.temp.git.formatPatch",
-    /// In 1.0, submits a round.
+    /// In 1.0, submits a round (two commits).
     submit_patch = "org.tangled.review.submitPatch",
 }
 
@@ -275,11 +279,11 @@ names! {
     text = "text",
     /// The state of a ticket.
     state = "state",
-    /// The branch that a ticket is for; an issue has none.
+    /// The target branch of a ticket. An issue has none.
     target_branch = "targetBranch",
     /// The labels of a ticket.
     labels = "tangledLabels",
-    /// The identity of a label.
+    /// The field that identifies a label.
     label_key = "key",
     /// The value of a label, if it has one.
     label_value = "value",
@@ -295,21 +299,21 @@ names! {
     head = "head",
     /// The commit id in a base or head.
     oid = "oid",
-    /// The source of a patch.
+    /// The source of a patch: its head repository and branch.
     source = "source",
-    /// The repository of a source.
+    /// The head repository, in the source of a patch.
     source_repo = "repo",
-    /// The branch of a source.
+    /// The head branch, in the source of a patch.
     source_branch = "branch",
-    /// The repository of the source, in a submission.
+    /// The head repository, in the request that submits a round.
     sent_repo = "sourceRepo",
-    /// The branch of the source, in a submission.
+    /// The head branch, in the request that submits a round.
     sent_branch = "sourceBranch",
-    /// The subject of a comment.
+    /// The record that a comment is about.
     subject = "subject",
     /// The comment that a comment answers.
     reply_to = "replyTo",
-    /// The repository of a declaration.
+    /// The repository that a declaration names.
     declared = "repo",
     /// The last editor of a record, as the knot states it.
     editor = "x-tngl-editor",
@@ -332,7 +336,7 @@ names! {
     target = "target",
     /// The repository of the target.
     target_repo = "repo",
-    /// The DID of the target repository, from the time when `repo` was an at-uri.
+    /// The DID of the target repository, in records whose `repo` is an at-uri.
     target_did = "repoDid",
     /// The branch of the target.
     target_branch = "branch",
@@ -344,7 +348,7 @@ names! {
     source = "source",
     /// The repository of the source.
     source_repo = "repo",
-    /// The DID of the source repository, from the time when `repo` was an at-uri.
+    /// The DID of the source repository, in records whose `repo` is an at-uri.
     source_did = "repoDid",
     /// The branch of the source.
     source_branch = "branch",
@@ -374,7 +378,7 @@ names! {
     state = "state",
     /// The repository of an issue.
     issue_repo = "repo",
-    /// The subject of a comment.
+    /// The record that a comment is about.
     subject = "subject",
     /// The comment that a comment answers.
     reply_to = "replyTo",
@@ -384,7 +388,7 @@ names! {
     old_pull = "pull",
     /// The issue that an older comment is about.
     old_issue = "issue",
-    /// The subject of a label operation.
+    /// The record that a label operation changes.
     op_subject = "subject",
     /// The time of a label operation.
     op_at = "performedAt",
@@ -400,11 +404,11 @@ names! {
     label_name = "name",
     /// The colour of a label.
     label_color = "color",
-    /// The type of a label's values.
+    /// The object that describes a label's values.
     label_type = "valueType",
-    /// The kind in a value type.
+    /// The type, in the object that describes a label's values.
     label_kind = "type",
-    /// The format in a value type.
+    /// The format, in the object that describes a label's values.
     label_format = "format",
     /// The allowed values of a label.
     label_values = "enum",
@@ -426,33 +430,34 @@ names! {
     repo_source = "source",
     /// The description of a repository, in a sentence.
     repo_description = "description",
-    /// The repository of a collaborator.
+    /// The repository to which a collaborator may push.
     push_repo = "repo",
     /// The account of a collaborator.
     push_account = "subject",
 }
 
 names! {
-    /// The fields of the manifest of 1.0, which are known only from prose.
+    /// The fields of the manifest of 1.0, which are known only from prose. A manifest describes a
+    /// repository.
     ManifestFields, "manifest":
     /// The owner of a repository.
     owner = "owner",
-    /// The owner of a repository, in another field.
+    /// The owner of a repository, under another likely field name.
     did = "did",
     /// The name of the repository.
     name = "name",
-    /// The name of the repository, in another field.
+    /// The name of the repository, under another likely field name.
     slug = "slug",
-    /// An object that may contain these fields.
+    /// An object in which these fields may be nested.
     in_owner = "owner",
-    /// Another object that may contain these fields.
+    /// Another object in which these fields may be nested.
     in_repo = "repo",
 }
 
 names! {
-    /// Parameters of an index, and fields of its rows.
+    /// Parameters of an index, and fields of the rows in its lists.
     IndexFields, "index_field":
-    /// The subject of a list (parameter).
+    /// The object that a list is about (parameter).
     subject = "subject",
     /// The requested pull request (parameter).
     pull = "pull",
@@ -466,11 +471,11 @@ names! {
     wanted_state = "state",
     /// The author that filters a list (parameter).
     author = "author",
-    /// The state of a row.
+    /// The state of the pull request or issue in a row.
     row_state = "state",
-    /// The number of comments of a row.
+    /// The number of comments, in a row.
     row_comments = "commentCount",
-    /// The account of a collaborator, in a row of a knot's list or its record.
+    /// The account of a collaborator, in a row of a knot's list or in the record of the row.
     collaborator = "subject",
     /// The word for open, in rows and in filters.
     state_open = "open",
@@ -499,19 +504,19 @@ names! {
     revision = "ref",
     /// The path of a file or a directory.
     path = "path",
-    /// The owner of the repository of a merge, for older knots.
+    /// The owner of the repository to merge into, for older knots.
     owner = "did",
-    /// The name of the repository of a merge, for older knots.
+    /// The name of the repository to merge into, for older knots.
     name = "name",
-    /// The branch of a merge, and the branch that is deleted.
+    /// The branch to merge into, or to delete.
     branch = "branch",
-    /// The patch of a merge.
+    /// The patch to merge.
     patch = "patch",
-    /// The subject of a merge's commit.
+    /// The subject line of the commit message of a merge.
     message = "commitMessage",
-    /// The body of a merge's commit message.
+    /// The body of the commit message of a merge.
     message_body = "commitBody",
-    /// The author's address of a merge's commit.
+    /// The e-mail address of the author of a merge.
     email = "authorEmail",
     /// The branch of a fork in a comparison.
     fork_ref = "forkRef",
@@ -555,7 +560,7 @@ names! {
     branch_name = "name",
     /// The tip of a branch.
     branch_hash = "hash",
-    /// The message of the tip.
+    /// The commit message of the tip.
     branch_message = "message",
     /// The commit time of the tip.
     branch_when = "when",
@@ -567,7 +572,7 @@ names! {
     reference_name = "name",
     /// The commit of a ref.
     reference_hash = "hash",
-    /// The differences of two revisions, as mails.
+    /// The differences of two revisions, as `git format-patch` mails.
     patch = "patch",
     /// The differences of two revisions, as one diff.
     combined_patch = "combined_patch_raw",
@@ -599,13 +604,13 @@ names! {
     blob_size = "size",
     /// True if a file is too large to be sent.
     blob_too_large = "fileTooLarge",
-    /// The commits of a log. The fields of a commit are found in any case.
+    /// The commits of a log. The names of a commit's fields are found in any letter case.
     commits = "commits",
     /// The id of a commit.
     commit_hash = "hash",
     /// The parents of a commit.
     commit_parents = "parentHashes",
-    /// The parents of a commit, from other knots.
+    /// The parents of a commit, under the name that other knots use.
     commit_parents_too = "parent_hashes",
     /// The message of a commit.
     commit_message = "message",
@@ -619,7 +624,7 @@ names! {
     person_when = "when",
     /// In 1.0, the merge base of two commits.
     common = "commit",
-    /// In 1.0, the id of the merge base, if it is an object.
+    /// In 1.0, the commit id, if the merge base is an object.
     common_oid = "oid",
 }
 
@@ -705,13 +710,13 @@ pub enum Audience {
     Repository,
 }
 
-/// The key of the audience that is tried first.
+/// Configuration key of the audience that is tried first.
 const AUDIENCE: &str = "audience";
 
 impl Audience {
     const ALL: [Self; 2] = [Self::Knot, Self::Repository];
 
-    /// Returns the word in the configuration.
+    /// Returns the word for the audience in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -724,9 +729,9 @@ impl Audience {
 /// All names of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialects {
-    /// `sh.tangled.*`, in both of its forms.
+    /// Names of `sh.tangled.*`, the protocols of 2025 and 2026.
     pub sh: Dialect,
-    /// `org.tangled.*`.
+    /// Names of `org.tangled.*`, the protocol of Tangled 1.0.
     pub org: Dialect,
     /// The fields of the records of 1.0.
     pub fields: Fields,
@@ -734,7 +739,7 @@ pub struct Dialects {
     pub sh_fields: ShFields,
     /// The fields of the manifest of 1.0.
     pub manifest: ManifestFields,
-    /// The methods of all versions of the protocol: 1.0 keeps some of `sh.tangled.*`.
+    /// The methods of all protocol versions together, because 1.0 keeps some of `sh.tangled.*`.
     pub methods: Methods,
     /// The parameters of the methods.
     pub inputs: Inputs,
@@ -742,7 +747,7 @@ pub struct Dialects {
     pub answers: Answers,
     /// The names in the web pages.
     pub web: WebNames,
-    /// The first audience of tokens.
+    /// The audience that is tried first for a token.
     pub audience: Audience,
 }
 
@@ -875,7 +880,7 @@ impl Dialects {
         Ok(())
     }
 
-    /// Adds to `hosts` the collections that a locator can name by at-uri.
+    /// Adds to `hosts` the collections whose records a locator can name by at-uri.
     pub(crate) fn in_locators(&self, hosts: Hosts) -> Hosts {
         let (ticket, repo) = (RecordKind::Ticket, RecordKind::Repo);
         [

@@ -26,8 +26,8 @@ use crate::{
     write,
 };
 
-/// Maximum number of definitions that are read, in the order of the repository record. The owner
-/// chooses their number and the servers that hold them.
+/// Maximum number of definitions that are read, in the order of the repository record. The limit is
+/// needed because the owner chooses their number and the servers that hold them.
 const MAX_DEFINITIONS: usize = 500;
 /// Maximum length of a label name, in bytes. The name is shown with each value of the label.
 const MAX_NAME: usize = 1_000;
@@ -35,7 +35,8 @@ const MAX_NAME: usize = 1_000;
 /// The colour of a label whose definition has none.
 pub(crate) const GREY: &str = "ededed";
 
-/// A relation between issues. The label with its name has the other issues as values.
+/// A relation between issues. It is stored in a label of the same name, whose values are the other
+/// issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     Parent,
@@ -59,7 +60,7 @@ impl Relation {
     }
 }
 
-/// The issues that the labels of an issue name, by at-uri.
+/// The related issues that the labels of an issue name, by at-uri.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     pub parent: Option<String>,
@@ -67,8 +68,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads the relations from label values, by definition. A value that is not the at-uri of an
-    /// issue is ignored.
+    /// Reads the relations from `values`, the label values by definition. A value that is not the
+    /// at-uri of an issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
         definitions: &[LabelDefinition],
@@ -100,7 +101,7 @@ impl Named {
     }
 }
 
-/// Labels that result from the label operations.
+/// The labels of a pull request or an issue after all its label operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labelled {
     pub labels: Vec<Label>,
@@ -120,7 +121,7 @@ pub(crate) enum LabelValueType {
     Text,
     /// An account.
     Did,
-    /// The name of a schema.
+    /// The name of an atproto schema.
     Nsid,
 }
 
@@ -176,7 +177,7 @@ impl LabelDefinition {
         self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
     }
 
-    /// Returns the relation that the label stores: a label with free text values.
+    /// Returns the relation that the label stores. Only a label with free text values stores one.
     pub fn relation(&self) -> Option<Relation> {
         let is_free = self.value_type == LabelValueType::Text && self.allowed.is_empty();
         Relation::named(&self.name).filter(|_| is_free)
@@ -187,7 +188,7 @@ impl LabelDefinition {
         self.value_type == LabelValueType::Text && !self.multiple && self.relation().is_none()
     }
 
-    /// Returns the labels that the definition shows for these values.
+    /// Returns the labels to show for these values of the definition.
     pub fn labels(&self, values: &BTreeSet<String>) -> Vec<Label> {
         let label = |name: String| {
             let mut label = Label::new(name, &self.color);
@@ -203,7 +204,7 @@ impl LabelDefinition {
             .collect()
     }
 
-    /// Builds the operand that is written for the label; `typed` as for [`Self::value`].
+    /// Builds the operand of a label operation for the label. `typed` is the text after the `:`.
     fn operand(&self, typed: Option<&str>) -> Result<Operand> {
         Ok(Operand {
             key: self.uri.clone(),
@@ -211,7 +212,8 @@ impl LabelDefinition {
         })
     }
 
-    /// Returns the stored value for the typed text after the `:`. An account is given by its DID.
+    /// Returns the stored value for the text that a user typed after the `:`. An account must be
+    /// given by its DID.
     fn value(&self, typed: Option<&str>) -> Result<String> {
         let refused =
             |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));
@@ -288,14 +290,14 @@ impl Definitions {
         read.chain(unread).sum()
     }
 
-    /// Returns a warning about the missing labels of the definition `uri`; `None` if the definition
-    /// was read, or is not one of the repository's.
+    /// Returns a warning if the definition `uri` could not be read, because its labels are then
+    /// missing. `None` if the definition was read, or is not one of the repository's.
     pub fn missing(&self, uri: &str) -> Option<Warning> {
         let is_named = |it: &&Unread| it.uri == uri || it.others.contains(uri);
         self.unread.iter().find(is_named).map(Unread::warning)
     }
 
-    /// Returns the label values on `subject` after all operations, by definition.
+    /// Returns the label values on `subject` after all operations, by the at-uri of the definition.
     pub fn applied(
         &self,
         operations: &[Record],
@@ -312,7 +314,7 @@ impl Definitions {
         self.unread.iter().any(|it| !it.is_beyond_limit)
     }
 
-    /// Returns the warnings of [`Self::missing`] for all definitions.
+    /// Returns the warnings about all definitions that could not be read.
     pub fn warnings(&self) -> Vec<Warning> {
         self.unread.iter().map(Unread::warning).collect()
     }
@@ -396,12 +398,13 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
 
 /// Applies label operations in order. Returns the resulting values on `subject`, by definition.
 ///
-/// Operations of accounts that may not push do not count. The stated time decides the order; a time
-/// in the future is replaced by the time of the record key. Within a record, removals come first.
-/// An addition without a value is a removal (tangled's `models/label.go`). A repeated addition of a
-/// value has no effect.
-///
-/// A label with a single value keeps the value that was added last, and any removal clears it.
+/// - Operations of accounts that may not push do not count.
+/// - The time that a record states decides its order. A time in the future is replaced by the time
+///   of the record key.
+/// - Within a record, removals come first.
+/// - An addition without a value is a removal (tangled's `models/label.go`).
+/// - A repeated addition of a value has no effect.
+/// - A label with a single value keeps the value that was added last, and any removal clears it.
 fn applied(
     operations: &[Record],
     subject: &str,
@@ -453,20 +456,22 @@ fn applied(
     state
 }
 
-/// Lower bounds for the time and key of the next operation, so that every reader orders it after
-/// the others.
+/// Lower bounds for the time and the record key of the next label operation. Above them, every
+/// reader applies the new operation after the existing ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Before {
-    /// The latest time.
+    /// The latest time of an existing operation.
     at: Option<Timestamp>,
-    /// The latest key. A reader whose clock lags orders operations of its future by their keys.
+    /// The latest record key of an existing operation. A reader whose clock lags orders operations
+    /// in its future by their keys.
     key: String,
 }
 
 impl Before {
-    /// Computes the bounds from the operations on `subject` that count. The local clock may lag, so
-    /// a time in the future counts, but at most up to the second after the time of its record key.
-    /// Readers with a lagging clock order the operation by this key.
+    /// Computes the bounds from the operations on `subject` that count. An operation with a time in
+    /// the future counts too, because the local clock may lag. But its time counts at most up to
+    /// the second after the time of its record key, because readers with a lagging clock order it
+    /// by this key.
     pub fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
         let now = Timestamp::now();
         let mut before = Self::default();
@@ -507,7 +512,7 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     odd.then_some("an entry has no label or no value")
 }
 
-/// Returns the keys of the labels that the operations add.
+/// Returns the at-uris of the label definitions that the operations add.
 pub(crate) fn keys<'a>(operations: &'a [Record], fields: &ShFields) -> BTreeSet<&'a str> {
     let added = operations
         .iter()
@@ -518,7 +523,7 @@ pub(crate) fn keys<'a>(operations: &'a [Record], fields: &ShFields) -> BTreeSet<
         .collect()
 }
 
-/// Additions and removals that have been checked and can be written.
+/// Label additions and removals that have been checked and can be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub add: Vec<Operand>,
@@ -530,7 +535,7 @@ impl Change {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// The part of the change that is still to do if the labels have these values. A removal
+    /// Returns the part of the change that the labels with the values `now` still lack. A removal
     /// without a value removes any value.
     pub fn remaining(mut self, now: &BTreeMap<String, BTreeSet<String>>) -> Self {
         let values = |key: &str| now.get(key).into_iter().flatten();
@@ -636,7 +641,8 @@ impl Tangled {
         Ok(definition)
     }
 
-    /// Returns warnings about rows that a filter by labels may have missed.
+    /// Returns warnings about unread labels, because a filter by labels may have missed rows with
+    /// them.
     pub(crate) async fn missed_by_labels(&self, repository: &TangledRepository) -> Vec<Warning> {
         match self.definitions(repository).await {
             Ok(definitions) => definitions.warnings(),
@@ -680,8 +686,8 @@ impl Tangled {
         Ok(uris.filter_map(|uri| AtUri::parse(uri).ok()).collect())
     }
 
-    /// Checks labels and assignees that are to be added or removed, by name, `name:value` or
-    /// at-uri, before anything is written.
+    /// Checks the labels and assignees to add or to remove, before anything is written. Labels are
+    /// given by name, `name:value` or at-uri.
     pub(crate) async fn label_change(
         &self,
         repository: &TangledRepository,
@@ -719,7 +725,8 @@ impl Tangled {
         Ok(change)
     }
 
-    /// Returns the bounds that the next label operation of `author` on `subject` must exceed.
+    /// Returns the bounds that the next label operation on `subject` must exceed. `author` is the
+    /// author of `subject`.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &TangledRepository,
@@ -731,8 +738,9 @@ impl Tangled {
         Before::of(&all, subject, &writers, self.fields())
     }
 
-    /// Returns the operations on `subject` by `author`, including those that the index may lack.
-    /// Without an answer the list is empty, and the local clock decides which operation is later.
+    /// Returns the label operations on `subject`, including those that the index may lack. `author`
+    /// is the author of `subject`. If no source answers, the list is empty, and the local clock
+    /// decides which operation is later.
     pub(crate) async fn label_ops_now(
         &self,
         repository: &TangledRepository,
@@ -846,8 +854,8 @@ impl Tangled {
     }
 }
 
-/// Returns the label that a user typed, by its name or at-uri, and the value after the `:`, if any.
-/// Names and values may contain a `:`, so the longest existing name counts.
+/// Splits the label text that a user typed into the label's name or at-uri and the value after the
+/// `:`, if any. Names and values may contain a `:`, so the longest existing name counts.
 fn part<'a, 'b>(
     definitions: &'a [LabelDefinition],
     typed: &'b str,
@@ -964,7 +972,7 @@ mod tests {
         };
         let t = |n: u32| format!("2026-06-0{n}T00:00:00Z");
         let ops = vec![
-            // Out of order, by an account that may not push, and with an empty value.
+            // The operations are out of order, and the account `x` may not push.
             op("c", "2", &t(2), json!([]), json!([o("bug", "null")])),
             op(
                 "o",

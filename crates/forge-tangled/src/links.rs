@@ -1,6 +1,6 @@
-//! Reads the links between pull requests and issues. A record names others by at-uri, in its text
-//! and in a list of references. A pull request also names the pull request that it depends on.
-//! Links in the other direction are found in the index's lists of the repository, which contain
+//! Reads the links between pull requests and issues. A record names other records by at-uri, in its
+//! text and in a list of references. A pull request also names the pull request that it depends on.
+//! Links to a record are found in the index's lists of the repository, because these lists contain
 //! whole records.
 //!
 //! Tangled has no keywords that close an issue, and its pages do not link a bare `#7`. A merge by
@@ -36,7 +36,7 @@ use crate::{
 /// Number of rows of an index's list in one request; at most [`MAX_LINK_ROWS`] are read.
 const PAGE: usize = 1_000;
 const MAX_LINK_ROWS: usize = 5_000;
-/// Maximum number of web pages that are requested to find the record of a page number.
+/// Maximum number of numbered web pages that are requested to find their records.
 const PAGES: usize = 10;
 
 /// A pull request or an issue, with the facts of its own record.
@@ -98,7 +98,7 @@ fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }
 
-/// A list of the index, and the collections that have the same records.
+/// A list of the index, and the collections that contain the same records.
 struct List<'a> {
     kind: SubjectKind,
     query: &'a str,
@@ -117,7 +117,7 @@ pub(crate) fn references<'a>(
     listed.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The repository of a text, with which mentions in the text are compared.
+/// The repository to which a text belongs. Mentions in the text are compared with its names.
 struct Home {
     id: RepoId,
     /// Comparison keys of all names of this repository.
@@ -129,7 +129,7 @@ struct Home {
 #[derive(Default)]
 struct Mentioned {
     records: Vec<AtUri>,
-    /// Pages of this repository.
+    /// Numbered web pages of this repository.
     pages: Vec<(SubjectKind, u64)>,
     /// Links to other repositories and hosts.
     others: Vec<Link>,
@@ -372,7 +372,7 @@ impl Tangled {
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let [records, states] = list.collections;
         self.check_ingested([records])?;
-        // The list is complete even without states.
+        // Missing states are only a warning, because the list of records is complete without them.
         let states = self.check_ingested([states]);
         let fields = &self.settings.dialects.inputs.index;
         let params = vec![(&*fields.subject, repository.target())];
@@ -409,7 +409,7 @@ impl Tangled {
         Ok((found, warnings))
     }
 
-    /// As [`Self::indexed`], from the known accounts and without states.
+    /// As [`Self::indexed`], but from the known accounts instead of the index, and without states.
     async fn listed_elsewhere(
         &self,
         repository: &TangledRepository,

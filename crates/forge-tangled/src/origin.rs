@@ -17,13 +17,13 @@ pub struct Origin(String);
 /// The addresses that may be contacted if a stranger's document names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// Public names over HTTPS alone: no address literals, no `localhost`.
+    /// Only public names over HTTPS: no address literals, no `localhost`.
     #[default]
     Public,
-    /// Also this machine, in clear text: for services on loopback.
+    /// Also this machine, in clear text. This is for services on loopback.
     Loopback,
-    /// Also this machine, and private names and addresses over HTTPS: for services of a company's
-    /// own network.
+    /// Also this machine, and private names and addresses over HTTPS. This is for services of a
+    /// company's own network.
     Private,
 }
 

@@ -1,4 +1,5 @@
-//! Rounds as tangled stores them: gzipped output of `git format-patch`, or a plain diff.
+//! Reads and builds rounds: submitted patches, as gzipped output of `git format-patch` or plain
+//! diffs.
 
 use std::{
     borrow::Cow,
@@ -18,7 +19,7 @@ use crate::{blocking::MayBlock, printed};
 
 /// Maximum size of an unpacked round (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
-/// Maximum size of a packed round. Bytes that cannot be compressed grow by about a thousandth.
+/// Maximum size of a packed round. Incompressible bytes grow by about a thousandth when packed.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// Returns true if a patch has more than [`MAX_PARTS`] files, hunks and mails.
@@ -117,7 +118,7 @@ pub(crate) fn pack(patch: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     gz.finish().map_err(failed)
 }
 
-/// Unpacks a round. A blob of 2025 is not packed.
+/// Unpacks a round. A blob of the protocol of 2025 is not packed, and is returned unchanged.
 pub(crate) fn unpack(blob: &[u8], _: MayBlock) -> Result<Vec<u8>> {
     let unpacked = match is_packed(blob) {
         true => expand(blob),
@@ -245,8 +246,9 @@ fn authors(mail: &PatchMail) -> Vec<Signature> {
     std::iter::once(mail.author.clone()).chain(others).collect()
 }
 
-/// Returns a patch as git printed it. A mail program can make lines end in CR LF, and `git am`
-/// removes this CR. The first line decides, because it is never a line of a file.
+/// Returns a patch with the line ends that git printed. A mail program can make lines end in CR LF,
+/// and `git am` removes this CR. The first line shows whether that happened, because it is never a
+/// line of a file.
 fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
     let mut lines = raw.split_inclusive(|b| *b == b'\n').peekable();
     if !lines.peek().is_some_and(|first| first.ends_with(b"\r\n")) {
@@ -299,7 +301,7 @@ fn mail(raw: &[u8]) -> Option<PatchMail> {
     let diff_at = diff_start(body);
     let (message, diff) = body.split_at(diff_at);
     let message = String::from_utf8_lossy(message);
-    // If the commit has only a subject, the message begins with the line that ends it.
+    // If the commit has only a subject, the message begins with `---`, which ends it.
     let message = match message.strip_prefix("---\n") {
         Some(_) => "",
         None => message.split("\n---\n").next().unwrap_or_default(),
@@ -341,9 +343,9 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Returns the headers at the start of a message, and the rest of the message. `git am` prefers
-/// them to the headers of the mail (`mailinfo.c`, `check_inbody_header`). git prints them if the
+/// these headers to those of the mail (`mailinfo.c`, `check_inbody_header`). git prints them if the
 /// author does not send the mail (`format.from`). Only the first `From:`, `Date:` and `Subject:`
-/// are headers. A later `[PATCH]` line replaces the subject, and a quoted `From ` line of git is
+/// are headers. A later `[PATCH]` line replaces the subject. A quoted `From ` line of git is
 /// skipped.
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -431,8 +433,9 @@ fn decode_words(text: &str) -> String {
     out
 }
 
-/// Maximum length of the text in an encoded word, which is that of a mail line (RFC 5322, section
-/// 2.1.1). A hostile header can begin a million words and end none.
+/// Maximum length of the text in an encoded word: that of a mail line (RFC 5322, section 2.1.1).
+/// The limit bounds the search for an end, because a hostile header can begin a million words and
+/// end none.
 const MAX_WORD: usize = 998;
 
 fn encoded_word(text: &str) -> Option<(String, usize)> {
@@ -452,7 +455,8 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     let text = match charset.to_ascii_lowercase().as_str() {
         "utf-8" | "utf8" | "us-ascii" => String::from_utf8_lossy(&bytes).into_owned(),
         "iso-8859-1" => bytes.into_iter().map(char::from).collect(),
-        // In UTF-7, git could read another name than is shown.
+        // Other character sets are not decoded. In UTF-7, git could read another name than is
+        // shown.
         _ => return None,
     };
     Some((text, length))
@@ -574,18 +578,19 @@ pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
 /// The changes of one file in a diff.
 #[derive(Default)]
 struct ChangedLines<'a> {
-    /// Header lines that are a change even without a hunk.
+    /// Header lines that change the file even without a hunk.
     headers: Vec<&'a [u8]>,
-    /// Removed and added lines, or the packed content if `ids` is missing.
+    /// Removed and added lines. For a binary patch without `ids`, its packed content.
     lines: Vec<&'a [u8]>,
-    /// The ids of both contents, `OLD..NEW`; whole in a packed file, otherwise shortened.
+    /// The blob ids of both contents, `OLD..NEW`: complete in a binary patch, otherwise shortened.
     ids: Option<&'a [u8]>,
     is_packed: bool,
 }
 
 impl PartialEq for ChangedLines<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // One side packs a file whose bytes are not UTF-8, and the other side prints its lines.
+        // If only one side is packed, the ids decide. This happens if one side packs a file whose
+        // bytes are not UTF-8, and the other side prints its lines.
         let is_equal = match self.is_packed == other.is_packed {
             true if self.is_packed => (self.ids, &self.lines) == (other.ids, &other.lines),
             true => self.lines == other.lines,
@@ -629,8 +634,8 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
             // The mark of a missing newline is a change if the line before it is one.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // Packed bytes do not determine the content. With ids, git refuses content with another
-            // id.
+            // Packed bytes are compared only without ids, because they do not determine the
+            // content. With ids, git refuses content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && ids.is_none(),
             DiffLine::File(names) => {
                 file = parse_diff_path(names);
@@ -683,7 +688,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
     Some(changes)
 }
 
-/// Returns true if a header line is a change even without a hunk.
+/// Returns true if a header line changes the file even without a hunk.
 fn changes_by_itself(key: HeaderKey) -> bool {
     matches!(
         key,
@@ -1022,7 +1027,7 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
-        // An index accepts such a patch nevertheless.
+        // The index accepts a patch that is not UTF-8 nevertheless.
         let mut gz = GzEncoder::new(Vec::new(), Compression::default());
         gz.write_all(&spoilt("Rename it")).unwrap();
         assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);

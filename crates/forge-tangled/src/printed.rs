@@ -1,9 +1,9 @@
 //! Checks whether a patch has the form that git prints.
 //!
-//! A knot merges a round with `git am`, which takes changes from more places than readers of diffs
-//! look at: from MIME parts, from the text between a message and the first file, and from the text
-//! after the signature (git's `mailinfo.c` and `apply.c`, v2.47). A patch that differs from git's
-//! form could change files that no view shows, so it is not merged.
+//! A knot (git server) merges a patch with `git am`. `git am` takes changes from more places than
+//! readers of diffs look at: from MIME parts, from the text between a message and the first file,
+//! and from the text after the signature (git's `mailinfo.c` and `apply.c`, v2.47). A patch that
+//! differs from git's form could change files that no view shows, so it is not merged.
 
 use forge_core::diff::{DiffLine, HeaderKey, LineReader, mail_commit, shared_path, unquote_path};
 
@@ -12,7 +12,7 @@ const MAX_SIGNATURE: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// Before the first mail, or the first file of a plain diff.
+    /// Before the first mail, or before the first file of a plain diff.
     Start,
     /// The header of a mail.
     Header {
@@ -41,7 +41,8 @@ struct File {
 }
 
 impl File {
-    /// Returns true if the names agree, so that the shown path is the changed one.
+    /// Returns true if all names of the file agree. Otherwise git could change another path than a
+    /// view shows.
     fn is_named_once(&self) -> bool {
         let of = |side: &Option<String>| side.clone().or_else(|| self.shared.clone());
         let (Some(from), Some(to)) = (of(&self.from), of(&self.to)) else {
@@ -244,7 +245,7 @@ fn is_plain_text(value: &str) -> bool {
     rest.is_empty() || name.is_some_and(is_ascii_or_utf8)
 }
 
-/// Returns true if `git mailsplit` may begin a mail at this line: `From`, and a time.
+/// Returns true if `git mailsplit` may begin a mail at this line: `From` and a time of day.
 fn is_mail_start(line: &[u8]) -> bool {
     let is_digit = |b: &u8| b.is_ascii_digit();
     line.starts_with(b"From ")

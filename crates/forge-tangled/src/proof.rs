@@ -1,6 +1,6 @@
-//! Proves why the index drops a record, if that is possible: checks the rules of tangled's ingester
-//! (`ingestPull`, `ingestState`, `PullFromRecord`, July 2026) against the record, its blobs, and
-//! the push permissions that the knot reports.
+//! Proves why tangled's index drops a record, if that is possible. Applies the rules of the index's
+//! ingester (`ingestPull`, `ingestState`, `PullFromRecord`, July 2026) to the record, its blobs,
+//! and the push permissions that the knot reports.
 
 use chrono::DateTime;
 use forge_core::{AtUri, text::one_line};
@@ -14,11 +14,11 @@ use crate::{
     records::{self, Record},
 };
 
-/// Maximum number of rounds whose patch is checked, the newest first: each costs a request.
+/// Maximum number of rounds whose patches are checked, newest first. Each check costs a request.
 const MAX_ROUNDS: usize = 20;
 
 impl Tangled {
-    /// Returns the fault of a record that the record alone proves.
+    /// Returns why the index drops a record, if the record alone proves it.
     pub(crate) fn fault_on_its_face(&self, record: &Record) -> Option<String> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -69,9 +69,9 @@ impl Tangled {
         None
     }
 
-    /// Returns a message about the record's subject, if the subject's server says that it does not
-    /// exist. A status waits for its subject, and is then dropped (tangled's ingester,
-    /// `drainPendingState`).
+    /// Returns a message if the subject of the record does not exist, as the subject's server says.
+    /// The index drops such a record: a status waits for its subject, and is then dropped
+    /// (tangled's ingester, `drainPendingState`).
     pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
@@ -102,8 +102,9 @@ impl Tangled {
         None
     }
 
-    /// Returns another pull request with the same parent, because the index allows chains but no
-    /// trees. The index keeps the other pull request, which it already has.
+    /// Returns a message about another pull request with the same parent. The index allows chains
+    /// but no trees, so it drops this record and keeps the other pull request, which it already
+    /// has.
     async fn sibling_of_parent(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
@@ -137,8 +138,8 @@ impl Tangled {
         all.iter().find(on_top).map(|r| r.uri.clone())
     }
 
-    /// Returns why the account may not write this record. If the knot does not answer, the index
-    /// accepts every account, so nothing is proved.
+    /// Returns why the account may not write this record; `None` if nothing is proved. If the knot
+    /// does not answer, the index accepts every account, so that proves nothing.
     async fn missing_right(
         &self,
         record: &Record,
@@ -176,7 +177,7 @@ impl Tangled {
     }
 }
 
-/// Returns the fault for which `PullFromRecord` refuses a record without a request.
+/// Returns why `PullFromRecord` refuses a record, as far as the record alone shows it.
 fn fault_of_pull(value: &Value, fields: &ShFields) -> Option<String> {
     let created_at = &*fields.created_at;
     if let Some(fault) = bad_time(value, created_at, created_at) {

@@ -8,20 +8,20 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const MIB: usize = 1024 * 1024;
 
-/// Limits for bytes that other accounts can make this program read and keep. A record counts with
-/// its size in memory.
+/// Limits for the bytes that other accounts can make this program read and keep. A record counts
+/// with its size in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
     /// Maximum size of an answer with a list or a record. A longer list is requested again with
     /// fewer rows.
     pub page: usize,
-    /// The records of one collection of one account.
+    /// Maximum size of the records of one collection of one account.
     pub account: usize,
-    /// The records about one repository that a list keeps, of all accounts together.
+    /// Maximum size of the records about one repository that a list keeps, over all accounts.
     pub list: usize,
-    /// All answers that one command reads.
+    /// Maximum size of all answers that one command reads.
     pub command: usize,
-    /// The values that one cache holds.
+    /// Maximum size of the values that one cache holds.
     pub cache: usize,
 }
 
@@ -88,22 +88,24 @@ fn weight_of_content(value: &Value) -> usize {
 }
 
 /// Maximum size of an answer that is neither a list, a record, a blob nor a comparison. The longest
-/// is a patch from a knot, which is as long as a round.
+/// such answer is a patch from a knot, which is as long as a round of a pull request.
 pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 
-/// Maximum size of an answer with a token: a session, which has the account's document too, or a
-/// token for another service. A token's claims are parsed, and each request repeats the token.
+/// Maximum size of an answer with a token. This is a session, which also has the account's
+/// document, or a token for another service. The limit is low because a token's claims are parsed,
+/// and each request repeats the token.
 pub(crate) const MAX_SESSION: usize = 256 * 1024;
 
-/// Maximum size of a knot's comparison, which contains each patch more than once. Memory holds it
-/// as JSON, as a value and as patches.
+/// Maximum size of a knot's comparison, which contains each patch more than once. Memory holds the
+/// comparison three times: as JSON, as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
-/// Maximum weight of a comparison as JSON. A knot sends an object for each line of a diff, and the
-/// lines of two or more commits twice: about 59,000 lines fit.
+/// Maximum size of a parsed comparison in memory, by [`forge_core::call::weight_of_json`]. A knot
+/// sends an object for each line of a diff. For two or more commits, it sends the lines twice.
+/// About 59,000 lines fit.
 pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 
-/// Maximum weight of other answers of a knot as JSON, by [`forge_core::call::weight_of_json`].
+/// Maximum size of any other parsed answer in memory, by [`forge_core::call::weight_of_json`].
 pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
 /// Formats a size for people.
@@ -136,7 +138,7 @@ mod tests {
         let value: Value = serde_json::from_str(&json).unwrap();
         assert!(weight(&value) > 1_000 * size_of::<Value>());
         assert!(weight_of_json(json.as_bytes()) >= weight(&value));
-        // A map of one field has a node of its own.
+        // Each map has a tree node of its own, even a map of one field.
         let maps = format!("[{}{{}}]", "{\"\":0},".repeat(1_000));
         let value: Value = serde_json::from_str(&maps).unwrap();
         assert!(weight(&value) > 1_000 * MAP_NODE);

@@ -44,15 +44,15 @@ impl Record {
             .unwrap_or_default()
     }
 
-    /// Parses an entry of a list. If the entry is not a record, the error is the at-uri that it
-    /// claims.
+    /// Parses an entry of a list. If the entry is not a record, the error is the at-uri that the
+    /// entry claims.
     pub fn of_entry(entry: Value) -> Result<Self, Option<String>> {
         let uri = entry.get("uri").and_then(Value::as_str).map(str::to_owned);
         serde_json::from_value(entry).map_err(|_| uri)
     }
 
     /// Checks the value that `origin` sent against its CID, and adds a CID that the server left
-    /// out. The CID of a stamped record of Tangled 1.0 is not checked.
+    /// out. A Tangled 1.0 record with stamps, which are fields that the knot added, is not checked.
     fn verify(&mut self, origin: &Origin) -> Result<()> {
         let actual = cid::check_record(self.cid.as_deref(), &self.value, origin, &self.uri)?;
         self.cid = actual.or(self.cid.take());
@@ -189,10 +189,12 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 
 /// As [`all`], for the records that `keep` accepts, within the memory budget of a list.
 ///
-/// A list ends with an empty page, with a page without a cursor, or with a repeated cursor: a
-/// server may send a cursor on every page that is not empty, and a hostile server forever. The
-/// reference implementation's cursor is the key of the page's last record, and its page is short
-/// only at the end (seen on pds 0.5.35), so nothing is requested after such a page.
+/// A list ends:
+/// - with an empty page, because a server may send a cursor on every other page
+/// - with a page without a cursor
+/// - with a repeated cursor, because a hostile server may send a cursor forever
+/// - with a short page whose cursor is the key of its last record, because the reference
+///   implementation sends such a page only at the end (seen on pds 0.5.35)
 pub(crate) async fn list_matching(
     xrpc: &Xrpc,
     repo: &str,

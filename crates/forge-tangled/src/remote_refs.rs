@@ -1,7 +1,7 @@
 //! Lists the branches of a repository with git.
 //!
-//! The method of a knot for the branches of a Tangled 1.0 repository is not known. Knots do serve
-//! repositories over git's smart HTTP.
+//! git is used because the method of a knot (git server) for the branches of a Tangled 1.0
+//! repository is not known. Knots do serve repositories over git's smart HTTP.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -18,13 +18,13 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of bytes that are read of git's list of branches.
 pub(crate) const MAX_PRINTED: usize = 8 * 1024 * 1024;
 
-/// Maximum number of branches, which no repository reaches.
+/// Maximum number of branches. No repository has as many.
 const MAX_BRANCHES: usize = 50_000;
 
-/// A file instead of a home directory, so that libcurl finds no `.netrc`.
+/// A file in place of a home directory, so that libcurl finds no `.netrc`.
 const NO_HOME: &str = "/dev/null";
-/// A git directory that no account of the machine can create: git obeys the configuration of an
-/// explicit `GIT_DIR`, whoever owns it.
+/// A git directory that no account of the machine can create. This matters because git obeys the
+/// configuration of an explicit `GIT_DIR`, whoever owns it.
 const NO_GIT_DIR: &str = "/dev/null/none";
 
 /// The branches of a repository, and the name of the default branch.
@@ -92,10 +92,10 @@ impl Refs {
 }
 
 impl Tangled {
-    /// Lists the branches of a repository with git from its knot, without credentials: every
-    /// repository is public.
+    /// Lists the branches of a repository with git from its knot. Sends no credentials, because
+    /// every repository is public.
     pub(crate) async fn remote_refs(&self, repository: &TangledRepository) -> Result<Refs> {
-        // This refuses addresses that must not be contacted.
+        // Called because it refuses addresses that must not be contacted.
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
         let at = url.clone();
@@ -134,12 +134,12 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
     let pinned = addresses.and_then(|found| pinned_host(url, found));
     let pinned = pinned.map(|host| format!("http.{url}.curloptResolve={host}"));
     let settings = [
-        // git applies the longest match, so no setting of the user changes the URL to another
-        // protocol.
+        // git applies the longest matching `insteadOf`, so no setting of the user changes the URL
+        // to another protocol.
         format!("url.{url}.insteadOf={url}"),
         format!("http.{url}.extraHeader="),
         "credential.helper=".to_owned(),
-        // A redirect to another path is refused too, because it leads to another repository.
+        // A redirect to another path is refused too, because that path is another repository.
         "http.followRedirects=false".to_owned(),
     ];
     let settings = pinned.into_iter().chain(settings);

@@ -1,4 +1,4 @@
-//! The viewer and the repository.
+//! Reads the viewer (the logged-in account) and facts about a repository.
 
 use async_trait::async_trait;
 use forge_core::{
@@ -23,7 +23,7 @@ static GIVE_A_DID: Hint = Hint::new(
      repository a DID",
 );
 
-/// Capabilities that a repository of 2025 lacks: all writes.
+/// Returns the capabilities that a repository of the protocol of 2025 lacks: all writes.
 fn read_only_capabilities() -> Vec<(Capability, Support)> {
     let no = Support::No {
         why: ONLY_READ,
@@ -34,8 +34,8 @@ fn read_only_capabilities() -> Vec<(Capability, Support)> {
 }
 
 impl Tangled {
-    /// Refuses to write to a repository with an older or newer protocol, because no service shows a
-    /// record of the wrong protocol.
+    /// Refuses to write to a repository whose protocol is older or newer than that of 2026, because
+    /// no service shows a record of the wrong protocol.
     pub(crate) fn require_2026(
         &self,
         repository: &TangledRepository,
@@ -53,7 +53,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the ids of a repository except its canonical id.
+    /// Returns the further ids of a repository, without its canonical id.
     fn aliases(&self, repository: &TangledRepository) -> Vec<RepoId> {
         let at = |host: &str, path| RepoId {
             kind: ForgeKind::TANGLED,

@@ -18,7 +18,7 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// Maximum number of repositories that are read of an account.
+/// Maximum number of repository records that are read of an account.
 pub(crate) const MAX_REPOS: usize = 2000;
 /// Recovery if the owner of a repository could not be determined.
 const AGAIN: &str = "try again later, or look for its owner on the web";
@@ -43,17 +43,17 @@ pub(crate) struct TangledRepository {
     moved_to: OnceCell<Origin>,
     /// Warning if only the owner's declaration says who owns the repository.
     declared_alone: Option<Warning>,
-    /// Set once the knot has confirmed the owner, or has proved that it is too old to do so.
+    /// Set once the knot has confirmed the owner, or has proved that it is too old to confirm one.
     confirmed: OnceCell<()>,
-    /// Warning if the knot could not be asked.
+    /// Warning if the knot could not be asked for the owner.
     unconfirmed: OnceCell<Warning>,
 }
 
 /// Reason why a knot has not confirmed the owner of a repository.
 enum Unconfirmed {
-    /// The knot must not be contacted, or names another owner.
+    /// The knot must not be contacted, or it names another owner.
     Refused(Error),
-    /// The knot does not know the method.
+    /// The knot does not know the method that names an owner.
     Unknown(Error),
     /// The knot does not answer.
     Silent(Error),
@@ -133,7 +133,8 @@ impl Answer for Version {
 }
 
 impl TangledRepository {
-    /// Target in the records of pull requests: the DID, or in 2025 the at-uri.
+    /// Returns the value with which pull requests name the repository as their target: the DID, or
+    /// in 2025 the at-uri.
     pub fn target(&self) -> &str {
         self.did.as_deref().unwrap_or(&self.record.uri)
     }
@@ -149,7 +150,7 @@ impl TangledRepository {
         self.moved_to.get().unwrap_or(&self.recorded_knot)
     }
 
-    /// Value of `repo` in the knot's queries.
+    /// Returns the value of the parameter `repo` in the knot's queries.
     pub fn knot_name(&self) -> String {
         self.did
             .clone()
@@ -173,8 +174,9 @@ impl Tangled {
         Ok(found)
     }
 
-    /// As [`Self::repository`], but without confirmation by the knot, for a caller that reads while
-    /// the knot is asked. The caller must return nothing unless [`Self::confirm_owner`] succeeds.
+    /// As [`Self::repository`], but without the knot's confirmation of the owner. This is for a
+    /// caller that reads other data while the knot is asked. The caller must return nothing unless
+    /// [`Self::confirm_owner`] succeeds.
     pub(crate) async fn claimed_repository(
         &self,
         id: &RepoId,
@@ -218,7 +220,8 @@ impl Tangled {
         }
     }
 
-    /// Finds the owner's declaration with this name, or of the repository in an older record.
+    /// Finds the owner's Tangled 1.0 declaration that has this name, or that declares the
+    /// repository of the record `older`.
     ///
     /// # Errors
     /// `protocol` if the owner has more declarations than are read, and none of these matches.
@@ -353,7 +356,8 @@ impl Tangled {
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
 
-    /// Checks a declaration that was unconfirmed when found, as [`Self::owner_confirmed`] does.
+    /// Checks again, before a write, a declaration that was unconfirmed when it was found. It is an
+    /// error if the declaration is still unconfirmed.
     async fn declaration_confirmed(&self, repository: &TangledRepository) -> Result<()> {
         let (owner, did) = (&repository.owner, repository.target());
         let doubt = self.doubt_of_declaration(owner, did, repository.knot());
@@ -398,7 +402,8 @@ impl Tangled {
                 (Err(_), Err(Unconfirmed::Refused(e))) => return Err(Unconfirmed::Refused(e)),
                 (Err(e), _) => return Err(Unconfirmed::Unplaced(e)),
             };
-            // The repository moved, or the record's author tries to choose the knot that decides.
+            // The record names another knot than the repository's own identity. Either the
+            // repository moved, or the record's author tries to choose the knot that decides.
             let _ = repository.moved_to.set(knot.clone());
             self.ask_knot(&knot, owner, did).await
         });
@@ -431,10 +436,11 @@ impl Tangled {
         }
     }
 
-    /// Returns true if a knot proves that it is too old for a method, so that the records decide
-    /// instead. The proof is a version without the capability (`repo-did-input`, which knots have
-    /// since August 2026, for the method that names a repository's owner). An unknown method alone
-    /// proves nothing: a proxy, or a page at the knot's address, does not know the method either.
+    /// Returns true if a knot proves that it is too old for a method. The caller then trusts the
+    /// records instead. The proof is an answer about the knot's version that lacks `capability`.
+    /// For the method that names a repository's owner, this is `repo-did-input`, which knots have
+    /// since August 2026. An unknown method alone proves nothing: a proxy, or a page at the knot's
+    /// address, does not know the method either.
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
@@ -473,9 +479,9 @@ impl Tangled {
         })
     }
 
-    /// Returns the reason to doubt a declaration. Anybody can declare a repository; its own
-    /// manifest names the owner. The keys of a manifest are known only from descriptions, so an
-    /// unreadable manifest gives a warning, and stops writes.
+    /// Returns the reason to doubt a declaration; `None` if the repository's own manifest confirms
+    /// the owner. The manifest is needed because anybody can declare a repository. Its keys are
+    /// known only from descriptions, so an unreadable manifest gives a warning, and stops writes.
     ///
     /// # Errors
     ///
@@ -505,8 +511,9 @@ impl Tangled {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;
-        // A repository of 1.0 has an account on its knot, so its manifest is read first. The
-        // document of a repository of 2026 may name its knot in the same way.
+        // A document with an account server may be that of a repository of 1.0, which has an
+        // account on its knot. The manifest is therefore read first. The document of a repository
+        // of 2026 may name its knot in the same way, so the knot is asked next.
         let (owner, name) = match account.document.pds(self.settings.reach) {
             Ok(_) => match self.manifest(&xrpc, did).await {
                 Ok(said) => said,
@@ -577,8 +584,8 @@ impl Tangled {
     }
 }
 
-/// Finds the declaration with a name, or of the repository in an older record. A declared
-/// repository uses Tangled 1.0, by whichever of its names it is requested.
+/// Finds the declaration that has the name `slug`, or that declares the repository of the record
+/// `older`. A declared repository uses Tangled 1.0, by whichever of its names it is requested.
 fn declaration_of(
     declarations: Vec<Record>,
     names: &Dialects,
@@ -604,7 +611,7 @@ fn declaration_of(
     named.or(same)
 }
 
-/// Returns the warning for a declaration that nothing confirms.
+/// Returns the warning for a declaration that no manifest confirms.
 fn declared_alone(owner: &AccountIdentity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
         "only the declaration says that {} owns {did}: the repository's own manifest does not \

@@ -9,7 +9,7 @@ use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
 pub struct TangledSettings {
     /// The host in the names of repositories: `tangled.org`.
     pub host: String,
-    /// The web pages.
+    /// Address of tangled's web pages.
     pub web: Origin,
     /// The index (tangled's own: "bobbin").
     pub index: Origin,
@@ -17,8 +17,8 @@ pub struct TangledSettings {
     pub backlinks: Option<Origin>,
     /// The directory of `did:plc` identities.
     pub plc: Origin,
-    /// Service that resolves handles, instead of DNS and the handles' own hosts. For services on
-    /// this machine, whose handles no other service knows.
+    /// Service that resolves handles, instead of DNS and the handles' own hosts. This is for
+    /// services on this machine, whose handles no other service knows.
     pub handles: Option<Origin>,
     /// The name server for handles, instead of the system's name server.
     pub dns: Option<SocketAddr>,
@@ -28,7 +28,7 @@ pub struct TangledSettings {
     pub reach: Reach,
     /// The directory for sessions; without it, a session ends with the process.
     pub sessions: Option<PathBuf>,
-    /// How long a write waits for the index to show it; zero does not wait.
+    /// How long a write waits until the index shows its record. With zero, it does not wait.
     pub wait: Duration,
     /// The first pause between two polls of the index; each further pause is twice as long.
     pub poll: Duration,
@@ -37,8 +37,8 @@ pub struct TangledSettings {
     pub kept: Duration,
     /// Limits for the answers of other accounts that are read and kept.
     pub read_limits: ReadLimits,
-    /// Collections that this index is known not to ingest, each with the recovery. Tangled's own
-    /// index ingests all collections that forge writes since July 2026.
+    /// Collections that this index is known not to ingest, each with the recovery. Since July 2026,
+    /// tangled's own index ingests all collections that forge writes.
     pub not_ingested: Vec<(String, String)>,
     /// Marker at the start of the title of a draft; without a marker there are no drafts.
     pub draft_marker: Option<DraftMarker>,

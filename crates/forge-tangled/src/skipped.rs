@@ -7,7 +7,7 @@ use forge_core::{Warning, text::one_line};
 use crate::records::Record;
 
 /// Maximum number of skipped records that are named. Anybody can write records about a pull
-/// request, and a flood of malformed ones must not hide the others.
+/// request, so a flood of malformed records must not hide the other warnings.
 const NAMED: usize = 50;
 
 /// Skipped records, with reasons.
@@ -34,7 +34,8 @@ impl Skipped {
         self.rest = Some(what);
     }
 
-    /// Returns a warning for each record up to the maximum, and one for the number of others.
+    /// Returns a warning for each named record, and one with the number of the other skipped
+    /// records.
     pub fn warnings(self) -> Vec<Warning> {
         let more = (self.more > 0).then(|| {
             let text = format!("{} more records were skipped", self.more);

@@ -1,5 +1,6 @@
 //! Finds records by other people. The first source that answers is used: the index, then an index
-//! of backlinks, then the servers of the known accounts.
+//! of backlinks (which lists the records that link to a record), then the servers of the known
+//! accounts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,13 +24,13 @@ use crate::{
 
 /// Maximum number of concurrent requests to a host.
 pub(crate) const IN_FLIGHT: usize = 8;
-/// Maximum number of accounts that are read at once. While the directory resolves some accounts,
-/// the servers of others answer.
+/// Maximum number of accounts that are read at once. It exceeds [`IN_FLIGHT`], because the servers
+/// of some accounts answer while the directory still resolves others.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
-/// Maximum size of a record about a subject: a few long records of a stranger must not displace the
-/// others.
+/// Maximum size of a record about a subject. The limit keeps a few long records of a stranger from
+/// displacing the other records.
 const ABOUT_MAX: usize = 256 * 1024;
 /// Maximum number of records of one collection that are read from an account.
 pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
@@ -51,7 +52,7 @@ impl Pushers {
     }
 }
 
-/// Records that were found, and doubts about their completeness.
+/// Records that were found, and warnings about their completeness.
 #[derive(Debug, Default)]
 pub(crate) struct Sourced<T> {
     pub value: T,
@@ -63,7 +64,7 @@ pub(crate) struct Sourced<T> {
 pub(crate) struct FallbackListing {
     /// Pull requests, or issues.
     pub records: Vec<Record>,
-    /// Status records of the rows.
+    /// Status records of these pull requests or issues.
     pub statuses: Vec<Record>,
     pub warnings: Vec<Warning>,
     /// Name of the service that answered.
@@ -79,8 +80,8 @@ pub(crate) struct Kind {
     pub collection: String,
     /// Path of the field that names the subject, as keys.
     pub path: Vec<String>,
-    /// Earlier collections with the same meaning. An index returns their records together with the
-    /// others.
+    /// Earlier collections with the same meaning. An index returns their records together with
+    /// those of `collection`.
     pub older: Vec<Older>,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Older {
     pub collection: String,
-    /// The collection of the subjects.
+    /// Collection of the records that these records are about.
     pub of: String,
     /// The field that names the subject.
     pub field: String,
@@ -99,9 +100,9 @@ pub(crate) struct Older {
 pub(crate) struct TargetField {
     /// The path of the field, as an index of backlinks writes it.
     pub path: String,
-    /// True if there are records with the at-uri of the repository's record in the field.
+    /// True if the field of some records holds the at-uri of the repository's record.
     pub held_uri: bool,
-    /// True if there are records with the repository's DID in the field.
+    /// True if the field of some records holds the repository's DID.
     pub held_did: bool,
 }
 
@@ -114,7 +115,7 @@ impl TargetField {
 }
 
 impl Kind {
-    /// Returns the older collection of records about `subject`.
+    /// Returns the older collection whose records can be about `subject`.
     fn find_older(&self, subject: &str) -> Option<&Older> {
         let collection = subject.split('/').nth(3)?;
         self.older.iter().find(|older| older.of == collection)
@@ -135,13 +136,14 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
-    /// Accounts that were read completely: other records of these accounts in an index are deleted.
+    /// Accounts that were read completely. If an index shows further records of these accounts,
+    /// they were deleted.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }
 
 impl Fresh {
-    /// Applies [`Self::overlay`] to an answer.
+    /// Applies [`Self::overlay`] to a successful answer of an index.
     pub fn overlay_found(
         self,
         found: Result<Sourced<Vec<Record>>>,
@@ -231,8 +233,8 @@ impl Tangled {
         self.identities.configured(self.settings.index.clone())
     }
 
-    /// Returns the index for a query that another source can answer too. Such a query is repeated
-    /// only once while the index is down.
+    /// Returns the index for a query that another source can answer too. Such a query has only one
+    /// retry while the index is down.
     pub(crate) fn index_or_others(&self) -> Xrpc {
         let index = self.index();
         match self.settings.backlinks {
@@ -241,8 +243,8 @@ impl Tangled {
         }
     }
 
-    /// Fails like an index that is down if this index does not ingest one of the collections: its
-    /// records may then be incomplete.
+    /// Fails if this index does not ingest one of the collections, because its records may then be
+    /// incomplete. The error is that of an index that is down, so that callers use another source.
     pub(crate) fn check_ingested<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
         match names.find(|name| self.settings.not_ingested(name).is_some()) {
@@ -431,7 +433,7 @@ impl Tangled {
         }
     }
 
-    /// Builds the warning about backlinks that failed after `read` of the linking accounts.
+    /// Builds the warning that the backlinks service failed after it had named `read` accounts.
     fn backlinks_cut_warning(
         &self,
         subject: &str,
@@ -487,7 +489,7 @@ impl Tangled {
         }
     }
 
-    /// Reads the backlinks of `subject`: `<did>`, collection and key of each record.
+    /// Reads the backlinks of `subject`: DID, collection and key of each record that links to it.
     async fn backlinks(
         &self,
         subject: &str,
@@ -519,8 +521,8 @@ impl Tangled {
         }
     }
 
-    /// Reads the linked records. If an account has several, its whole collection is read: one
-    /// request for a hundred records instead of a hundred requests.
+    /// Reads the linked records. If an account has several, its whole collection is read, because
+    /// one request then returns a hundred records.
     async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
         let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (did, collection, rkey) in links {
@@ -573,9 +575,9 @@ impl Tangled {
         all
     }
 
-    /// Reads the records of accounts about `subject`, which an index may lack: all records of the
-    /// viewer, and the newest page of the other accounts. If an account cannot be read, the records
-    /// of the index count.
+    /// Reads the records about `subject` from the accounts themselves, because an index may lack
+    /// some. Reads all records of the viewer, and the newest page of each other account. If an
+    /// account cannot be read, the index's records of this account count.
     pub(crate) async fn fresh<const N: usize>(
         &self,
         kinds: [&Kind; N],
@@ -615,8 +617,8 @@ impl Tangled {
         for (did, listings) in read {
             for (into, listing) in all.iter_mut().zip(listings) {
                 let Some(listing) = listing else { continue };
-                // The index may know more about an account whose list was cut, or has unreadable
-                // records.
+                // A list that was cut or has unreadable records does not replace the index's
+                // records, because the index may know more about the account.
                 if listing.warnings.is_empty() {
                     into.accounts.insert(did.clone());
                 }
@@ -638,8 +640,8 @@ impl Tangled {
         self.fresh(kinds, subject, &accounts).await
     }
 
-    /// Reads the records that `keep` selects from some collections of the known accounts. Resolves
-    /// each account once.
+    /// Reads records of some collections from the known accounts, and returns those that `keep`
+    /// accepts. Resolves each account once.
     pub(crate) async fn list_in_accounts<const N: usize>(
         &self,
         collections: [&str; N],
@@ -681,7 +683,7 @@ impl Tangled {
         all
     }
 
-    /// Looks up the handles of accounts before rows are shown, so that the cache has them.
+    /// Looks up the handles of accounts before rows are shown, so that the cache has the handles.
     async fn learn_names(&self, accounts: &BTreeSet<String>) {
         let lookups = accounts.iter().cloned().map(|did| async move {
             self.identities.name_of(&did).await;
@@ -693,11 +695,11 @@ impl Tangled {
     }
 
     /// Reads the pull requests or issues of a repository and their states without the index.
-    /// `names` are the collections of both. The fields `targets` of the first collection name the
-    /// repository.
+    /// `names` are two collections: that of the pull requests or issues, and that of their states.
+    /// The fields `targets` of the first collection name the repository.
     ///
-    /// The backlinks name the accounts, a hundred for each request. Then each account is read once,
-    /// as a whole.
+    /// The backlinks service names the accounts, a hundred for each request. Then each account is
+    /// read once, as a whole.
     pub(crate) async fn without_index(
         &self,
         repository: &TangledRepository,
@@ -786,16 +788,18 @@ impl Tangled {
         accounts
     }
 
-    /// Returns the collaborators. The knot's list decides; without the list, the owner's records
-    /// do. In 1.0, the records in the repository's own account decide.
+    /// Returns the collaborators. They are the accounts on the knot's list or, without the list, in
+    /// the owner's records. In 1.0, they are the accounts in records of the repository's own
+    /// account.
     pub(crate) async fn collaborators(&self, repository: &TangledRepository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
     }
 
-    /// In 1.0 the record key of a collaborator is their DID, according to the project's description
-    /// of its records; the content of such a record was not observed.
+    /// Reads the collaborators of a 1.0 repository. The record key of a collaborator is their DID,
+    /// according to the project's description of its records. The content of such a record is not
+    /// used, because it was never seen.
     async fn collaborators_of_account(&self, repository: &TangledRepository) -> Pushers {
         let read = async {
             let (knot, did) = self.account(repository).await?;
@@ -862,7 +866,8 @@ impl Tangled {
             }
             Err(e) => e,
         };
-        // Knots of an older version lack the method, so their refusal is no doubt.
+        // Knots of an older version lack the method, so a missing method on such a knot is no
+        // reason for doubt.
         let is_old = fault::is_unknown_method(&why)
             && self
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
@@ -888,7 +893,7 @@ impl Tangled {
     }
 }
 
-/// Builds the warning about a record that exceeds the byte limit of a list.
+/// Returns an empty listing, with the warning that `record` exceeds the byte limit of a list.
 fn without_room(record: &Record, pds: &Xrpc) -> Listing {
     let most = read_limits::human(pds.limits().list);
     let told = format!(
@@ -919,8 +924,8 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
 /// Reads the collaborators that a knot lists, with the given method and parameter.
 ///
 /// # Errors
-/// `protocol` for an answer of another form, and for an endless list: the accounts that it leaves
-/// out may also push.
+/// `protocol` for an answer of another form, and for an endless list, because the accounts that are
+/// not read may also push.
 async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,

@@ -1,5 +1,6 @@
-//! Names that a write to Tangled 1.0 needs and that were never observed: learned from the
-//! repository's own tickets, or guessed. A guess is reported with the result.
+//! Finds names that a write to Tangled 1.0 needs, but that were never seen on a public page. A name
+//! is learned from the repository's own tickets (pull requests and issues), or guessed. A guess is
+//! reported with the result of the write.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    /// Creates a word that public pages, this repository or the configuration has.
+    /// Creates a name that needs no warning, because public pages, this repository or the
+    /// configuration has it.
     pub fn known(word: &str) -> Self {
         Self {
             word: word.to_owned(),
@@ -38,9 +40,11 @@ impl Spelling {
     }
 }
 
-/// How a repository spells the state `closed` or `merged`. The configured or default word is used
-/// if a ticket has it. Otherwise the most frequent other word for the state is used. If no ticket
-/// has any, a configured word is used as it is, and the default word is a guess.
+/// Finds the word with which a repository writes the state `closed` or `merged`:
+/// - the configured or default word, if a ticket has it
+/// - otherwise the most frequent other word that tickets have for the state
+/// - otherwise the configured word, if the configuration sets one
+/// - otherwise the default word, which is a guess
 pub(crate) fn of_state<'a>(
     tickets: impl Iterator<Item = &'a Record>,
     state: PrState,
@@ -74,7 +78,7 @@ pub(crate) fn of_state<'a>(
     Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
 }
 
-/// Returns the key of the repository in the submission of a round.
+/// Returns the field that names the repository when a round (two commits) is submitted.
 pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     let word = &*names.inputs.knot.submit_repo;
     if word != Dialects::default().inputs.knot.submit_repo {
@@ -87,8 +91,8 @@ pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     Spelling::with(word, guess(told, "knot_field_submit_repo"))
 }
 
-/// Warns that the subject of a comment on a pull request, its ticket instead of a round, is a
-/// guess.
+/// Returns the warning that the subject of a comment on a pull request is a guess: the comment
+/// names the ticket instead of a round.
 pub(crate) fn guessed_subject() -> Warning {
     Warning::new(
         "the comment refers to the pull request's ticket instead of its newest round, which is a \

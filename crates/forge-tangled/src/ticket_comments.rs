@@ -1,4 +1,4 @@
-//! Writing comments on tickets of Tangled 1.0.
+//! Writes comments on tickets: the records of Tangled 1.0 for pull requests and issues.
 
 use forge_core::{
     AtUri, Error, ErrorKind, Hint, Noun, Outcome, Result, Step, Timestamp, Warning, model::Comment,
@@ -20,10 +20,11 @@ use crate::{
     write::{self, MAX_EDIT_ATTEMPTS},
 };
 
-/// The write to which a comment belongs. It decides whether an equal comment is a repetition.
+/// The write to which a comment belongs. An equal comment is a repetition only if it belongs to the
+/// same write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GoesWith {
-    /// A change of the ticket; the comment is about the resulting version.
+    /// A change of the ticket. The comment is about the version of the ticket after the change.
     Change,
     /// A round that was submitted at this time.
     Round(Option<Timestamp>),
@@ -113,9 +114,9 @@ impl Tangled {
         self.comment_outcome(repository, &written).await
     }
 
-    /// Writes the comment of a state change after the change. The comment names the resulting
-    /// version, so that a repeated command recognises it. If `changed`, the state was just written,
-    /// and a failed comment is only a warning.
+    /// Writes the comment of a state change, after that change. The comment names the resulting
+    /// version of the ticket, so that a repeated command recognises the comment. If `changed`, the
+    /// state was just written, and a failed comment is only a warning.
     pub(crate) async fn comment_with_state(
         &self,
         repository: &TangledRepository,
@@ -140,7 +141,7 @@ impl Tangled {
         };
         let (step, warnings) = match written {
             Ok(mut written) => {
-                // The outcome of the whole command has this warning.
+                // The result of the whole command already has this warning.
                 written.warnings.retain(|w| *w != experimental());
                 (comments::comment_step(&written), written.warnings)
             }
@@ -157,8 +158,8 @@ impl Tangled {
     }
 
     /// Writes a comment on the current version of a ticket, because the knot accepts no other
-    /// version. The comment must be later than `since`. The subject of a comment on a pull request
-    /// is a guess, which is returned as a warning.
+    /// version. The comment gets a time later than `since`. On a pull request, the ticket as the
+    /// subject of the comment is a guess, so a warning is returned.
     async fn put_comment(
         &self,
         repository: &TangledRepository,
@@ -191,7 +192,7 @@ impl Tangled {
                 map.insert(fields.reply_to.to_string(), found.strong_ref());
             }
             match refused.take() {
-                // The refusal was not caused by a faster writer.
+                // The versions are the same, so the refusal was not caused by a faster writer.
                 Some((tried, e)) if tried == versions => return Err(e),
                 _ => {}
             }
@@ -199,7 +200,7 @@ impl Tangled {
             let is_pull = subject.text(&fields.target_branch).is_some();
             let guess = is_pull.then(spelling::guessed_subject);
             match self.put_new(repository, &record).await {
-                // A comment that was written and could not be read back is not an error.
+                // An ambiguous error is no refusal, because the comment may have been written.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::InvalidInput { .. })
                         && !fault::is_ambiguous(&e) =>

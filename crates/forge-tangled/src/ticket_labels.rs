@@ -1,4 +1,4 @@
-//! Labels of Tangled 1.0, which are values in the tickets.
+//! Labels of Tangled 1.0, which are stored in the tickets: the records of pull requests and issues.
 //!
 //! The fields of a label definition have not been seen. Labels are therefore read from the tickets
 //! that have them, and are written in the same form. Only a label without a value has been seen, so
@@ -43,7 +43,7 @@ impl Carried {
         })
     }
 
-    /// Returns the name, and the value if there is one, in the form of labels of 2026.
+    /// Returns `name`, or `name:value` if there is a value, as for labels of 2026.
     fn name(&self) -> String {
         self.with_value(self.key.rsplit('/').next().unwrap_or_default())
     }
@@ -72,7 +72,7 @@ struct Seen {
     which: Carried,
     /// Number of tickets with the label.
     tickets: usize,
-    /// The label as one of the tickets spells it, without its other fields.
+    /// JSON of the label on one of the tickets, with only the fields that identify the label.
     token: Value,
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }
 
-/// Sets all labels; without labels, removes the list. Existing labels stay unchanged.
+/// Replaces the labels of a ticket. A label that the ticket already has keeps its JSON. Without
+/// labels, the list is removed.
 pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
     let old = carried(map, names);
     let labels = labels.into_iter().map(|label| {
@@ -107,7 +108,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
     }
 }
 
-/// Adds labels and removes others, by name. All other labels stay unchanged.
+/// Adds labels, and removes other labels by name. All further labels stay unchanged.
 pub(crate) fn relabel(
     map: &mut Map<String, Value>,
     add: &[Value],
@@ -144,8 +145,9 @@ fn replace_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dial
     }
 }
 
-/// Returns only the fields that identify a label, because its other fields are about another
-/// ticket. The type of a label without a value has been seen.
+/// Returns a label with only the fields that identify it, because its other fields are about
+/// another ticket. Adds a missing type to a label without a value, because the type of such a label
+/// has been seen.
 fn spelled(token: &Value, which: &Carried, names: &Dialects) -> Value {
     let fields = &names.fields;
     let parts = ["$type", &*fields.label_key, &*fields.label_value];
@@ -193,7 +195,7 @@ fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
     all
 }
 
-/// Finds labels by name, as other tickets spell them.
+/// Finds labels by name, and returns the JSON that they have on other tickets.
 fn find_used_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
     let known = seen(tickets, names);
     let one = |typed: &String| {
@@ -230,7 +232,8 @@ impl Tangled {
         Ok(all)
     }
 
-    /// Finds labels by name, as other tickets of this repository spell them.
+    /// Finds labels by name, and returns the JSON that they have on other tickets of this
+    /// repository.
     pub(crate) async fn labels_in_use(
         &self,
         repository: &TangledRepository,

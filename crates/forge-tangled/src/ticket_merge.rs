@@ -1,4 +1,4 @@
-//! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
+//! Merges on Tangled 1.0: rebases in the user's clone, pushes, then writes the state.
 //!
 //! The knot's own merge method is only partly known (not its styles, its answer, or who sets the
 //! state), so it is not used. A push needs no guess. It is never repeated, because the branch shows
@@ -40,7 +40,7 @@ const RECORD: &str = "record the merge";
 /// State of the target branch after a merge.
 struct LandedRound {
     tip: String,
-    /// True if the change was on the branch before this call.
+    /// True if the branch had the change before this call.
     earlier: bool,
 }
 
@@ -123,8 +123,9 @@ impl Tangled {
         self.record_ticket_merge(located, landed).await
     }
 
-    /// Handles a ticket that is already marked as merged. The result also says whether the branch
-    /// has the change: any permitted account can set the state, and a knot may squash a merge.
+    /// Handles a ticket (pull request record) that is already marked as merged. The result also
+    /// says whether the branch has the change. The mark does not prove it: any permitted account
+    /// can set the state, and a knot may squash a merge.
     async fn ticket_was_merged(
         &self,
         located: &LocatedPull,
@@ -170,12 +171,13 @@ impl Tangled {
             && find_lost_merge(&git, base, head, base).await?.is_none())
     }
 
-    /// Refuses a merge if a round was added since the read: neither the unseen round nor the
-    /// outdated one may be merged.
+    /// Refuses a merge if a round was added since the ticket was read. Neither the unseen round nor
+    /// the outdated one may be merged.
     async fn ticket_as_read(&self, located: &LocatedPull) -> Result<()> {
         let now = self.reread_pull(located).await?.pull;
         let (was, is) = (&located.pull, &now);
-        // Nothing verifies the CID of a stamped record.
+        // Compares the whole record, because nothing verifies the CID of a record to which the knot
+        // adds fields.
         if was.record == is.record && was.source_sha == is.source_sha {
             return Ok(());
         }
@@ -271,8 +273,8 @@ impl Tangled {
         ))))
     }
 
-    /// Records the ticket as merged, unless the knot did so. The error of a failed write names the
-    /// finished steps.
+    /// Records the ticket as merged, unless the knot did so. If the write fails, the result has a
+    /// warning and names the finished steps.
     async fn record_ticket_merge(
         &self,
         located: &LocatedPull,
@@ -330,8 +332,9 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Ensures that the state is set. Which service sets it is unknown, so the knot gets time to do
-    /// so, and then this call does. Adds warnings about guessed words to `told`.
+    /// Ensures that the ticket has the state merged. It is unknown whether the knot sets this
+    /// state, so the knot gets some time for it. Then this call sets the state. Adds warnings about
+    /// guessed words to `told`.
     async fn ensure_ticket_merged(
         &self,
         located: &LocatedPull,
@@ -409,7 +412,7 @@ async fn fetch(
         get(&base_ref).await?;
     }
     if !git.has_commit(head).await && get(head).await.is_err() && !is_fork {
-        // Some servers send only branches.
+        // Some servers send only branches, and no commit by its id.
         let _ = get(&format!("refs/heads/{}", pull.head)).await;
     }
     for (oid, what) in [
@@ -484,8 +487,8 @@ async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
 }
 
 /// Returns true if the branch already has every change of the round, as it is or rebased onto
-/// another commit: an earlier merge may have been interrupted before it was recorded. A change that
-/// was reverted on the branch does not count.
+/// another commit. This happens if an earlier merge was interrupted before it was recorded. A
+/// change that was reverted on the branch does not count.
 async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     let both = format!("{base}...{head}");
     let missing = [
@@ -513,12 +516,14 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// Finds the newest merge commit of a round that a rebase cannot reproduce, because a merge commit
-/// can change files by itself. `made` is a commit with the other commits of the round on top of
-/// `base`; its content differs from that of a merge of the round.
+/// Returns the newest merge commit of a round if a rebase loses changes of the round's merge
+/// commits. A merge commit can change files by itself. `made` is a commit with the other commits of
+/// the round on top of `base`. If changes were lost, its content differs from that of a merge of
+/// the round.
 async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
-        // The branch may have changed the round's lines since: a merge of both proves nothing.
+        // The branch may have changed the round's lines since, so a merge of both would prove
+        // nothing.
         return git.find_evil_merge(base, head).await;
     }
     let range = format!("{base}..{head}");

@@ -1,9 +1,12 @@
-//! Writing to repositories of Tangled 1.0: experimental, as every result says.
+//! Writes to repositories of Tangled 1.0. This is experimental, as every result says.
 //!
-//! Records go through the knot into the account of the repository. Unknown details are never
-//! guessed silently. The spelling of a state and the keys of labels are learned from the
-//! repository's own tickets; a guess is reported with the result (`spelling.rs`); the audience of a
-//! token is tried out; every write is read back; a write that needs an unknown detail is refused.
+//! A ticket is the record of a pull request or an issue. Records go through the knot (git server)
+//! into the account of the repository. Unknown details of the protocol are never guessed silently:
+//! - The spelling of a state and the keys of labels are learned from the repository's own tickets.
+//! - A guess is reported with the result (`spelling.rs`).
+//! - The audience of a token is tried out.
+//! - Every write is read back.
+//! - A write that needs an unknown detail is refused.
 
 use forge_core::{
     Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result,
@@ -33,7 +36,7 @@ use crate::{
     write,
 };
 
-/// Builds the warning that every result of this protocol has.
+/// Builds the warning that the result of every write to Tangled 1.0 has.
 pub(crate) fn experimental() -> Warning {
     Warning::new("writing to Tangled 1.0 is experimental: its protocol is not published as a whole")
         .with_hint("look at the result on the web")
@@ -43,7 +46,7 @@ pub(crate) fn done<T>(value: T) -> Outcome<T> {
     Outcome::immediate(value).with_warning(experimental())
 }
 
-/// Two commits of a repository.
+/// The two commits of a round: the merge base with the target branch, and the head commit.
 struct Ends {
     base: String,
     head: String,
@@ -51,8 +54,8 @@ struct Ends {
 
 impl Tangled {
     /// Opens a pull request: writes the ticket, then its first patch. If the patch is refused, a
-    /// new ticket is deleted. An older ticket stays, because its stamp names only the last editor,
-    /// and another account may have opened it.
+    /// ticket that this call wrote is deleted. An older ticket stays, because another account may
+    /// have opened it: its stamp (a field that the knot adds) names only the last editor.
     pub(crate) async fn create_ticket(
         &self,
         repository: std::sync::Arc<TangledRepository>,
@@ -308,8 +311,8 @@ impl Tangled {
         Ok(done(self.view_written(located).await?))
     }
 
-    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
-    /// state is spelled.
+    /// Closes or reopens a ticket, then comments. The word for a closed state is not known, so it
+    /// is learned from other tickets of the repository.
     pub(crate) async fn set_ticket_state(
         &self,
         located: &LocatedPull,
@@ -380,7 +383,8 @@ impl Tangled {
             if now == before {
                 map.insert(field.to_owned(), json!(word));
             } else if now != to {
-                // A state that another writer has set is not overruled, above all a merge.
+                // A state that another writer has set in the meantime is not overwritten, above all
+                // a merge.
                 let [before, now] = [before, now].map(|it| names.org.state(it));
                 return Err(write::stale(&uri, before, now));
             }
@@ -496,9 +500,9 @@ impl Tangled {
         })
     }
 
-    /// Submits a branch of `source` as a round, and reads the patches back. If the answer is lost,
-    /// these patches decide. `before` is the number of earlier patches with this head. Adds
-    /// warnings about guesses to `told`.
+    /// Submits a branch of `source` as a round, and reads the patch records back. If the knot's
+    /// answer is lost, these records show whether the round arrived. `before` is the number of
+    /// earlier patch records with this head. Adds warnings about guesses to `told`.
     async fn submit(
         &self,
         (repository, ticket): (&TangledRepository, &str),
@@ -547,7 +551,7 @@ impl Tangled {
             p.text(&fields.ticket) == Some(ticket)
                 && p.text_at(&[&*fields.head, &*fields.oid]) == Some(ends.head.as_str())
         });
-        // In the order of rounds, because the key of a patch is not a time.
+        // Sorted by time into the order of rounds, because the key of a patch is not a time.
         let mut of_head: Vec<&Record> = of_head.collect();
         of_head.sort_by_key(|p| p.created_at(&fields.created_at));
         let read = of_head.into_iter().skip(before);
@@ -562,8 +566,8 @@ impl Tangled {
         }
     }
 
-    /// Deletes a new ticket whose patch was refused. Deletion needs the right to push, so the
-    /// ticket may stay.
+    /// Deletes a new ticket whose patch was refused, and returns the error. Deletion needs the
+    /// right to push, so the ticket may stay.
     async fn delete_orphan_ticket(
         &self,
         repository: &TangledRepository,
@@ -634,8 +638,8 @@ pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialect
     }
 }
 
-/// Sets the text of a title or a body, and keeps its other fields; `fresh` is the value if there is
-/// none yet.
+/// Sets the text of a title or a body, and keeps its other fields. If there is no title or body
+/// yet, `fresh` is its value.
 fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
         Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),

@@ -1,7 +1,8 @@
-//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are
-//! patches, all in the repository's own account on its knot. `ticket_writes.rs` has the writes.
+//! Reads pull requests of Tangled 1.0. A ticket is the record of a pull request or an issue; only a
+//! pull request has a target branch. A round of a pull request is a patch record. All are in the
+//! repository's own account on its knot (git server). `ticket_writes.rs` has the writes.
 //!
-//! The form of the records was observed on public pages. For a detail that was not observed, both
+//! The form of the records is known from public pages. For a detail that was not seen there, both
 //! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::{
 
 /// Maximum length of an unknown word in a warning, in characters.
 const WORD_MAX: usize = 60;
-/// Maximum number of records that are read of a collection of a repository.
+/// Maximum number of records that are read of one collection of a repository.
 pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
 
 /// Returns the last editor of a record in a repository's account, from the knot's stamp.
@@ -37,15 +38,15 @@ pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str
 /// Facts that are in the record of a ticket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
-    /// The state, and a warning if its word is unknown.
+    /// The state. If its word is unknown, `warnings` says so.
     pub state: Option<PrState>,
     pub labels: Vec<Label>,
     pub assignees: Vec<String>,
     pub warnings: Vec<Warning>,
 }
 
-/// Returns the state for a word: `open` was observed, a word with "merge" means merged, and any
-/// other word closed.
+/// Returns the state for a word. Only `open` has been seen, so an unknown word with "merge" means
+/// merged, and any other unknown word closed.
 pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) {
     let known = [PrState::Open, PrState::Closed, PrState::Merged];
     match known.into_iter().find(|s| names.org.state(*s) == word) {
@@ -135,7 +136,8 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
-/// Builds the warning for a filter by assignees if no ticket has the field, whose name is a guess.
+/// Builds the warning that a filter by assignees may find nothing, if no ticket has the field of
+/// assignees: its name is a guess.
 pub(crate) fn unassigned<'a>(
     mut tickets: impl Iterator<Item = &'a Record>,
     names: &Dialects,
@@ -173,7 +175,7 @@ pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a s
     comment.text_at(&[&*names.fields.subject, "uri"])
 }
 
-/// Converts a comment to the fields of 2026, the form that the readers of comments expect.
+/// Converts a comment to the field names of 2026, which the readers of comments expect.
 pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     let (fields, wanted) = (&names.fields, &names.sh_fields);
     let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
@@ -195,7 +197,7 @@ pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     comment
 }
 
-/// Returns a text that is an object of markdown, or a plain string.
+/// Returns the text of a field that is a markdown object or a plain string.
 pub(crate) fn markdown<'a>(value: &'a Value, name: &str, names: &Dialects) -> Option<&'a str> {
     let field = value.get(name)?;
     let text = || field.get(&*names.fields.text)?.as_str();
@@ -246,8 +248,9 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
         let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
-    // The ticket does not name its author: its stamp names the last editor. A patch never changes,
-    // so the stamp of the first patch names its submitter, who opened the ticket.
+    // The ticket does not name its author. Its stamp (a field that the knot adds) names only the
+    // last editor. A patch record never changes, so the stamp of the first one names its submitter,
+    // who opened the ticket.
     let author = own
         .first()
         .and_then(|p| editor(p, names))
@@ -273,15 +276,15 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
     }))
 }
 
-/// All comments of a repository, and the patches that comments may be on.
+/// All comments of a repository, and the patch records that comments may be on.
 pub(crate) struct Talk {
     comments: Listing,
     patches: Listing,
 }
 
 impl Talk {
-    /// Returns the comments on a ticket or on its patches, with warnings about unread ones. Whether
-    /// a comment names the ticket or a patch was not observed.
+    /// Returns the comments on a ticket or on its patch records, with warnings about unread ones.
+    /// Both are searched, because it is not known which of them a comment names.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
@@ -341,7 +344,7 @@ impl Tangled {
         Ok(found)
     }
 
-    /// Reads all pull requests, newest first, with warnings. Returns whether there are more.
+    /// Reads all pull requests, newest first, with warnings. The flag is true if there are more.
     pub(crate) async fn tickets(
         &self,
         repository: &TangledRepository,

@@ -1,9 +1,9 @@
-//! Verdicts, which tangled lacks. If the configuration allows it, a comment whose first line states
-//! a verdict counts as one.
+//! Review verdicts, which tangled lacks. If the configuration allows it, a comment whose first line
+//! states a verdict counts as a verdict.
 //!
-//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that every
-//! reader knows what was reviewed. The record names the round as well; a line that does not match
-//! the pull request is ordinary text.
+//! The line names the round and the CID of its patch (`Approved round 2 (bafkrei…)`), so that every
+//! reader knows what was reviewed. The record of the comment names the round as well. A line that
+//! does not match the pull request is ordinary text.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ use futures::{StreamExt as _, stream};
 
 /// Maximum number of verdicts that are read from the servers of their authors.
 const MAX_CONFIRMED: usize = 100;
-/// The section of a view that is incomplete if a verdict is missing.
+/// The section of a pull request's view that is incomplete if a verdict is missing.
 const SECTION: &str = "latest_reviews";
 
 const APPROVED: &str = "Approved round ";
@@ -92,8 +92,8 @@ pub(crate) struct Given {
     review: Review,
 }
 
-/// The effect of a verdict: the author's own verdict is a comment, and an approval of an older
-/// round no longer counts. A request for changes counts until the same reviewer approves.
+/// Returns the effect of a verdict. The author's own verdict is only a comment. An approval of an
+/// older round no longer counts. A request for changes counts until the same reviewer approves.
 fn effective_state(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     match said {
         _ if own => ReviewState::Commented,
@@ -102,7 +102,7 @@ fn effective_state(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     }
 }
 
-/// Sets the summary of the reviews: the last verdict of each account that may push.
+/// Sets the review summary of the view: the last verdict of each account that may push.
 pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
     let mut latest: Vec<&Given> = Vec::new();
     for given in given.iter().filter(|g| g.counts) {
@@ -129,7 +129,7 @@ pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
 }
 
 impl Tangled {
-    /// Splits comments into those that give a verdict and the others.
+    /// Splits comments into comments that give a verdict and all other comments.
     pub(crate) fn split_verdicts(
         &self,
         pull: &TangledPull,
@@ -142,8 +142,8 @@ impl Tangled {
     }
 
     /// Replaces the verdicts that would count by the records on their authors' servers, because an
-    /// index can show verdicts that nobody has given. A verdict that cannot be read counts if it
-    /// requests changes, and not if it approves.
+    /// index can show verdicts that nobody has given. If a verdict cannot be read there, a request
+    /// for changes counts and an approval does not.
     async fn confirm_verdicts(
         &self,
         pull: &TangledPull,
@@ -211,9 +211,9 @@ impl Tangled {
         records::find(&pds, &uri.authority, &uri.collection, &uri.rkey).await
     }
 
-    /// Converts verdict comments to reviews, in their order, with warnings about those that are
-    /// left out. With `commits`, each review names the reviewed commit, for which the patch of its
-    /// round is read.
+    /// Converts verdict comments to reviews, in their order. The warnings name comments that are
+    /// left out. With `commits`, each review names the reviewed commit; this reads the patch of its
+    /// round.
     pub(crate) async fn convert_verdicts(
         &self,
         located: &LocatedPull,

@@ -51,7 +51,8 @@ impl Item {
     }
 }
 
-/// Returns the name of a field that `listPulls` promises and the row lacks.
+/// Returns what is wrong with a row: a field that `listPulls` promises is missing, or has another
+/// type.
 fn missing_row_field(row: &Value, fields: &IndexFields) -> Option<String> {
     let promised = [
         ("uri", "text"),
@@ -139,7 +140,7 @@ pub(crate) struct IndexPager<'a> {
     /// The cursor of the next page; `None` before the first page, and empty at the end.
     next: Option<String>,
     scanned: u64,
-    /// Size of the kept rows in memory, in bytes.
+    /// Size in memory of all rows that were taken, in bytes.
     bytes: usize,
 }
 
@@ -238,7 +239,8 @@ impl<'a> IndexPager<'a> {
         }
         self.at.size = size;
         let got = page.items.len();
-        // The caller reports a single malformed row.
+        // Only a page of malformed rows is an error, because the caller reports a single malformed
+        // row.
         let mut rows = page.items.iter();
         let first = rows
             .next()

@@ -1,4 +1,4 @@
-//! Writes to the viewer's PDS: atomic, idempotent, and never over a concurrent edit.
+//! Writes to the logged-in account's PDS: atomic, idempotent, and never over a concurrent edit.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
 use forge_core::{Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp};
@@ -22,8 +22,9 @@ pub(crate) fn now() -> String {
     timestamp_after(None)
 }
 
-/// The current time or, if `before` is later, the millisecond after `before`. Status records are
-/// ordered by the times that they claim, and our clock may lag behind that of the last writer.
+/// Returns the current time or, if `before` is later, the millisecond after `before`. The
+/// millisecond keeps a new status record last. Status records are ordered by the times that they
+/// claim, and our clock may lag behind that of the last writer.
 pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
     let behind = before.and_then(|before| {
@@ -134,8 +135,9 @@ impl Tangled {
         Ok(Some(cids))
     }
 
-    /// Reads one of the viewer's records, changes it and writes it back. If another writer was
-    /// faster, starts again, or with `expected` fails with a conflict. Unknown fields are kept.
+    /// Reads one of the viewer's records, changes it and writes it back. Unknown fields are kept.
+    /// If another writer was faster, starts again. If the caller passed the CID `expected`, fails
+    /// with a conflict instead.
     pub(crate) async fn edit_record(
         &self,
         _: Undeclared,
@@ -228,9 +230,9 @@ impl Tangled {
         Ok(())
     }
 
-    /// Uploads a blob, and returns the object with which records refer to it. The upload can be
-    /// repeated, because the same bytes are the same blob. Only the write of these records uses up
-    /// the proof.
+    /// Uploads a blob, and returns the object with which records refer to the blob. The upload can
+    /// be repeated, because the same bytes are the same blob. The proof is only borrowed, because
+    /// the write of the referring record uses it up.
     pub(crate) async fn upload(
         &self,
         _: &Undeclared,
@@ -259,7 +261,7 @@ impl Tangled {
         Ok(blob.clone())
     }
 
-    /// As [`stale`], with the call that reads a pull request or an issue.
+    /// As [`stale`]. For a pull request or an issue, the hint also offers the call that reads it.
     pub(crate) fn stale(&self, uri: &AtUri, expected: &str, actual: &str) -> Error {
         let names = &self.settings.dialects.sh;
         let shown = [(&names.pull, Op::PrView), (&names.issue, Op::IssueView)];
@@ -311,7 +313,7 @@ pub(crate) fn changed(
     Ok(new)
 }
 
-/// Returns the error for a write that failed after another write had succeeded; the message names
+/// Returns the error for a write that failed after another write had succeeded. The message names
 /// both. `done` is a sentence, and `rest` is the name of the failed part.
 pub(crate) fn partial_failure(done: &str, rest: &str, error: Error) -> Error {
     let why = error.message();

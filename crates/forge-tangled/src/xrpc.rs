@@ -1,4 +1,4 @@
-//! XRPC calls, made by atrium over the workspace's transport.
+//! XRPC (atproto's HTTP API) calls, made by the crate atrium over the workspace's transport.
 
 use std::{error::Error as StdError, sync::Arc};
 
@@ -82,8 +82,8 @@ impl Xrpc {
         self
     }
 
-    /// Returns the same service with one retry, for a request whose failure would waste costly
-    /// earlier requests.
+    /// Returns the same service with one retry. This is for a request whose failure would waste
+    /// costly earlier requests.
     pub fn asked_twice(mut self) -> Self {
         self.retries = Some(1);
         self
@@ -371,7 +371,7 @@ impl HttpClient for Xrpc {
         };
         request.extensions_mut().insert(BodyMax(max));
         let write = request.method() != Method::GET && self.class != Some(Idempotency::Read);
-        // The read limit does not stop a write, nor the token for it.
+        // The total read limit stops neither a write nor the request for its token.
         let is_limited = !write && self.max_body != Some(MAX_SESSION);
         if is_limited && call::received(0) > self.limits().command {
             return Err(Box::new(fault::spent(self.limits().command)));
@@ -384,7 +384,7 @@ impl HttpClient for Xrpc {
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
         }
-        // With this header atrium would drop the body, which has the cause of the failure.
+        // With this header, atrium would drop the body, which states the cause of the failure.
         parts.headers.remove(header::WWW_AUTHENTICATE);
         let body = body.into_bytes().unwrap_or_default();
         let _ = call::received(body.len());
@@ -392,7 +392,7 @@ impl HttpClient for Xrpc {
             // atrium would parse a blob of the type JSON and change its bytes.
             parts.headers.remove(header::CONTENT_TYPE);
         }
-        // atrium parses a failure of any content type.
+        // atrium parses a failure of any content type as JSON, so each failure is weighed.
         if self.is_bounded || !parts.status.is_success() || is_json(&parts.headers) {
             self.weigh(&body, write)?;
         }
@@ -415,7 +415,8 @@ impl Xrpc {
         }
     }
 
-    /// `ratelimit-reset` is in seconds since the epoch (the PDS's reference implementation).
+    /// Builds the error for a refused request. `ratelimit-reset` is in seconds since the epoch (the
+    /// PDS's reference implementation).
     fn limited(&self, headers: &HeaderMap) -> Error {
         let number =
             |name: &str| -> Option<i64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
