@@ -22,7 +22,7 @@ pub(crate) struct AnswerField<'a> {
 }
 
 impl<'a> AnswerField<'a> {
-    /// Returns fields without named subfields.
+    /// Returns fields with these names, without subfields.
     pub fn from_names<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
         names.map(|name| Self::of(name, Vec::new())).into()
     }

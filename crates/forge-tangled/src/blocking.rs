@@ -1,4 +1,4 @@
-//! Work that may block a thread: files, and the packing of patches.
+//! Runs work that may block a thread: file access, and the packing of patches.
 
 use forge_core::{Error, ErrorKind, Result};
 

@@ -137,7 +137,6 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Forgets `key`.
     pub fn forget(&self, key: &str) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.by_key.remove(key);

@@ -356,7 +356,8 @@ impl Tangled {
         Ok(all.records.into_iter().find(same))
     }
 
-    /// Returns the at-uri of the comment with this key; `older` is the comment collection of 2025.
+    /// Returns the at-uri of the comment with this key; `older` is the comment collection of the
+    /// protocol of 2025.
     pub(crate) fn comment_uri(&self, key: &str, older: &str) -> Result<AtUri> {
         let names = &self.settings.dialects.sh;
         let uri = AtUri::parse(key)

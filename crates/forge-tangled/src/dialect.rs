@@ -56,7 +56,7 @@ impl Era {
 /// The names of one protocol. A name that the protocol lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Collection of pull requests; in 1.0 of tickets, which are pull requests and issues.
+    /// Collection of pull requests; in Tangled 1.0 of tickets, which are pull requests and issues.
     pub pull: Name,
     /// Collection of rounds, in a protocol that keeps each round in its own record.
     pub patch: Name,
@@ -64,7 +64,7 @@ pub struct Dialect {
     pub status: Name,
     /// Values of a pull request's status: open, closed, merged.
     pub states: [Name; 3],
-    /// Collection of issues; in 1.0 of tickets, which are pull requests and issues.
+    /// Collection of issues; in Tangled 1.0 of tickets, which are pull requests and issues.
     pub issue: Name,
     /// Collection of the states of issues.
     pub issue_state: Name,
@@ -253,11 +253,11 @@ names! {
     hidden_ref = "sh.tangled.repo.hiddenRef",
     /// Deletes a branch.
     delete_branch = "sh.tangled.repo.deleteBranch",
-    /// In 1.0, the merge base of two commits.
+    /// In Tangled 1.0, the merge base of two commits.
     merge_base = "org.tangled.temp.git.getMergeBase",
-    /// In 1.0, commits as patches.
+    /// In Tangled 1.0, commits as patches.
     format_patch = "org.tangled.temp.git.formatPatch",
-    /// In 1.0, submits a round (two commits).
+    /// In Tangled 1.0, submits a round (two commits).
     submit_patch = "org.tangled.review.submitPatch",
 }
 
@@ -269,7 +269,7 @@ names! {
 }
 
 names! {
-    /// The fields of the records of 1.0.
+    /// The fields of the records of Tangled 1.0.
     Fields, "field":
     /// The title of a ticket.
     title = "title",
@@ -322,7 +322,7 @@ names! {
 }
 
 names! {
-    /// The fields of the records of 2025 and 2026.
+    /// The fields of records in the protocols of 2025 and 2026.
     ShFields, "sh_field":
     /// The title of a pull request or an issue.
     title = "title",
@@ -437,8 +437,8 @@ names! {
 }
 
 names! {
-    /// The fields of the manifest of 1.0, which are known only from prose. A manifest describes a
-    /// repository.
+    /// The fields of the manifest of Tangled 1.0, which are known only from prose. A manifest
+    /// describes a repository.
     ManifestFields, "manifest":
     /// The owner of a repository.
     owner = "owner",
@@ -522,17 +522,17 @@ names! {
     fork_ref = "forkRef",
     /// The upstream branch in a comparison.
     remote_ref = "remoteRef",
-    /// In 1.0, the first of two commits whose merge base is requested.
+    /// In Tangled 1.0, the first of two commits whose merge base is requested.
     base_of = "base",
-    /// In 1.0, the second of two commits whose merge base is requested.
+    /// In Tangled 1.0, the second of two commits whose merge base is requested.
     base_head = "head",
-    /// In 1.0, the commit after which patches begin.
+    /// In Tangled 1.0, the commit after which patches begin.
     patch_from = "from",
-    /// In 1.0, the commit at which patches end.
+    /// In Tangled 1.0, the commit at which patches end.
     patch_to = "to",
-    /// In 1.0, the repository to which a round is submitted.
+    /// In Tangled 1.0, the repository to which a round is submitted.
     submit_repo = "repo",
-    /// In 1.0, the submitted round.
+    /// In Tangled 1.0, the submitted round.
     submit_patch = "patch",
 }
 
@@ -622,9 +622,9 @@ names! {
     person_email = "email",
     /// The time of an author or committer.
     person_when = "when",
-    /// In 1.0, the merge base of two commits.
+    /// In Tangled 1.0, the merge base of two commits.
     common = "commit",
-    /// In 1.0, the commit id, if the merge base is an object.
+    /// In Tangled 1.0, the commit id, if the merge base is an object.
     common_oid = "oid",
 }
 
@@ -699,8 +699,8 @@ pub struct Methods {
     pub spindle: SpindleMethods,
 }
 
-/// Audience of a token for a write to a repository of 1.0. Both audiences have been seen, so the
-/// other is tried if the first is refused.
+/// Audience of a token for a write to a repository of Tangled 1.0. Both audiences have been seen,
+/// so the other is tried if the first is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The knot.
@@ -733,13 +733,14 @@ pub struct Dialects {
     pub sh: Dialect,
     /// Names of `org.tangled.*`, the protocol of Tangled 1.0.
     pub org: Dialect,
-    /// The fields of the records of 1.0.
+    /// The fields of the records of Tangled 1.0.
     pub fields: Fields,
     /// The fields of `sh.tangled.*`.
     pub sh_fields: ShFields,
-    /// The fields of the manifest of 1.0.
+    /// The fields of the manifest of Tangled 1.0.
     pub manifest: ManifestFields,
-    /// The methods of all protocol versions together, because 1.0 keeps some of `sh.tangled.*`.
+    /// The methods of all protocol versions together, because Tangled 1.0 keeps some of
+    /// `sh.tangled.*`.
     pub methods: Methods,
     /// The parameters of the methods.
     pub inputs: Inputs,
@@ -898,7 +899,7 @@ impl Dialects {
         })
     }
 
-    /// Returns true for a collection of 1.0.
+    /// Returns true for a collection of Tangled 1.0.
     pub(crate) fn is_org(&self, collection: &str) -> bool {
         collection.starts_with("org.tangled.") || self.org.has(collection)
     }
@@ -913,12 +914,12 @@ impl Dialects {
         }
     }
 
-    /// Builds a text with markup for a record of 1.0.
+    /// Builds a text with markup for a record of Tangled 1.0.
     pub(crate) fn markdown(&self, text: &str) -> Value {
         json!({ "$type": self.org.markdown, (self.fields.text.to_string()): text })
     }
 
-    /// Builds a line with markup for a record of 1.0.
+    /// Builds a line with markup for a record of Tangled 1.0.
     pub(crate) fn inline(&self, text: &str) -> Value {
         json!({ "$type": self.org.inline, (self.fields.text.to_string()): text })
     }

@@ -29,8 +29,8 @@ const REPOSITORY: &str = "repository";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of fields of an unexpected answer that the report names.
 const MAX_NAMED: usize = 20;
-/// Maximum number of record fields that the report names for each kind of difference. Names of at
-/// most [`MAX_FIELD_CHARS`] then all fit into the detail of a report row.
+/// Maximum number of record fields that the report names for each kind of difference. With names of
+/// at most [`MAX_FIELD_CHARS`], all of them fit into a report row.
 const MAX_FIELDS: usize = 4;
 const MAX_FIELD_CHARS: usize = 32;
 const LIST_RECORDS: &str = "com.atproto.repo.listRecords";
@@ -204,7 +204,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the at-uri of the first row of a list of the index.
+    /// Returns the at-uri in the first row of a list of the index.
     async fn newest(&self, method: &str, subject: &str) -> Option<String> {
         let of = &*self.settings.dialects.inputs.index.subject;
         let index = self.index().asked_once().bounded();
@@ -320,7 +320,7 @@ impl Tangled {
     }
 }
 
-/// Returns true for a refusal. The requested data is public, so no refusal is expected.
+/// Returns true for a refusal. The caller expects none, because the requested data is public.
 fn is_refusal(kind: &ErrorKind) -> bool {
     matches!(
         kind,

@@ -81,7 +81,7 @@ pub(crate) fn is_wrong_audience(error: &Error) -> bool {
     error.context().iter().any(|(key, _)| *key == AUDIENCE)
 }
 
-/// Cuts a server's text, and puts it into one line.
+/// Shortens a server's text, and puts it into one line.
 fn shorten(text: &str) -> String {
     one_line(&truncate_chars(text, MAX_TEXT_CHARS).0).into_owned()
 }
@@ -192,7 +192,7 @@ pub(crate) fn is_spent(error: &Error) -> bool {
     is_unread(error, SPENT)
 }
 
-/// Returns the error for an answer that exceeds the memory limit.
+/// Returns the error for an answer that would exceed the memory limit.
 pub(crate) fn too_long(origin: &Origin) -> Error {
     let message = format!("{} sent more values than are read at once", origin.host());
     Error::new(ErrorKind::Protocol, message).with_context(UNREAD, TOO_LONG)

@@ -46,7 +46,7 @@ pub(crate) struct IngestionOutcome {
 /// What the index shows of a record.
 #[derive(Debug)]
 pub(crate) enum IndexProbe {
-    /// This version of the record.
+    /// The requested version of the record.
     Shown,
     /// Another version of the record, by CID.
     Other(String),

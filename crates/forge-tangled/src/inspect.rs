@@ -75,11 +75,11 @@ pub enum IndexShows {
         /// Message of the failed request.
         why: String,
     },
-    /// The index was not queried, because its answer would decide nothing.
+    /// The index was not queried, because its answer would not change the ingestion state.
     NotAsked,
 }
 
-/// The index's treatment of a record, for the report.
+/// What the report says about a record and the index.
 struct IndexVerdict {
     index: IndexShows,
     ingestion: Ingestion,
@@ -176,7 +176,8 @@ impl Tangled {
         let right = [&names.status, &names.issue_state, &names.label_op]
             .iter()
             .any(|name| **name == uri.collection);
-        // An index may show a state or a label that does not count. Any other shown record counts.
+        // An index may show a state or a label operation that does not count. A record of another
+        // kind counts if the index shows it.
         let dropped = if right || !matches!(look, IndexProbe::Shown) {
             self.find_drop_reason(record).await
         } else {
@@ -225,7 +226,8 @@ impl Tangled {
     /// `precondition_failed` for a record about a repository that uses Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
-        // A confirmed record needs no rewrite, and a rewrite does not help in the other states.
+        // A confirmed record needs no rewrite. In the remaining ingestion states, a rewrite does
+        // not help.
         if !matches!(before.ingestion, Ingestion::Pending { .. }) {
             let because = format!("{}; the record was left as it is", before.because);
             return Ok(IngestionReport { because, ..before });
@@ -349,7 +351,7 @@ impl Tangled {
         .with_hint(format!("name a record of {}", all.join(", "))))
     }
 
-    /// Returns the query by which the index shows the record.
+    /// Returns the query with which the index returns the record.
     pub(crate) fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
         let dialects = &self.settings.dialects;
         let collection = record.uri.split('/').nth(3)?;

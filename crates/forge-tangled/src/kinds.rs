@@ -55,8 +55,8 @@ pub(crate) fn label_ops(names: &Dialects) -> Kind {
 }
 
 /// Fields in which pull requests name their repository. Until 2026, `repo` was the at-uri of the
-/// repository's record; since then it is the DID. The oldest records have `targetRepo` instead of
-/// the object `target`.
+/// repository's record. Since then, `repo` is the repository's DID. The oldest records have
+/// `targetRepo` instead of the object `target`.
 pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     let fields = &names.sh_fields;
     let in_target = |field: &str| format!("{}.{field}", fields.target);

@@ -290,8 +290,9 @@ impl Tangled {
             .await
     }
 
-    /// Has the fork's knot fetch a branch of the upstream repository as a hidden ref
-    /// ([`hidden_name`]), with which `head` can be compared. A repeated call changes nothing.
+    /// Makes the fork's knot fetch a branch of the upstream repository as a hidden ref
+    /// ([`hidden_name`]). `head` can then be compared with this ref. A repeated call changes
+    /// nothing.
     pub(crate) async fn hidden_ref(
         &self,
         fork: &TangledRepository,

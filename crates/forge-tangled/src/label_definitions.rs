@@ -31,7 +31,8 @@ const MAX_OPTIONS: usize = 100;
 /// Maximum length of an option, in characters.
 const OPTION_MAX: usize = 100;
 /// Maximum age, in seconds, of an unused label definition that a call completes instead of writing
-/// another. An interrupted call has written it without adding it to the repository.
+/// another. It counts as left by an interrupted call, which wrote it but did not add it to the
+/// repository.
 const BEGUN_FOR: i64 = 60 * 60;
 
 /// Values that a label definition accepts.
@@ -78,7 +79,8 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
     Ok(checked)
 }
 
-/// Returns the options of `known` followed by the new ones of `wanted`; `None` if no option is new.
+/// Returns the options of `known`, then the options that only `wanted` has; `None` if `wanted` has
+/// no new option.
 fn more_options(known: &LabelDefinition, wanted: &[String]) -> Option<Vec<String>> {
     let missing = wanted.iter().filter(|w| !known.allowed.contains(w));
     let all: Vec<String> = known.allowed.iter().chain(missing).cloned().collect();

@@ -1,5 +1,5 @@
-//! Reads and changes labels. A definition is a record in any account, to which a repository
-//! subscribes. A label operation is a record that adds labels to a pull request or an issue, or
+//! Reads and changes labels. A label definition is a record in any account. A repository subscribes
+//! to definitions. A label operation is a record that adds labels to a pull request or an issue, or
 //! removes them.
 
 use std::{
@@ -68,8 +68,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads the relations from `values`, the label values by definition. A value that is not the
-    /// at-uri of an issue is ignored.
+    /// Reads the relations from `values`: label values by the at-uri of their definition. A value
+    /// that is not the at-uri of an issue is ignored.
     pub fn of(
         values: &BTreeMap<String, BTreeSet<String>>,
         definitions: &[LabelDefinition],
@@ -106,7 +106,7 @@ impl Named {
 pub(crate) struct Labelled {
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
-    /// Values of fields, by the field's name.
+    /// Values of custom fields, by the field's name.
     pub values: BTreeMap<String, String>,
     /// Warnings about definitions that could not be read.
     pub missing: Vec<Warning>,
@@ -260,7 +260,7 @@ pub(crate) struct Definitions {
 struct Unread {
     uri: String,
     why: String,
-    /// Further definitions that the same warning covers.
+    /// At-uris of further definitions that the same warning covers.
     others: BTreeSet<String>,
     /// True if the repository has more definitions than are read, so that reading again would not
     /// help.
@@ -342,7 +342,7 @@ impl Definitions {
             }
             return Err(Error::not_found(Noun::Label, why).with_hint(hint));
         }
-        // The definition may be one of the unread ones.
+        // The name may belong to a definition that could not be read.
         let why = format!(
             "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
@@ -396,7 +396,8 @@ pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Op
         .collect()
 }
 
-/// Applies label operations in order. Returns the resulting values on `subject`, by definition.
+/// Applies label operations in order. Returns the resulting label values on `subject`, by the
+/// at-uri of the definition.
 ///
 /// - Operations of accounts that may not push do not count.
 /// - The time that a record states decides its order. A time in the future is replaced by the time
@@ -561,7 +562,7 @@ impl Change {
         self
     }
 
-    /// Returns the record of the change, with a later time than `before`.
+    /// Builds the label operation for the change, with a time and a key later than `before`.
     pub fn record(&self, names: &Dialects, subject: &str, before: &Before) -> Result<NewRecord> {
         let collection = &names.sh.label_op;
         let fields = &names.sh_fields;
@@ -768,7 +769,7 @@ impl Tangled {
         for name in names {
             let (definition, typed) =
                 part(definitions, name, scope).map_err(|e| match definitions.unread.first() {
-                    // The label may be one of the unread definitions.
+                    // The label may belong to a definition that could not be read.
                     Some(unread) => {
                         let message = format!("{}; {}", e.message(), unread.warning().message);
                         let list =

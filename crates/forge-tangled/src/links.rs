@@ -33,13 +33,13 @@ use crate::{
     walk::{IndexPager, Item},
 };
 
-/// Number of rows of an index's list in one request; at most [`MAX_LINK_ROWS`] are read.
+/// Number of rows in one request for an index's list. At most [`MAX_LINK_ROWS`] rows are read.
 const PAGE: usize = 1_000;
 const MAX_LINK_ROWS: usize = 5_000;
 /// Maximum number of numbered web pages that are requested to find their records.
 const PAGES: usize = 10;
 
-/// A pull request or an issue, with the facts of its own record.
+/// A pull request or an issue, with the facts from its own record.
 struct Ticket {
     kind: SubjectKind,
     title: Option<String>,
@@ -88,12 +88,12 @@ impl Ticket {
     }
 }
 
-/// Returns the fields of title and body in records of 2025 and 2026.
+/// Returns the title and body fields of records in the protocols of 2025 and 2026.
 fn texts(fields: &ShFields) -> [&str; 2] {
     [&fields.title, &fields.body]
 }
 
-/// Returns the fields of title and body in tickets of 1.0.
+/// Returns the title and body fields of tickets, the records of Tangled 1.0.
 fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
     [&names.fields.title, &names.fields.body]
 }
@@ -125,7 +125,7 @@ struct Home {
     hosts: Hosts,
 }
 
-/// Objects that texts and records name.
+/// Records, pages and repositories that texts and records name.
 #[derive(Default)]
 struct Mentioned {
     records: Vec<AtUri>,
@@ -198,7 +198,7 @@ impl Tangled {
         links.mentions = named.filter_map(|uri| at(&uri.to_string())).collect();
         links.mentions.append(&mut mentioned.others);
         links.depends_on = own.depends_on(fields).and_then(at).into_iter().collect();
-        // The records of Tangled 1.0 have no references.
+        // Records of Tangled 1.0 have no list of references.
         let has_references = repository.era != Era::Org10;
         if has_references && own.kind == SubjectKind::PullRequest {
             let is_issue = |other: &&Ticket| other.kind == SubjectKind::Issue;
@@ -283,7 +283,7 @@ impl Tangled {
     }
 
     /// Reads all pull requests and issues of the repository, newest first. Returns warnings about
-    /// those that could not be read.
+    /// records that could not be read.
     async fn tickets_of(&self, repository: &TangledRepository) -> (Vec<Ticket>, Vec<Warning>) {
         if repository.era == Era::Org10 {
             return match self.tickets_in_account(repository).await {

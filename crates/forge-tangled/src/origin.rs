@@ -141,7 +141,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Returns true if the URL names this machine, by a name or an address that no other machine has.
+/// Returns true if the URL names this machine, by a loopback name or address, which no other
+/// machine has.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -29,7 +29,7 @@ pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
     patch.split(|b| *b == b'\n').filter(begins).count() > MAX_PARTS
 }
 
-/// A part of a patch that is not UTF-8. A knot reads and prints patches as JSON strings, which
+/// The part of a patch that is not in UTF-8. A knot reads and prints patches as JSON strings, which
 /// cannot have such bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
@@ -193,7 +193,7 @@ impl Patch {
         Self { raw, mails }
     }
 
-    /// Returns why git could apply other changes than are shown, as the end of a sentence that
+    /// Returns why git could apply other changes than forge shows, as the end of a sentence that
     /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
         printed::fault(&as_printed(&self.raw))
@@ -539,8 +539,8 @@ fn without_signature(diff: &[u8]) -> &[u8] {
     diff
 }
 
-/// Returns the changed files of a unified diff with git's headers, by path. The lines of a file
-/// that several commits change are added up.
+/// Returns the changed files of a unified diff with git's headers, by path. If several commits
+/// change a file, its line counts are added up.
 pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     let files = diff::files(diff).into_iter().map(|file| {
         let header = &file.header;
@@ -603,7 +603,7 @@ impl PartialEq for ChangedLines<'_> {
     }
 }
 
-/// Returns true if the ids of two `index` lines agree as far as both have digits.
+/// Returns true if the ids of two `index` lines agree up to the length of the shorter id.
 fn are_same_ids(one: &[u8], other: &[u8]) -> bool {
     let halves = |ids: &[u8]| {
         let ids = String::from_utf8_lossy(ids).into_owned();
@@ -703,7 +703,7 @@ fn changes_by_itself(key: HeaderKey) -> bool {
     )
 }
 
-/// Returns the path of a `diff --git` line, or both names unchanged.
+/// Returns the path of a `diff --git` line. If its two paths differ, returns both unchanged.
 fn parse_diff_path(names: &[u8]) -> String {
     diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }
@@ -860,7 +860,7 @@ literal 1
         assert_eq!(decode_words(&unended), unended);
     }
 
-    /// Results of `git mailinfo` 2.47, except for the first two, from which git takes no author.
+    /// Results of `git mailinfo` 2.47. From the first two addresses git takes no author.
     #[test]
     fn author_address_is_word_around_first_at_sign() {
         let evil = "v@x.example";

@@ -31,7 +31,7 @@ enum Part {
 /// State of a file of a diff, from the lines read so far.
 #[derive(Debug, Default)]
 struct File {
-    /// The path in the `diff --git` line, if its old and new path are the same.
+    /// The path in the `diff --git` line, if its old and its new path are equal.
     shared: Option<String>,
     from: Option<String>,
     to: Option<String>,
@@ -72,7 +72,7 @@ impl File {
 }
 
 /// Returns why a patch has another form than git prints, as the end of a sentence that begins with
-/// "the patch". `None` if it has git's form. `text` has line ends as git prints them.
+/// "the patch". `None` if it has git's form. `text` must have the line ends that git prints.
 pub(crate) fn fault(text: &[u8]) -> Option<String> {
     let mut form = Form {
         part: Part::Start,
@@ -254,8 +254,8 @@ fn is_mail_start(line: &[u8]) -> bool {
             .any(|it| matches!(it, [a, b, b':', c, d] if [a, b, c, d].into_iter().all(is_digit)))
 }
 
-/// Returns true if a line can begin a change for `git apply`, or end the message for
-/// `git mailinfo`.
+/// Returns true if `git apply` can see a change begin at this line, or if `git mailinfo` can end
+/// the message at it.
 fn begins_change(line: &[u8]) -> bool {
     let begins: [&[u8]; 5] = [b"diff -", b"Index: ", b"--- ", b"+++ ", b"@@ -"];
     let is_end = line.starts_with(b"---") && line.trim_ascii() == b"---";

@@ -69,9 +69,9 @@ impl Tangled {
         None
     }
 
-    /// Returns a message if the subject of the record does not exist, as the subject's server says.
-    /// The index drops such a record: a status waits for its subject, and is then dropped
-    /// (tangled's ingester, `drainPendingState`).
+    /// Returns a message if the record's subject (the pull request or issue) does not exist,
+    /// according to the server that should have it. The index drops such a record: a status waits
+    /// for its subject, and is then dropped (tangled's ingester, `drainPendingState`).
     pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
@@ -84,7 +84,8 @@ impl Tangled {
         })
     }
 
-    /// Returns the fault of a patch that is not gzip, or too large.
+    /// Returns a message about the first round, newest first, whose patch is not gzip or is too
+    /// large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::TangledPull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;

@@ -40,7 +40,7 @@ impl Default for ReadLimits {
 /// Maximum number of list pages in memory at once, over all hosts.
 const PAGES: usize = 8;
 
-/// Number of bytes that a list may still keep.
+/// Budget of bytes that a list may still keep, and of pages that it may hold in memory.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicUsize,
@@ -61,7 +61,7 @@ impl Budget {
         self.pages.acquire().await.ok()
     }
 
-    /// Takes `bytes`; returns `false` if fewer are left.
+    /// Takes `bytes` from the budget; returns `false` if fewer are left.
     pub fn take(&self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);

@@ -108,7 +108,7 @@ impl Record {
 /// Reads a record of the account with the DID `repo`.
 ///
 /// # Errors
-/// `protocol` if the server sends another record, or a record with another CID than it states.
+/// `protocol` if the server sends another record, or a record whose CID is not the stated one.
 pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -> Result<Record> {
     let nsid = "com.atproto.repo.getRecord";
     let params = [("repo", repo), ("collection", collection), ("rkey", rkey)];
@@ -193,7 +193,7 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 /// - with an empty page, because a server may send a cursor on every other page
 /// - with a page without a cursor
 /// - with a repeated cursor, because a hostile server may send a cursor forever
-/// - with a short page whose cursor is the key of its last record, because the reference
+/// - with a page that is not full and whose cursor is the key of its last record: the reference
 ///   implementation sends such a page only at the end (seen on pds 0.5.35)
 pub(crate) async fn list_matching(
     xrpc: &Xrpc,
@@ -242,7 +242,8 @@ pub(crate) async fn list_matching(
                     if !keep(&record) {
                         continue;
                     }
-                    // The lexicon requires the CID in a list, and not in the answer for one record.
+                    // The lexicon requires a CID for each record of a list, but not in the answer
+                    // for a single record.
                     if record.cid.is_none() {
                         skipped.add(&record.uri, "it is listed without its CID");
                         continue;
@@ -288,7 +289,8 @@ pub(crate) async fn list_matching(
     })
 }
 
-/// Maximum size of a blob that is read at the same time as others. Few packed patches are larger.
+/// Maximum size of a blob that is read at the same time as other blobs. Few packed patches are
+/// larger.
 const SHORT_BLOB: usize = 4 * 1024 * 1024;
 /// Long blobs are read one at a time, and all blobs are unpacked one at a time, because strangers
 /// choose their number.

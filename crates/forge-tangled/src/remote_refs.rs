@@ -35,7 +35,7 @@ pub(crate) struct Refs {
 }
 
 impl Refs {
-    /// Parses the output of git; `None` is an output of more than [`MAX_PRINTED`].
+    /// Parses the output of git; `None` stands for an output of more than [`MAX_PRINTED`].
     fn read(printed: Option<Vec<u8>>) -> Result<Self, String> {
         let Some(printed) = printed else {
             return Err(format!("they take more than {} MiB", MAX_PRINTED >> 20));
@@ -139,7 +139,7 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
         format!("url.{url}.insteadOf={url}"),
         format!("http.{url}.extraHeader="),
         "credential.helper=".to_owned(),
-        // A redirect to another path is refused too, because that path is another repository.
+        // A redirect to another path is refused too, because it leads to another repository.
         "http.followRedirects=false".to_owned(),
     ];
     let settings = pinned.into_iter().chain(settings);
@@ -148,7 +148,7 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
     args
 }
 
-/// Returns the host of `url` with the checked addresses, in libcurl's form, so that git does not
+/// Returns the host of `url` with its checked addresses, in libcurl's form. With it, git does not
 /// resolve the name again.
 fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
     let url = Url::parse(url).ok()?;
@@ -163,7 +163,7 @@ fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
     Some(format!("{host}:{port}:{}", addresses.join(",")))
 }
 
-/// Returns git without repository, credentials and prompts, for one URL.
+/// Returns a git command for one URL, without a repository, credentials or prompts.
 fn anonymous_git(url: &str) -> Git {
     let scheme = url.split(':').next().unwrap_or_default().to_owned();
     let git = Git::at(std::env::temp_dir()).with_env("HOME", NO_HOME);

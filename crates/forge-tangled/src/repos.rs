@@ -53,7 +53,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the further ids of a repository, without its canonical id.
+    /// Returns all ids of a repository except its canonical id.
     fn aliases(&self, repository: &TangledRepository) -> Vec<RepoId> {
         let at = |host: &str, path| RepoId {
             kind: ForgeKind::TANGLED,

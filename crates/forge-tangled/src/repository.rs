@@ -33,15 +33,16 @@ pub(crate) struct TangledRepository {
     pub era: Era,
     pub owner: AccountIdentity,
     pub name: String,
-    /// The owner's record of the repository: `sh.tangled.repo`, or the declaration of 1.0.
+    /// The owner's record of the repository: `sh.tangled.repo`, or the declaration of Tangled 1.0.
     pub record: Record,
-    /// The repository's own DID; `None` for a repository of 2025.
+    /// The repository's own DID; `None` in the protocol of 2025.
     pub did: Option<String>,
-    /// The knot that the repository's record names; in 1.0, the knot of the repository's identity.
+    /// The knot that the repository's record names; in Tangled 1.0, the knot of the repository's
+    /// identity.
     recorded_knot: Origin,
     /// Set if the repository's own identity names another knot.
     moved_to: OnceCell<Origin>,
-    /// Warning if only the owner's declaration says who owns the repository.
+    /// Warning if only the owner's Tangled 1.0 declaration says who owns the repository.
     declared_alone: Option<Warning>,
     /// Set once the knot has confirmed the owner, or has proved that it is too old to confirm one.
     confirmed: OnceCell<()>,
@@ -62,7 +63,7 @@ enum Unconfirmed {
 }
 
 impl Unconfirmed {
-    /// Returns a warning for a caller that only reads, and its cause.
+    /// Returns a warning for a caller that only reads, and the cause of the warning.
     ///
     /// # Errors
     ///
@@ -133,8 +134,8 @@ impl Answer for Version {
 }
 
 impl TangledRepository {
-    /// Returns the value with which pull requests name the repository as their target: the DID, or
-    /// in 2025 the at-uri.
+    /// Returns the value with which pull requests name the repository as their target: the DID or,
+    /// in the protocol of 2025, the at-uri.
     pub fn target(&self) -> &str {
         self.did.as_deref().unwrap_or(&self.record.uri)
     }
@@ -270,7 +271,8 @@ impl Tangled {
         }))
     }
 
-    /// Returns the name of a repository of 2025 or 2026. Newer records have it as their key.
+    /// Returns the name of a repository from its `sh.tangled.repo` record. Newer records have the
+    /// name as their key.
     pub(crate) fn named<'a>(&self, record: &'a Record) -> &'a str {
         let name = record.text(&self.fields().repo_name);
         name.unwrap_or(record.rkey())
@@ -328,7 +330,7 @@ impl Tangled {
     /// the knot in the repository's own DID document knows the owner. If the knot cannot be asked,
     /// reading continues, and [`TangledRepository::doubt`] has the warning.
     pub(crate) async fn confirm_owner(&self, repository: &TangledRepository) -> Result<()> {
-        // The wait for a silent knot is not repeated with each call.
+        // Returns early, so that not every call waits for a silent knot.
         if repository.unconfirmed.initialized() {
             return Ok(());
         }
@@ -372,7 +374,8 @@ impl Tangled {
         Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
 
-    /// Asks the knot for the owner. A declaration of 1.0 was already checked when it was found.
+    /// Asks the knot for the owner. A declaration of Tangled 1.0 was already checked when it was
+    /// found.
     async fn ask_owner(&self, repository: &TangledRepository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
@@ -511,9 +514,9 @@ impl Tangled {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;
-        // A document with an account server may be that of a repository of 1.0, which has an
-        // account on its knot. The manifest is therefore read first. The document of a repository
-        // of 2026 may name its knot in the same way, so the knot is asked next.
+        // A document with an account server may be that of a repository of Tangled 1.0, which has
+        // an account on its knot. The manifest is therefore read first. In the protocol of 2026,
+        // the document may name the knot in the same way, so the knot is asked next.
         let (owner, name) = match account.document.pds(self.settings.reach) {
             Ok(_) => match self.manifest(&xrpc, did).await {
                 Ok(said) => said,
@@ -537,7 +540,7 @@ impl Tangled {
         Ok(found)
     }
 
-    /// Reads owner and name from a knot of 2026.
+    /// Reads the owner and name of a repository from a knot with the protocol of 2026.
     async fn read_owner_and_name(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let said = self.ask_whose(knot, did).await?;
         Ok((said.owner_did, said.rkey))
@@ -550,8 +553,8 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
-    /// Reads owner and name from the manifest of 1.0. Its field names are known only from prose, so
-    /// both spellings are accepted, at the top or in an object.
+    /// Reads owner and name from the manifest of Tangled 1.0. Its field names are known only from
+    /// prose, so two likely names are accepted for each field, at the top or in a nested object.
     async fn manifest(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let record = records::find(knot, did, &self.settings.dialects.org.manifest, "self").await?;
         let value = record.map(|r| r.value).unwrap_or_default();
@@ -594,7 +597,7 @@ fn declaration_of(
 ) -> Option<Record> {
     let fields = &names.sh_fields;
     let did = older.and_then(|r| r.text(&fields.repo_did));
-    // A repository of 2025 is identified only by its name.
+    // In the protocol of 2025, only the name identifies a repository.
     let name = older
         .filter(|_| did.is_none())
         .and_then(|r| r.text(&fields.repo_name))

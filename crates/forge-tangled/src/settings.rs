@@ -11,9 +11,10 @@ pub struct TangledSettings {
     pub host: String,
     /// Address of tangled's web pages.
     pub web: Origin,
-    /// The index (tangled's own: "bobbin").
+    /// The index, which collects the records of all accounts (tangled's own: "bobbin").
     pub index: Origin,
-    /// An index of backlinks, queried if [`Self::index`] does not answer.
+    /// An index of backlinks (which records link to a record), queried if [`Self::index`] does not
+    /// answer.
     pub backlinks: Option<Origin>,
     /// The directory of `did:plc` identities.
     pub plc: Origin,
@@ -33,9 +34,9 @@ pub struct TangledSettings {
     /// The first pause between two polls of the index; each further pause is twice as long.
     pub poll: Duration,
     /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
-    /// Changes in the meantime are seen only after that.
+    /// A change is seen only after this time.
     pub kept: Duration,
-    /// Limits for the answers of other accounts that are read and kept.
+    /// Limits for data of other accounts that is read and kept.
     pub read_limits: ReadLimits,
     /// Collections that this index is known not to ingest, each with the recovery. Since July 2026,
     /// tangled's own index ingests all collections that forge writes.

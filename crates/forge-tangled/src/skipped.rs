@@ -1,4 +1,4 @@
-//! Records that were skipped while reading, each with its reason.
+//! Collects the records that were skipped while reading, each with its reason.
 
 use std::fmt::Display;
 

@@ -1,6 +1,6 @@
-//! Finds records by other people. The first source that answers is used: the index, then an index
-//! of backlinks (which lists the records that link to a record), then the servers of the known
-//! accounts.
+//! Finds records by other people, such as comments on a pull request (their subject). The first
+//! source that answers is used: the index, then an index of backlinks (which lists the records that
+//! link to a record), then the servers of the known accounts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,9 +38,9 @@ pub(crate) const MAX_ACCOUNT_RECORDS: usize = 20_000;
 /// Accounts other than the owner that may push to a repository.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pushers {
-    /// By DID.
+    /// The DIDs of the accounts.
     pub accounts: BTreeSet<String>,
-    /// Warning if the knot, which decides, did not answer.
+    /// Warning if the knot, which decides who may push, did not answer.
     pub doubt: Option<Warning>,
 }
 
@@ -73,19 +73,19 @@ pub(crate) struct FallbackListing {
     pub is_all: bool,
 }
 
-/// A kind of record that is about a pull request or an issue.
+/// A kind of record that is about a pull request or an issue, its subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub query: String,
     pub collection: String,
-    /// Path of the field that names the subject, as keys.
+    /// Path of the field that names the subject, as a list of keys.
     pub path: Vec<String>,
     /// Earlier collections with the same meaning. An index returns their records together with
     /// those of `collection`.
     pub older: Vec<Older>,
 }
 
-/// An older collection of records, about one kind of subject.
+/// An older collection, whose records are about one kind of subject: pull requests or issues.
 #[derive(Clone, Debug)]
 pub(crate) struct Older {
     pub collection: String,
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// Records of a collection by some accounts, from their own servers.
+/// Records of a collection that were read from the servers of some accounts.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
@@ -203,9 +203,9 @@ struct Link {
     rkey: String,
 }
 
-/// Returns true if another source may have the records that the failed source did not send.
+/// Returns true if, after this error, another source may still have the records.
 pub(crate) fn is_down(error: &Error) -> bool {
-    // After the total limit, the answers of other sources have no room either.
+    // If the total limit is reached, the answers of other sources have no room either.
     !fault::is_spent(error)
         && matches!(
             error.kind(),
@@ -224,7 +224,7 @@ fn no_answer(error: &Error) -> String {
 }
 
 impl Tangled {
-    /// Name of the index, as the source of an answer.
+    /// Returns the name of the index, as the source of an answer.
     pub(crate) fn index_name(&self) -> String {
         format!("the index at {}", self.settings.index.host())
     }
@@ -312,7 +312,7 @@ impl Tangled {
         Ok(self.second_best(&why, found, by))
     }
 
-    /// Finds the records of the collection, and of its older one, that link to `subject`.
+    /// Finds the records that link to `subject`, in the collection of `kind` and in `older`.
     async fn linked(
         &self,
         kind: &Kind,
@@ -451,9 +451,9 @@ impl Tangled {
         .with_hint("try again later: records of other accounts may be missing")
     }
 
-    /// Returns the accounts with a record that links to `subject`, a hundred on each page
-    /// (Constellation's `getBacklinkDids`). If a later page fails, returns the accounts of the
-    /// earlier pages.
+    /// Returns the accounts that have a record with a link to `subject`. The service sends a
+    /// hundred on each page (Constellation's `getBacklinkDids`). If a later page fails, returns the
+    /// accounts of the earlier pages.
     async fn linking_accounts(
         &self,
         subject: &str,
@@ -576,8 +576,8 @@ impl Tangled {
     }
 
     /// Reads the records about `subject` from the accounts themselves, because an index may lack
-    /// some. Reads all records of the viewer, and the newest page of each other account. If an
-    /// account cannot be read, the index's records of this account count.
+    /// some. Reads all records of the viewer, and the newest page of each other account. The
+    /// index's records of an account that cannot be read stay valid.
     pub(crate) async fn fresh<const N: usize>(
         &self,
         kinds: [&Kind; N],
@@ -758,7 +758,7 @@ impl Tangled {
         let found = self.second_best(&why, subjects, source.clone());
         let mut warnings = found.warnings;
         for warning in cuts {
-            // An unreadable account gives one warning.
+            // An unreadable account gives only one warning.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -789,17 +789,17 @@ impl Tangled {
     }
 
     /// Returns the collaborators. They are the accounts on the knot's list or, without the list, in
-    /// the owner's records. In 1.0, they are the accounts in records of the repository's own
-    /// account.
+    /// the owner's records. In Tangled 1.0, they are the accounts in records of the repository's
+    /// own account.
     pub(crate) async fn collaborators(&self, repository: &TangledRepository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
     }
 
-    /// Reads the collaborators of a 1.0 repository. The record key of a collaborator is their DID,
-    /// according to the project's description of its records. The content of such a record is not
-    /// used, because it was never seen.
+    /// Reads the collaborators of a Tangled 1.0 repository. The record key of a collaborator is
+    /// their DID, according to the project's description of its records. The content of such a
+    /// record is not used, because it was never seen.
     async fn collaborators_of_account(&self, repository: &TangledRepository) -> Pushers {
         let read = async {
             let (knot, did) = self.account(repository).await?;
@@ -873,7 +873,7 @@ impl Tangled {
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
                 .await;
         let why = (!is_old).then(|| why.message().to_owned());
-        // The index is not asked: it lists records of any account, and it can lie.
+        // The index is not asked, because it lists records of any account, and it can lie.
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let of_this = |r: &Record| {

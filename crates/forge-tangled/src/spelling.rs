@@ -8,8 +8,8 @@ use forge_core::{Error, ErrorKind, Hint, Warning, model::PrState, text::one_line
 
 use crate::{Dialects, records::Record, tickets};
 
-/// A name that a write uses. Only [`Self::into_word`] returns it, so that no unusual or guessed
-/// name is used without a warning.
+/// A name that a write uses. Only [`Self::into_word`] returns the name, so no unusual or guessed
+/// name is used without its warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Spelling {
@@ -18,8 +18,8 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    /// Creates a name that needs no warning, because public pages, this repository or the
-    /// configuration has it.
+    /// Creates a name that needs no warning: it is known from public pages, this repository or the
+    /// configuration.
     pub fn known(word: &str) -> Self {
         Self {
             word: word.to_owned(),
@@ -107,7 +107,8 @@ fn guess(told: String, key: &str) -> Warning {
     ))
 }
 
-/// Adds the guessed words of a refused write to its error, because one of them may be the cause.
+/// Adds the guesses of a refused write to the hint of its error, because one of them may be the
+/// cause.
 pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
     let refused = matches!(
         error.kind(),

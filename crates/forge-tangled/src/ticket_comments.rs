@@ -26,7 +26,7 @@ use crate::{
 pub(crate) enum GoesWith {
     /// A change of the ticket. The comment is about the version of the ticket after the change.
     Change,
-    /// A round that was submitted at this time.
+    /// A round (two commits) that was submitted at this time.
     Round(Option<Timestamp>),
 }
 
@@ -158,8 +158,8 @@ impl Tangled {
     }
 
     /// Writes a comment on the current version of a ticket, because the knot accepts no other
-    /// version. The comment gets a time later than `since`. On a pull request, the ticket as the
-    /// subject of the comment is a guess, so a warning is returned.
+    /// version. The comment gets a time later than `since`. It is a guess that a comment on a pull
+    /// request names the ticket, so a warning is returned.
     async fn put_comment(
         &self,
         repository: &TangledRepository,
@@ -238,7 +238,7 @@ impl Tangled {
         first.ok_or_else(|| no_comment(&record.uri))
     }
 
-    /// Returns the at-uri of the comment of this repository with this key.
+    /// Returns the at-uri in `key`, if it is that of a comment in this repository.
     fn comment_of_account(&self, repository: &TangledRepository, key: &str) -> Result<AtUri> {
         let collection = &self.settings.dialects.org.comment;
         let uri = AtUri::parse(key).ok().filter(|uri| {

@@ -43,7 +43,8 @@ impl Carried {
         })
     }
 
-    /// Returns `name`, or `name:value` if there is a value, as for labels of 2026.
+    /// Returns `name`, or `name:value` if there is a value, as labels have it in the protocol of
+    /// 2026.
     fn name(&self) -> String {
         self.with_value(self.key.rsplit('/').next().unwrap_or_default())
     }
@@ -76,7 +77,7 @@ struct Seen {
     token: Value,
 }
 
-/// Converts a label of a ticket to the model; `None` for a value without a key.
+/// Converts a label of a ticket to a [`Label`]; `None` if it has no key.
 pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
     Some(Carried::parse(token, names)?.label())
 }
@@ -108,7 +109,8 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
     }
 }
 
-/// Adds labels, and removes other labels by name. All further labels stay unchanged.
+/// Adds the labels `add`, and removes labels by the names `remove`. All other labels stay
+/// unchanged.
 pub(crate) fn relabel(
     map: &mut Map<String, Value>,
     add: &[Value],

@@ -32,7 +32,7 @@ use crate::{
     tickets,
 };
 
-/// Time for a knot to detect a merge by itself.
+/// Time that a knot gets to detect a pushed merge by itself.
 const MERGE_DETECTION_TIME: Duration = Duration::from_secs(2);
 const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
@@ -195,8 +195,8 @@ impl Tangled {
         .with_hint(look_again(&was.record.uri)))
     }
 
-    /// Pushes `tip` to the target branch, unless the branch has moved. The branch itself, not the
-    /// output of the push, decides whether the push succeeded.
+    /// Pushes `tip` to the target branch, unless the branch has moved. Whether the push succeeded
+    /// is read from the branch, not from the output of the push.
     async fn push(
         &self,
         git: &Git,
@@ -439,7 +439,7 @@ async fn fetch(
 }
 
 /// Refuses a round whose base hides commits. A merge takes every commit of `head` that the target
-/// branch lacks, but a diff of the round shows only those above its base.
+/// branch lacks, but a diff of the round shows only commits above its base.
 async fn check_every_commit_shown(
     git: &Git,
     clone: &LocalClone,
@@ -486,7 +486,7 @@ async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(count.trim_ascii()).into_owned())
 }
 
-/// Returns true if the branch already has every change of the round, as it is or rebased onto
+/// Returns true if the branch already has every change of the round, unchanged or rebased onto
 /// another commit. This happens if an earlier merge was interrupted before it was recorded. A
 /// change that was reverted on the branch does not count.
 async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {

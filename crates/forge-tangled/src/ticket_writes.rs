@@ -363,8 +363,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the state of a ticket with compare-and-swap on the old state; returns the warnings
-    /// about the spelling.
+    /// Writes the state of a ticket with compare-and-swap on the old state. Returns the warnings
+    /// about a learned or guessed word for the state.
     pub(crate) async fn write_state(
         &self,
         repository: &TangledRepository,
@@ -383,8 +383,8 @@ impl Tangled {
             if now == before {
                 map.insert(field.to_owned(), json!(word));
             } else if now != to {
-                // A state that another writer has set in the meantime is not overwritten, above all
-                // a merge.
+                // A state that another writer has set in the meantime is not overwritten. This
+                // matters most for a merge.
                 let [before, now] = [before, now].map(|it| names.org.state(it));
                 return Err(write::stale(&uri, before, now));
             }
@@ -406,7 +406,7 @@ impl Tangled {
         })
     }
 
-    /// Reads the view after a write.
+    /// Reads the view of a pull request after a write.
     async fn view_written(&self, located: &LocatedPull) -> Result<PullRequest> {
         let view = async {
             let located = self.reread_pull(located).await?;
@@ -442,7 +442,8 @@ impl Tangled {
             .ok_or_else(|| no_branch("base", repository, base))?;
         let from = from.ok_or_else(|| no_branch("head", source, head))?;
         let common = match self.merge_base(source, &onto.hash, &from.hash).await {
-            // Fork and upstream may lack each other's newest commits.
+            // The knots of fork and upstream may lack each other's newest commits, so both are
+            // asked.
             Err(e) if !same && is_refusal(&e) => {
                 let there = self.merge_base(repository, &onto.hash, &from.hash).await;
                 there.map_err(|e| match is_refusal(&e) {
@@ -600,7 +601,7 @@ impl Tangled {
     }
 }
 
-/// Returns true if a knot refused the request, instead of failing.
+/// Returns true if a knot refused the request, and false if it failed.
 fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
@@ -655,7 +656,7 @@ pub(crate) fn no_assignees() -> Error {
     )
 }
 
-/// Capabilities of a 1.0 repository that differ from the backend's table.
+/// Capabilities of a Tangled 1.0 repository that differ from the backend's table.
 pub(crate) fn overrides(
     capabilities: &forge_core::Capabilities,
 ) -> Vec<(Capability, forge_core::Support)> {
@@ -703,7 +704,8 @@ pub(crate) fn overrides(
         Capability::RepoFile,
         Capability::Checks,
     ];
-    // Capabilities that the host's configuration adds, and that were not tried with this protocol.
+    // These capabilities come from the configuration of the host, and were not tried with this
+    // protocol.
     let configured = [
         Capability::PrCreateDraft,
         Capability::PrDraft,

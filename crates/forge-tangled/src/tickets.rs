@@ -1,6 +1,7 @@
 //! Reads pull requests of Tangled 1.0. A ticket is the record of a pull request or an issue; only a
-//! pull request has a target branch. A round of a pull request is a patch record. All are in the
-//! repository's own account on its knot (git server). `ticket_writes.rs` has the writes.
+//! pull request has a target branch. A round of a pull request is a patch record. Tickets and patch
+//! records are in the repository's own account on its knot (git server). `ticket_writes.rs` has the
+//! writes.
 //!
 //! The form of the records is known from public pages. For a detail that was not seen there, both
 //! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
@@ -30,7 +31,8 @@ const WORD_MAX: usize = 60;
 /// Maximum number of records that are read of one collection of a repository.
 pub(crate) const MAX_TICKET_RECORDS: usize = 20_000;
 
-/// Returns the last editor of a record in a repository's account, from the knot's stamp.
+/// Returns the last editor of a record in a repository's account, from the field that the knot
+/// adds.
 pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
     record.text(&names.fields.editor)
 }
@@ -45,8 +47,8 @@ pub(crate) struct Inline {
     pub warnings: Vec<Warning>,
 }
 
-/// Returns the state for a word. Only `open` has been seen, so an unknown word with "merge" means
-/// merged, and any other unknown word closed.
+/// Returns the state for a word. Only the word `open` has been seen. An unknown word that contains
+/// "merge" therefore means merged, and any other unknown word means closed.
 pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) {
     let known = [PrState::Open, PrState::Closed, PrState::Merged];
     match known.into_iter().find(|s| names.org.state(*s) == word) {
@@ -136,8 +138,8 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
-/// Builds the warning that a filter by assignees may find nothing, if no ticket has the field of
-/// assignees: its name is a guess.
+/// Builds a warning for a filter by assignees, if no ticket has the field of assignees. The name of
+/// this field is a guess.
 pub(crate) fn unassigned<'a>(
     mut tickets: impl Iterator<Item = &'a Record>,
     names: &Dialects,
@@ -157,7 +159,7 @@ pub(crate) fn unassigned<'a>(
     })
 }
 
-/// Returns why a record of a patch belongs to no pull request.
+/// Returns why a patch record belongs to no pull request.
 fn broken_patch(patch: &Record, names: &Dialects) -> Option<&'static str> {
     let ticket = patch.text(&names.fields.ticket);
     ticket.is_none().then_some("it names no ticket")
@@ -175,7 +177,8 @@ pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a s
     comment.text_at(&[&*names.fields.subject, "uri"])
 }
 
-/// Converts a comment to the field names of 2026, which the readers of comments expect.
+/// Converts a comment to the field names of the protocol of 2026, which the readers of comments
+/// expect.
 pub(crate) fn convert_to_2026(mut comment: Record, names: &Dialects) -> Record {
     let (fields, wanted) = (&names.fields, &names.sh_fields);
     let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
@@ -397,7 +400,7 @@ impl Tangled {
         Ok(talk.about(ticket, &self.settings.dialects))
     }
 
-    /// Reads the commits between two ends as `git format-patch` writes them.
+    /// Reads the commits from `base` to `head` as `git format-patch` writes them.
     pub(crate) async fn commits_as_patch(
         &self,
         repository: &TangledRepository,

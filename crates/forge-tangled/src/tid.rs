@@ -9,8 +9,8 @@ use chrono::{DateTime, SecondsFormat};
 use forge_core::Timestamp;
 
 const LETTERS: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
-/// The time of the newest key, in microseconds. It ensures that no two keys of a process have the
-/// same time.
+/// The time of the newest key, in microseconds. With it, no two keys of a process have the same
+/// time.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Creates a key that is later than every other key of this process.
@@ -29,7 +29,8 @@ pub(crate) fn new() -> String {
 /// As [`new`]. The key is also later than `other`, if `other` is a key.
 pub(crate) fn new_after(other: &str) -> String {
     let new = new();
-    // The key after `other` is a microsecond later. The first bit of a key is never set.
+    // The key after `other` has a time that is a microsecond later. The first bit of a key is never
+    // set.
     let behind = decode(other).and_then(|value| value.checked_add(1 << 10));
     match behind.filter(|value| value >> 63 == 0) {
         Some(behind) => new.max(encode(behind)),

@@ -35,7 +35,7 @@ const SECTION: &str = "latest_reviews";
 const APPROVED: &str = "Approved round ";
 const REQUESTED: &str = "Requested changes to round ";
 
-/// Verdict in the first line of a comment, and the text after the line.
+/// Verdict in the first line of a comment, and the text of the comment after this line.
 #[derive(Debug, PartialEq, Eq)]
 struct VerdictComment<'a> {
     state: ReviewState,
@@ -82,7 +82,7 @@ fn first_line(verdict: Verdict, round: usize, patch: &str) -> Option<String> {
     Some(format!("{words}{round} ({patch})"))
 }
 
-/// A review, and whether it counts.
+/// A review, and whether its verdict counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     did: String,
@@ -123,7 +123,6 @@ pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
     view.review_decision = counts.decision();
 }
 
-/// Returns the reviews without the flag whether they count.
 pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
     given.into_iter().map(|g| g.review).collect()
 }

@@ -1,4 +1,4 @@
-//! Reads the rows of an index list one by one, with a position to continue from.
+//! Reads the rows of an index list one by one, and can continue from an earlier position.
 
 use std::{collections::VecDeque, hash::Hash};
 
@@ -230,7 +230,7 @@ impl<'a> IndexPager<'a> {
         if !self.at.cursor.is_empty() {
             params.push(("cursor", &self.at.cursor));
         }
-        // The position within a page depends on the page size.
+        // A position within a page is valid only for the same page size.
         let mut size = self.at.size;
         let asked = records::page(&self.index, self.query, &params, &mut size);
         let page: Items = asked.await?;

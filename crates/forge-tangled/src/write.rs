@@ -14,7 +14,7 @@ use crate::{
     records::{self, NewRecord, Record},
 };
 
-/// Maximum number of retries of an edit after concurrent edits.
+/// Maximum number of attempts for an edit, if concurrent edits win each time.
 pub(crate) const MAX_EDIT_ATTEMPTS: u32 = 60;
 
 /// Returns the current time, to the millisecond.

@@ -1,4 +1,5 @@
-//! XRPC (atproto's HTTP API) calls, made by the crate atrium over the workspace's transport.
+//! Makes XRPC calls (atproto's HTTP API) with the crate atrium, over the transport of this
+//! workspace.
 
 use std::{error::Error as StdError, sync::Arc};
 
@@ -53,7 +54,7 @@ pub(crate) struct Xrpc {
     retries: Option<u32>,
     /// True if the answer counts against [`ReadLimits`].
     is_bounded: bool,
-    /// Maximum size of an answer that is not a list, in bytes.
+    /// Maximum size in bytes of an answer that is not a list.
     max_body: Option<usize>,
     /// True if the answer is bytes, regardless of its content type.
     is_blob: bool,
@@ -130,7 +131,8 @@ impl Xrpc {
         self
     }
 
-    /// Returns the same service for calls that may be repeated as `class` says.
+    /// Returns the same service for calls of this idempotency class, which says whether a call may
+    /// be repeated.
     pub fn with_class(mut self, class: Idempotency) -> Self {
         self.class = Some(class);
         self
@@ -392,7 +394,8 @@ impl HttpClient for Xrpc {
             // atrium would parse a blob of the type JSON and change its bytes.
             parts.headers.remove(header::CONTENT_TYPE);
         }
-        // atrium parses a failure of any content type as JSON, so each failure is weighed.
+        // atrium parses a failure of any content type as JSON, so the size of each failure is
+        // checked.
         if self.is_bounded || !parts.status.is_success() || is_json(&parts.headers) {
             self.weigh(&body, write)?;
         }
@@ -415,8 +418,8 @@ impl Xrpc {
         }
     }
 
-    /// Builds the error for a refused request. `ratelimit-reset` is in seconds since the epoch (the
-    /// PDS's reference implementation).
+    /// Builds the error for a request that was refused by a rate limit. `ratelimit-reset` is in
+    /// seconds since the epoch (the PDS's reference implementation).
     fn limited(&self, headers: &HeaderMap) -> Error {
         let number =
             |name: &str| -> Option<i64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
