@@ -159,8 +159,8 @@ impl Tangled {
         Some(self.checks_of(repository, pull).await)
     }
 
-    /// Reads the checks of all list rows whose head commit is known, with at most [`COMMITS`]
-    /// commits in a request.
+    /// Reads the checks of all list rows whose head commit is known. A request names at most
+    /// [`COMMITS`] commits.
     pub(crate) async fn checks_of_rows(
         &self,
         repository: &TangledRepository,

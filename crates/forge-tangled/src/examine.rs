@@ -1,5 +1,5 @@
-//! Compares tangled's live services with the method and field names of [`Dialects`], and records of
-//! Tangled 1.0 with their lexicons.
+//! Compares tangled's live services with the method and field names of [`Dialects`]. Compares
+//! records of Tangled 1.0 with their lexicons.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Decides whether to contact an address that another account named in a document, in a record or
-//! in a redirect.
+//! Decides whether to contact an address that another account named. It may be in a document, in a
+//! record or in a redirect.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -74,8 +74,9 @@ impl Guard {
         ))
     }
 
-    /// Returns the IP addresses of a service that a stranger named, for a program that makes its
-    /// own connection. `None` if every address is allowed, or if a proxy makes the connection.
+    /// Returns the IP addresses of a service that a stranger named. They are for a program that
+    /// makes its own connection. `None` if every address is allowed, or if a proxy makes the
+    /// connection.
     ///
     /// # Errors
     /// As [`Http::public_addresses`].

@@ -37,8 +37,8 @@ const ROWS: [IngestionStart; 4] = [
     },
 ];
 
-/// Returns the collections that an index of `date` (one of [`INDEX_DATES`]) does not ingest, each
-/// with a hint what to do instead. An unknown date counts as the newest.
+/// Returns the collections that an index of `date` does not ingest, each with an alternative.
+/// `date` is one of [`INDEX_DATES`]. An unknown date counts as the newest.
 #[must_use]
 pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;

@@ -248,9 +248,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that uses Tangled 1.0 by now, because forge neither
-    /// writes nor repeats a record of the older protocol for it. A label definition passes, because
-    /// it belongs to no repository.
+    /// Refuses a record about a repository that uses Tangled 1.0 by now. For such a repository,
+    /// forge neither writes nor repeats a record of the older protocol. A label definition passes,
+    /// because it belongs to no repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;

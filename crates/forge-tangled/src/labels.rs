@@ -855,8 +855,8 @@ impl Tangled {
     }
 }
 
-/// Splits the label text that a user typed into the label's name or at-uri and the value after the
-/// `:`, if any. Names and values may contain a `:`, so the longest existing name counts.
+/// Splits the label text that a user typed: into a label, given by name or at-uri, and the value
+/// after the `:`, if any. Names and values may contain a `:`, so the longest existing name counts.
 fn part<'a, 'b>(
     definitions: &'a [LabelDefinition],
     typed: &'b str,

@@ -193,7 +193,7 @@ impl Patch {
         Self { raw, mails }
     }
 
-    /// Returns why git could apply other changes than forge shows, as the end of a sentence that
+    /// Returns why git could apply other changes than forge shows. The text ends a sentence that
     /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
         printed::fault(&as_printed(&self.raw))

@@ -71,8 +71,8 @@ impl File {
     }
 }
 
-/// Returns why a patch has another form than git prints, as the end of a sentence that begins with
-/// "the patch". `None` if it has git's form. `text` must have the line ends that git prints.
+/// Returns why a patch has another form than git prints. The reason ends a sentence that begins
+/// with "the patch". `None` if it has git's form. `text` must have the line ends that git prints.
 pub(crate) fn fault(text: &[u8]) -> Option<String> {
     let mut form = Form {
         part: Part::Start,
@@ -254,8 +254,8 @@ fn is_mail_start(line: &[u8]) -> bool {
             .any(|it| matches!(it, [a, b, b':', c, d] if [a, b, c, d].into_iter().all(is_digit)))
 }
 
-/// Returns true if `git apply` can see a change begin at this line, or if `git mailinfo` can end
-/// the message at it.
+/// Returns true if a change can begin at this line for `git apply`. `git mailinfo` can also end the
+/// message at such a line.
 fn begins_change(line: &[u8]) -> bool {
     let begins: [&[u8]; 5] = [b"diff -", b"Index: ", b"--- ", b"+++ ", b"@@ -"];
     let is_end = line.starts_with(b"---") && line.trim_ascii() == b"---";

@@ -69,9 +69,9 @@ impl Tangled {
         None
     }
 
-    /// Returns a message if the record's subject (the pull request or issue) does not exist,
-    /// according to the server that should have it. The index drops such a record: a status waits
-    /// for its subject, and is then dropped (tangled's ingester, `drainPendingState`).
+    /// Returns a message if the subject's server says that the subject does not exist. The subject
+    /// is the pull request or issue that the record is about. The index drops such a record: a
+    /// status waits for its subject, and is then dropped (tangled's ingester, `drainPendingState`).
     pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;

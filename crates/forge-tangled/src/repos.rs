@@ -34,8 +34,8 @@ fn read_only_capabilities() -> Vec<(Capability, Support)> {
 }
 
 impl Tangled {
-    /// Refuses to write to a repository whose protocol is older or newer than that of 2026, because
-    /// no service shows a record of the wrong protocol.
+    /// Refuses to write to a repository with an older or newer protocol than that of 2026. No
+    /// service would show a record of the wrong protocol.
     pub(crate) fn require_2026(
         &self,
         repository: &TangledRepository,

@@ -44,7 +44,7 @@ pub(crate) struct TangledRepository {
     moved_to: OnceCell<Origin>,
     /// Warning if only the owner's Tangled 1.0 declaration says who owns the repository.
     declared_alone: Option<Warning>,
-    /// Set once the knot has confirmed the owner, or has proved that it is too old to confirm one.
+    /// Set once the knot has confirmed the owner, or has proved that it is too old for that.
     confirmed: OnceCell<()>,
     /// Warning if the knot could not be asked for the owner.
     unconfirmed: OnceCell<Warning>,

@@ -107,8 +107,7 @@ fn guess(told: String, key: &str) -> Warning {
     ))
 }
 
-/// Adds the guesses of a refused write to the hint of its error, because one of them may be the
-/// cause.
+/// Adds the guesses of a refused write to its error. One of them may be the cause.
 pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
     let refused = matches!(
         error.kind(),

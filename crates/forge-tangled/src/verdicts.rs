@@ -140,9 +140,9 @@ impl Tangled {
         })
     }
 
-    /// Replaces the verdicts that would count by the records on their authors' servers, because an
-    /// index can show verdicts that nobody has given. If a verdict cannot be read there, a request
-    /// for changes counts and an approval does not.
+    /// Replaces verdicts that would count by the records on their authors' servers. The reason is
+    /// that an index can show verdicts that nobody has given. If a verdict cannot be read there, a
+    /// request for changes counts and an approval does not.
     async fn confirm_verdicts(
         &self,
         pull: &TangledPull,
