@@ -1,4 +1,4 @@
-//! TXT records, which the standard library cannot look up.
+//! Looks up DNS TXT records, because the standard library cannot.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,8 +18,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of attempts after the first one.
 const RETRIES: usize = 1;
 
-/// Returns the texts of the TXT records of `name`, from `server` or else from the system's name
-/// servers; `None` if no name server gave a complete answer. A name without records has no texts.
+/// Returns the texts of the TXT records of `name`.
+///
+/// The lookup uses `server`, or else the system's name servers. The result is `None` if no name
+/// server gave a complete answer, and empty if the name has no TXT records.
 pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<String>> {
     let (config, mut options) = match server {
         Some(server) => (single_server_config(server), ResolverOpts::default()),
@@ -37,7 +39,7 @@ pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<St
     options.attempts = RETRIES;
     let provider = TokioRuntimeProvider::default();
     let builder = TokioResolver::builder_with_config(config, provider).with_options(options);
-    // The dot prevents a lookup in the system's search list.
+    // The trailing dot makes the name absolute, so the system's search domains are not tried.
     let lookup = builder.build().ok()?;
     let found = match lookup.lookup(format!("{name}."), RecordType::TXT).await {
         Ok(found) => found,

@@ -26,7 +26,7 @@ impl DidDocument {
     /// Reads the document of `did`.
     ///
     /// # Errors
-    /// `protocol` if the value is not a document, or is the document of another DID.
+    /// `protocol` if the value is not a DID document, or is that of another DID.
     pub fn parse(did: &str, value: &Value) -> Result<Self> {
         if value.get("id").and_then(Value::as_str) != Some(did) {
             return Err(Error::new(
@@ -70,7 +70,7 @@ impl DidDocument {
     /// Returns the personal data server.
     ///
     /// # Errors
-    /// `protocol` if the document names none, or one that must not be contacted.
+    /// `protocol` if the document names no server, or one whose address must not be contacted.
     pub fn pds(&self, reach: Reach) -> Result<Origin> {
         match &self.pds {
             Some(endpoint) => Origin::found(endpoint, reach),
@@ -84,8 +84,10 @@ impl DidDocument {
         }
     }
 
-    /// Returns the knot of a repository's own account: its `#tangled_knot`, else its `#atproto_pds`
-    /// (the knots of Tangled 1.0 are both).
+    /// Returns the knot (git server) of a repository, from the repository's own DID document.
+    ///
+    /// The knot is the service `#tangled_knot`, else `#atproto_pds`, because a knot of Tangled 1.0
+    /// is also a personal data server.
     ///
     /// # Errors
     /// As [`Self::pds`].
@@ -166,7 +168,7 @@ mod tests {
         let bare = DidDocument::parse("did:plc:other", &other).unwrap();
         assert_eq!(bare.pds(Reach::Public).unwrap_err().code(), "protocol");
     }
-    /// The cache can hold a thousand documents.
+    /// The cache can hold a thousand documents, so a stored document must be small.
     #[test]
     fn large_did_document_is_stored_in_little_memory() {
         let service = |id: &str, at: &str| json!({"id": id, "serviceEndpoint": at});

@@ -27,9 +27,9 @@ use document::is_handle;
 
 /// Maximum size of an identity document, in bytes: room for hundreds of keys.
 const DOCUMENT_MAX: usize = 256 * 1024;
-/// Maximum size of a handle's page, in bytes. A DID has at most 2,048 bytes.
+/// Maximum size of the page `/.well-known/atproto-did`, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
-/// Maximum number of redirects of a document.
+/// Maximum number of redirects that a request for a document follows.
 const REDIRECTS_MAX: usize = 3;
 /// Duration for which an account is shown by its DID after a failed lookup of its handle.
 const FAILED_FOR: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ const FAILED_FOR: Duration = Duration::from_secs(60);
 pub struct AccountIdentity {
     /// The DID.
     pub did: String,
-    /// The handle, if the handle and the document name each other.
+    /// The handle, if it resolves to this DID and the DID document names it.
     pub handle: Option<String>,
     /// The DID document.
     pub document: DidDocument,
@@ -73,7 +73,8 @@ impl Identities {
         Self {
             http,
             settings,
-            // An account whose handle could not be looked up has no handle for a minute.
+            // If the handle could not be looked up, the account is cached without a handle, but
+            // only for a minute.
             known: Cache::weighed(kept, most, |it: &AccountIdentity| it.document.weight())
                 .retrying(|it| it.handle.is_none() && it.document.handle.is_some()),
             documents: Cache::weighed(kept, most, DidDocument::weight),
@@ -95,8 +96,7 @@ impl Identities {
         let handle = name.to_ascii_lowercase();
         let did = self.resolve(&handle).await?;
         let identity = self.of_did(&did).await?;
-        // Both directions are checked: a domain can name any DID, so the document must name the
-        // handle.
+        // A domain can name any DID, so the DID document must also name the handle.
         if identity.document.handle.as_ref() != Some(&handle) {
             let but = match &identity.document.handle {
                 Some(other) => format!(" (it names {other})"),
@@ -139,7 +139,7 @@ impl Identities {
         found.await.cloned()
     }
 
-    /// Returns the document of an account, without a check of the handle.
+    /// Returns the DID document of an account, without a check of its handle.
     async fn document_of(&self, did: &str) -> Result<DidDocument> {
         check_did(did)?;
         let cell = self.documents.cell(did);
@@ -159,7 +159,7 @@ impl Identities {
         match self.of_did(did).await {
             Ok(identity) => identity.name().to_owned(),
             Err(_) => {
-                // A concurrent lookup has the same result.
+                // This fails only if a concurrent lookup has recorded the same failure.
                 let _ = failed.set(());
                 did.to_owned()
             }
@@ -173,16 +173,16 @@ impl Identities {
         self.service(origin).await
     }
 
-    /// Returns the knot that a repository's own document names.
+    /// Returns the knot (git server) that a repository's own DID document names.
     pub async fn knot(&self, did: &str) -> Result<Origin> {
         self.document_of(did).await?.knot(self.settings.reach)
     }
 
-    /// Returns the client of a service that a document names. The transport refuses a name that
-    /// resolves to a private address.
+    /// Returns the client of a service that a DID document names. The transport refuses a host name
+    /// that resolves to a private address.
     ///
     /// # Errors
-    /// `protocol` for a private address in place of a name.
+    /// `protocol` if the origin is itself a private address instead of a host name.
     pub async fn service(&self, origin: Origin) -> Result<Xrpc> {
         self.guard.check_literal(&origin)?;
         Ok(self.xrpc(origin, NamedBy::Stranger))
@@ -198,9 +198,10 @@ impl Identities {
         Xrpc::new(self.http.clone(), origin, named_by, guard)
     }
 
-    /// Returns the addresses at which a service of a document may be contacted, for a program that
-    /// makes its own connection. `None` if every address is allowed, or if a proxy makes the
-    /// connection.
+    /// Returns the addresses at which git may contact a service that a DID document names.
+    ///
+    /// git makes its own connections, so the transport cannot check their addresses. The result is
+    /// `None` if every address is allowed, or if a proxy makes the connection.
     ///
     /// # Errors
     /// `protocol` if none of the addresses is public; `network` if they cannot be resolved.
@@ -257,8 +258,8 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
-    /// Returns the error for a handle that could not be looked up. No server has said that the
-    /// handle is unused.
+    /// Returns the error for a handle that could not be looked up. Unlike for an unknown handle, no
+    /// server has said that the handle is unused.
     fn unresolved_handle_error(&self, handle: &str) -> Error {
         let asked = match self.settings.dns {
             Some(server) => format!("the name server {server}"),
@@ -318,7 +319,7 @@ impl Identities {
         Ok((format!("{origin}/.well-known/did.json"), NamedBy::Stranger))
     }
 
-    /// Reads the page at an address, and follows redirects.
+    /// Reads the page at an address, following redirects.
     async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
         let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
             Error::new(
@@ -328,8 +329,8 @@ impl Identities {
             .with_source(e)
         })?;
         request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
-        // Boxed for the same reason as in `Xrpc::call`: every operation nests some of these
-        // futures.
+        // Boxed, because every operation nests several of these futures, which would overflow the
+        // stack (see `Xrpc::call`).
         let sent = Box::pin(self.guard.send(request, named_by, REDIRECTS_MAX));
         let body = body_of(url, sent.await?)?;
         let _ = forge_core::call::received(body.len());
@@ -357,8 +358,9 @@ fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
     Ok(response.into_body().into_bytes().unwrap_or_default())
 }
 
-/// Returns the host and port of a `did:web`. atproto allows no path, and a port only for localhost;
-/// only the colon is percent-encoded.
+/// Returns the host and port of a `did:web`; `None` if atproto does not allow it.
+///
+/// atproto allows no path, a port only for localhost, and percent-encoding only for the colon.
 fn web_host(identifier: &str) -> Option<String> {
     let decoded = identifier.replace("%3A", ":").replace("%3a", ":");
     let (name, port) = match decoded.split_once(':') {
@@ -401,8 +403,9 @@ fn no_did(did: &str) -> Error {
 /// Returns the DID in the TXT records of a handle.
 ///
 /// # Errors
-/// `protocol` for records with different DIDs: the resolution then fails (atproto specification,
-/// "Handle Resolution"), and the web page does not choose among them.
+/// `protocol` for records with different DIDs. The handle is then unresolved (atproto
+/// specification, "Handle Resolution"), so the page at `/.well-known/atproto-did` must not decide
+/// between them.
 fn did_of(handle: &str, texts: &[String]) -> Result<Option<String>> {
     let dids = texts.iter().filter_map(|text| text.strip_prefix("did="));
     let mut dids = dids.filter_map(|did| valid_did(did.to_owned()));
@@ -480,7 +483,8 @@ mod tests {
         ] {
             assert_eq!(of(one).unwrap().as_deref(), Some(DID), "{one:?}");
         }
-        // Otherwise anybody who can add a DNS record could take over the handle.
+        // If one of several DIDs were accepted, anybody who can add a DNS record could take over
+        // the handle.
         for two in [&[ours, other][..], &[other, ours], &[ours, ours, other]] {
             assert_eq!(of(two).unwrap_err().code(), "protocol", "{two:?}");
         }
