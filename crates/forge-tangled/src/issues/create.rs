@@ -1,4 +1,4 @@
-//! Opening an issue.
+//! Opens an issue.
 
 use forge_core::{
     Action, AtUri, Capability, Hint, Op, Outcome, RepoId, Result,
@@ -25,8 +25,8 @@ use crate::{
 impl Tangled {
     /// See [`forge_core::Issues::create_issue`].
     ///
-    /// The issue and its labels are one write, all or none. An issue without a state is open, so no
-    /// state is written.
+    /// The records of the issue and of its labels are one atomic write. An issue without a state
+    /// record is open, so no state record is written.
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
         let title = LIMITS.check_title(&new.title)?;
         LIMITS.check_text("body", &new.body)?;
@@ -99,7 +99,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Opens an issue in the account of a repository of 1.0.
+    /// Opens an issue of a Tangled 1.0 repository: a ticket record in the repository's own account.
     async fn open_ticket(
         &self,
         repository: std::sync::Arc<TangledRepository>,
@@ -137,7 +137,7 @@ impl Tangled {
         Ok(done(self.view_written_issue(repository, &uri).await?))
     }
 
-    /// Reads an issue after a write to the account of its repository.
+    /// Reads an issue after it was written to the account of its repository.
     pub(super) async fn view_written_issue(
         &self,
         repository: std::sync::Arc<TangledRepository>,

@@ -1,5 +1,7 @@
-//! Edits an issue. Its text is in its author's record. All other changes are records of the viewer,
-//! which are one write.
+//! Edits an issue.
+//!
+//! Title and body are in the record of the issue's author. A comment, a label change or a state is
+//! a record of its own in the viewer's account. These records are written together, all or none.
 
 use forge_core::{
     Action, Capability, Ingestion, Op, Outcome, Result, Warning, check_version,
@@ -30,12 +32,12 @@ use crate::{
     write::partial_failure,
 };
 
-/// Writes of an edit in addition to the text.
+/// Records that an edit writes in addition to the new title and body.
 #[derive(Default)]
 struct Plan {
     labels: Option<NewRecord>,
     state: Option<NewRecord>,
-    /// The statuses that decide the current state, if the edit sets a state.
+    /// The issue's state records, which decide its current state. Empty if the edit sets no state.
     statuses: Vec<Status>,
 }
 
@@ -44,7 +46,7 @@ impl Plan {
         self.labels.is_none() && self.state.is_none()
     }
 
-    /// Name of the change in an error.
+    /// Names the planned changes for an error message.
     fn name(&self, comment: bool) -> String {
         let parts = [
             self.labels.as_ref().map(|_| "the change of its labels"),
@@ -107,8 +109,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Validates the changes that go into the viewer's records, and builds these records without
-    /// writing.
+    /// Validates the label and state changes, and builds their records without writing them.
     async fn plan_edit(&self, located: &LocatedIssue, edit: &EditIssue) -> Result<Plan> {
         let LocatedIssue {
             repository, issue, ..
@@ -159,7 +160,7 @@ impl Tangled {
         Ok(plan)
     }
 
-    /// Writes title and body into the record.
+    /// Writes the title and the body into the issue's record.
     async fn edit_text(
         &self,
         located: &LocatedIssue,
@@ -185,9 +186,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// If the changes are already in effect, an earlier command may have written the comment and
-    /// then been interrupted. A comment that the viewer wrote with the same text since the last
-    /// state change is therefore not repeated.
+    /// Every change except the comment may already be in effect, because an earlier command was
+    /// interrupted after its writes. That command may have written the comment too. In this case, a
+    /// comment is not repeated if the viewer wrote the same text since the last state change.
     async fn write_beside(
         &self,
         located: &LocatedIssue,
@@ -236,7 +237,9 @@ impl Tangled {
         Ok((written.collect(), warnings))
     }
 
-    /// Waits until the index shows the written records, and views the issue.
+    /// Waits until the index shows the written records, then reads the issue.
+    ///
+    /// The index is the service that lists all records.
     async fn edited(
         &self,
         located: &LocatedIssue,
@@ -305,7 +308,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Edits a few issues at once, or one at a time if the list names an issue twice. See
+    /// Edits several issues concurrently, or one after another if an issue occurs twice. See
     /// [`forge_core::Issues::edit_issues`].
     pub(super) async fn change_issues(
         &self,
@@ -373,7 +376,7 @@ impl Tangled {
         }
     }
 
-    /// Sets the state of a ticket and comments on it, or only comments.
+    /// Sets the state of a ticket (an issue of Tangled 1.0) and comments on it, or only comments.
     async fn set_ticket_beside(
         &self,
         located: &LocatedIssue,
@@ -438,7 +441,7 @@ impl Tangled {
     }
 }
 
-/// A record that an edit writes in addition to the text.
+/// Kind of a record that an edit writes in addition to the new title and body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IssueEditPart {
     Comment,
@@ -446,7 +449,7 @@ enum IssueEditPart {
     State,
 }
 
-/// Checks an edit without the forge, and returns the new title.
+/// Checks an edit without sending a request, and returns the new title.
 fn check_edit(edit: &EditIssue) -> Result<Option<&str>> {
     let title = edit.title.as_deref().map(|t| LIMITS.check_title(t));
     let title = title.transpose()?;

@@ -1,9 +1,10 @@
-//! The relations between the issues of a repository.
+//! Reads the relations between the issues of a repository.
 //!
-//! Relations are labels whose values are the at-uris of issues. Labels count only from accounts
-//! that may push, so only the label operations of these accounts are read, whatever the number of
-//! issues. The index lists the issues. Their states come from the accounts that may set them,
-//! because the index shows states of any account.
+//! A relation is a label whose value is the at-uri of another issue. A label counts only if an
+//! account that may push has set it. So only the label records of these accounts are read, whatever
+//! the number of issues. The list of issues comes from the index, the service that lists the
+//! records of all accounts. The states of the issues come from the accounts that may set them,
+//! because the index also shows states that other accounts have set.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -38,16 +39,16 @@ use crate::{
 const MAX_ISSUES: usize = 5_000;
 /// Number of issues in one request to the index.
 const PAGE: usize = 1_000;
-/// Maximum number of related issues in an answer.
+/// Maximum number of related issues that a result has in addition to the requested issues.
 const MAX_RELATED: usize = 200;
-/// Maximum number of issues that are read one by one because the list of the repository lacks them.
+/// Maximum number of issues that are read one by one. The repository's list lacks these issues.
 const MAX_ELSEWHERE: usize = 50;
 
-/// An issue that relations can lead to.
+/// An issue of the graph.
 struct Node {
     issue: Stored,
     comments: u64,
-    /// The repository and the state of an issue in another repository.
+    /// Repository and state of the issue, if it is in another repository.
     elsewhere: Option<(Arc<TangledRepository>, PrState)>,
 }
 
@@ -57,16 +58,16 @@ pub(super) struct Graph {
     definitions: Arc<Definitions>,
     writers: Writers,
     nodes: HashMap<String, Node>,
-    /// Label operations, by subject.
+    /// Records that add or remove labels, by the at-uri of the issue.
     operations: HashMap<String, Vec<Record>>,
-    /// State records, by subject.
+    /// State records, by the at-uri of the issue.
     states: HashMap<String, Vec<Record>>,
-    /// Accounts whose states have been read.
+    /// Accounts whose state records have been read.
     read: BTreeSet<String>,
     named: BTreeMap<String, Named>,
     children: BTreeMap<String, Vec<String>>,
     blocking: BTreeMap<String, Vec<String>>,
-    /// True if there may be further relations.
+    /// True if relations may be missing.
     truncated: bool,
     pub warnings: Vec<Warning>,
     /// Errors of issues that could not be read, by at-uri.
@@ -88,8 +89,9 @@ impl Graph {
             .chain(blocking)
     }
 
-    /// Returns the issues `uris` and the issues that relations reach from them, nearest first; at
-    /// most [`MAX_RELATED`] in addition to `uris`.
+    /// Returns the issues `uris`, then the issues to which relations lead from them, nearest first.
+    ///
+    /// At most [`MAX_RELATED`] issues are added to `uris`.
     pub fn around(&mut self, uris: &[String]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let mut seen: BTreeSet<String> = uris.iter().cloned().collect();
@@ -157,7 +159,7 @@ impl Graph {
         Some(RelatedIssue::new(id, &node.issue.title, state, uri))
     }
 
-    /// Returns the relations of an issue to the issues that were read.
+    /// Returns the relations between an issue and the issues that have been read.
     pub fn relations(&self, words: Words<'_>, uri: &str) -> IssueRelations {
         let named = self.named.get(uri);
         let all = |uris: &[String]| -> Vec<RelatedIssue> {
@@ -165,7 +167,7 @@ impl Graph {
                 .filter_map(|uri| self.related(words, uri))
                 .collect()
         };
-        // The issues that name an issue of another repository are unknown, because that repository
+        // Issues of another repository that name this issue are unknown, because that repository
         // was not read.
         let inverse = |uris: Option<&Vec<String>>| {
             let mut nodes: Vec<&Node> = uris
@@ -207,8 +209,8 @@ impl Graph {
 }
 
 impl Tangled {
-    /// Reads the issues of a repository, with labels and states set by accounts that may push.
-    /// Unreadable parts give a warning, and mark the relations as truncated.
+    /// Reads the issues of a repository, with labels and states set by accounts that may push. A
+    /// part that cannot be read causes a warning, and marks the relations as truncated.
     pub(super) async fn issue_graph(&self, repository: &Arc<TangledRepository>) -> Graph {
         let names = &self.settings.dialects;
         let writers = self.writers(repository).await;
@@ -269,7 +271,7 @@ impl Tangled {
         }
     }
 
-    /// Determines the relations from the label operations.
+    /// Determines the relations from the label records.
     async fn add_relations(&self, graph: &mut Graph) {
         let own: Vec<Record> = graph
             .operations
@@ -309,8 +311,9 @@ impl Tangled {
         }
     }
 
-    /// Reads the issues of a repository with their numbers of comments. Returns warnings, and
-    /// whether there are more issues.
+    /// Reads the issues of a repository, each with its number of comments.
+    ///
+    /// Also returns warnings, and true if the repository may have more issues.
     async fn issues_for_graph(
         &self,
         repository: &TangledRepository,
@@ -385,8 +388,10 @@ impl Tangled {
         Ok((rows, warnings, is_cut))
     }
 
-    /// Reads the missing parts of these issues and of their neighbours: issues that the list lacks,
-    /// and the states of authors who may not push.
+    /// Completes the graph for the issues `uris` and their neighbors.
+    ///
+    /// Reads the issues that the repository's list lacks, and the state records of issue authors
+    /// who may not push.
     pub(super) async fn fill_graph(&self, graph: &mut Graph, uris: &[String]) {
         let mut wanted: BTreeSet<String> = uris.iter().cloned().collect();
         for uri in uris {
@@ -394,7 +399,7 @@ impl Tangled {
         }
         let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
         unlisted.retain(|uri| !graph.nodes.contains_key(uri));
-        // Requested issues precede the issues that they name.
+        // The requested issues come first, so the limit drops only the issues that they name.
         unlisted.sort_by_key(|uri| !uris.contains(uri));
         if unlisted.len() > MAX_ELSEWHERE {
             graph.truncated = true;
@@ -413,7 +418,7 @@ impl Tangled {
                     graph.keep(located.issue, 0, elsewhere);
                 }
                 Err(e) => {
-                    // A deleted issue has no relations.
+                    // A deleted issue has no relations, so none are missing.
                     graph.truncated |= !fault::is_gone(&e);
                     let what = format!("the related issue {}", one_line(&uri));
                     graph.warnings.push(unread(&what, &e));

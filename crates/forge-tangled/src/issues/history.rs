@@ -25,12 +25,13 @@ use crate::{
     tid,
 };
 
-/// Maximum number of changes of one record that are named.
+/// Maximum number of label changes that the text of one event names.
 const MAX_NAMED: usize = 20;
-/// Maximum number of characters of a value that are shown.
+/// Maximum length of a label change in the text of an event, in characters.
 const MAX_VALUE: usize = 100;
 
-/// Label changes of a history event, with their kind and texts.
+/// The label changes of one record, by the suffix of their event's id. The value is the kind of the
+/// event, and one text for each change.
 type Changed = BTreeMap<&'static str, (StatusEventKind, Vec<String>)>;
 
 impl Tangled {
@@ -47,7 +48,7 @@ impl Tangled {
         let mut opened = StatusEvent::new(uri, StatusEventKind::Opened, author, issue.created_at);
         opened.authority = Some(Authority::Author.word().to_owned());
         let mut events = vec![opened];
-        // A ticket of 1.0 has its current state but no state history.
+        // A ticket (an issue of Tangled 1.0) has its current state but no state history.
         let mut warnings = match repository.era {
             Era::Org10 => vec![Warning::new(
                 "a ticket of Tangled 1.0 does not record the times of its changes",
@@ -61,7 +62,7 @@ impl Tangled {
             by_time.then_with(|| key(&a.id).cmp(&key(&b.id)))
         });
         let mut page = page::of("tangled-issue-history", uri, events, &req)?;
-        // Any account can write events, so authors are looked up only for the shown events.
+        // Any account can write events, so only the authors of the shown events are looked up.
         page.items = stream::iter(std::mem::take(&mut page.items))
             .map(|mut event| async move {
                 let actor = self.actor(&event.actor.login).await;
@@ -75,7 +76,8 @@ impl Tangled {
         Ok(page)
     }
 
-    /// Adds the events of all accounts, and warnings about unread parts.
+    /// Adds the events from the records of all accounts. Returns warnings about records that could
+    /// not be read.
     async fn add_events(
         &self,
         located: &LocatedIssue,
@@ -141,8 +143,8 @@ impl Tangled {
         warnings
     }
 
-    /// Adds a change of labels: one event each for labels, for assignees, and for fields and
-    /// relations.
+    /// Adds the events of one record with label changes. The changes of labels, of assignees, and
+    /// of fields and relations are one event each.
     async fn add_label_events(
         &self,
         record: &Record,
@@ -205,7 +207,7 @@ impl Tangled {
         };
         let (_, words) = changed.entry(suffix).or_insert((kind, Vec::new()));
         let name = match definition {
-            // More names than the maximum are left out.
+            // Changes above the maximum are only counted, so their names are not looked up.
             _ if words.len() >= MAX_NAMED => String::new(),
             Some(d) if d.is_assignee() && counts => {
                 format!("@{}", self.actor(&operand.value).await.login)

@@ -1,4 +1,4 @@
-//! Lists of issues.
+//! Lists the issues of a repository.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -35,7 +35,7 @@ use crate::{
 
 const SCHEME: &str = "tangled-issues";
 
-/// A list row without the names of accounts.
+/// An issue of a list, before the names of its accounts are looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct IssueRow {
     issue: Stored,
@@ -51,7 +51,7 @@ impl Placed for IssueRow {
     }
 }
 
-/// The people of a query, by DID.
+/// The accounts by which a query filters, as DIDs.
 struct People {
     author: Option<String>,
     assignee: Option<String>,
@@ -61,10 +61,10 @@ struct People {
 struct FoundIssues {
     rows: Vec<IssueRow>,
     next: Option<PagePosition>,
-    /// Number of all matches, if known.
+    /// Number of all matching issues, if known.
     total: Option<u64>,
     scanned: u64,
-    /// Name of the service that answered.
+    /// Name of the service that the list came from.
     source: String,
     warnings: Vec<Warning>,
 }
@@ -85,7 +85,7 @@ impl Tangled {
         );
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
-            // An account that does not exist has written nothing.
+            // An account that does not exist has written no issue, so the list is empty.
             Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
@@ -145,7 +145,10 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads a page after a position without the index, which is down.
+    /// Reads the page after the position `behind` without the index, the service that lists all
+    /// records.
+    ///
+    /// Used while the index is down.
     async fn rest_of_issues(
         &self,
         repository: &Arc<TangledRepository>,
@@ -181,7 +184,8 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Builds the issues of the rows, with the sections of `fields`.
+    /// Builds the issues of the rows, with the optional parts (comments, relations) that `fields`
+    /// requests.
     async fn issue_rows(
         &self,
         repository: &Arc<TangledRepository>,
@@ -227,7 +231,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<FoundIssues> {
-        // Only the index can continue its own list.
+        // A list that began at the index can be continued only there.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -252,7 +256,8 @@ impl Tangled {
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut ended = false;
         while !ended && rows.len() < limit {
-            // Never more rows than the page still needs: the next page begins after the last row.
+            // Takes at most the rows that the page still needs, because the next page begins after
+            // the last row taken.
             let most = IN_FLIGHT.min(limit - rows.len());
             let mut some = Vec::new();
             while !ended && some.len() < most {
@@ -270,7 +275,7 @@ impl Tangled {
         warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         let next = walk.position();
         Ok(FoundIssues {
-            // The index reports no total; the total is known only if this page has all rows.
+            // The index reports no total, so the total is known only if this page has all rows.
             total: (begun && next.is_none()).then_some(rows.len() as u64),
             rows,
             next,
@@ -429,7 +434,8 @@ impl Tangled {
         Ok((whole, scanned, warnings))
     }
 
-    /// Returns the matching issues of a repository of 1.0, whose knot sends all issues unfiltered.
+    /// Returns the matching issues of a Tangled 1.0 repository. Its knot (git server) sends all
+    /// issues unfiltered, so they are filtered here.
     async fn issues_of_account(
         &self,
         repository: &TangledRepository,
@@ -462,8 +468,10 @@ impl Tangled {
         })
     }
 
-    /// Reads the issues among the tickets of a repository of 1.0. Returns warnings, and whether
-    /// there are more issues.
+    /// Reads the issues of a Tangled 1.0 repository. A ticket is its record for an issue or a pull
+    /// request.
+    ///
+    /// Also returns warnings, and true if there are tickets that were not read.
     pub(super) async fn issue_tickets(
         &self,
         repository: &TangledRepository,
@@ -483,8 +491,8 @@ impl Tangled {
     }
 }
 
-/// Returns the warning for a row whose labels are not looked up, because each row would need a
-/// request.
+/// Returns the warning that the labels of a list row are not looked up. Each row would need a
+/// request of its own.
 fn unlabelled() -> Warning {
     Warning::new("labels and assignees are not looked up for a list; a view has them")
         .of_section("labels")
@@ -497,7 +505,7 @@ fn sort(rows: &mut [IssueRow], query: &IssueQuery) {
     }
 }
 
-/// Returns the page of a list that is in memory.
+/// Cuts one page out of a list that is in memory.
 fn page_of(all: FoundIssues, skip: usize, limit: usize) -> FoundIssues {
     let end = skip.saturating_add(limit);
     let more = all.rows.len() > end;

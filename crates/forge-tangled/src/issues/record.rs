@@ -1,4 +1,5 @@
-//! An issue as it is stored: a record in its author's account, or in 1.0 a ticket.
+//! An issue as it is stored: a record in its author's account. In Tangled 1.0, it is a ticket: a
+//! record in the repository's own account.
 
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 
@@ -11,13 +12,13 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub uri: AtUri,
-    /// The DID of the author; for a ticket of 1.0, of the last editor, because a ticket names no
-    /// author.
+    /// The DID of the author. A ticket of Tangled 1.0 names no author, so it is the DID of the last
+    /// editor.
     pub author: String,
     pub record: Record,
     pub title: String,
     pub body: String,
-    /// The repository: a DID, or in 2025 an at-uri.
+    /// The repository: its DID, or its at-uri in records of 2025.
     pub target: String,
     pub created_at: Timestamp,
 }
@@ -30,8 +31,8 @@ fn broken(record: &Record, what: &str) -> Error {
 }
 
 impl Stored {
-    /// Reads a record. Fields of the wrong type count as missing; only the required fields of an
-    /// issue cause an error.
+    /// Parses the record of an issue. A field of the wrong type counts as missing. Only a missing
+    /// required field is an error.
     pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
         let target = record.text(&fields.issue_repo).map(str::to_owned);
         let target = target.ok_or_else(|| broken(&record, "it names no repository"))?;
@@ -42,7 +43,8 @@ impl Stored {
         Self::of(record, title, body, target, author, created_at)
     }
 
-    /// Parses a ticket; `None` for a pull request, which names a branch.
+    /// Parses a ticket; `None` if the ticket names a target branch, because it is then a pull
+    /// request.
     pub fn of_ticket(ticket: Record, names: &Dialects) -> Result<Option<Self>> {
         let fields = &names.fields;
         if ticket.text(&fields.target_branch).is_some() {

@@ -21,7 +21,8 @@ use crate::{
 type Asked = Vec<(IssueId, AtUri)>;
 
 impl Tangled {
-    /// See [`forge_core::Issues::related_issues`]: the issues of a repository are read once.
+    /// See [`forge_core::Issues::related_issues`]. The issues of each repository are read only
+    /// once.
     pub(super) async fn issues_with_relations(
         &self,
         ids: &[IssueId],
@@ -103,7 +104,7 @@ impl Tangled {
         Some(issue)
     }
 
-    /// Adds the relations in the graph to issues of a repository.
+    /// Adds the relations from the graph to issues of its repository.
     pub(super) async fn add_relations_to(&self, graph: &mut Graph, issues: &mut [Issue]) {
         let uris: Vec<String> = issues.iter().map(|issue| issue.node_id.clone()).collect();
         self.fill_graph(graph, &uris).await;
@@ -118,7 +119,7 @@ impl Tangled {
         }
     }
 
-    /// Adds the comments to an issue of the protocol of 2026.
+    /// Adds the comments to an issue of the 2026 protocol.
     pub(super) async fn add_comments(&self, repository: &TangledRepository, issue: &mut Issue) {
         let kind = kinds::comments(&self.settings.dialects);
         let author = AtUri::parse(&issue.node_id).map(|uri| uri.authority).ok();
@@ -134,7 +135,7 @@ impl Tangled {
     }
 }
 
-/// Returns the warnings of a graph, for the section of the relations.
+/// Returns the warnings of a graph, each marked as a warning about the relations.
 fn of_relations(graph: &Graph) -> impl Iterator<Item = Warning> {
     let warnings = graph.warnings.iter().cloned();
     warnings.map(|warning| warning.of_section("relations"))

@@ -46,8 +46,8 @@ impl Tangled {
         let state = wanted_state(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        // The comment precedes the state, so an interrupted command that set the state has written
-        // its comment.
+        // The comment is written before the state. So if an interrupted command has set the state,
+        // its comment exists too.
         if let Some(comment) = &req.comment {
             let since = self.time_before_own_change(&statuses, state).await?;
             if standing.state != state {
@@ -125,7 +125,9 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// Writes the state, and waits until the index shows it.
+    /// Writes the state record, and waits until the index shows it.
+    ///
+    /// The index is the service that lists all records.
     async fn write_issue_state(
         &self,
         located: &LocatedIssue,
@@ -149,8 +151,10 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Closes or reopens a ticket, then comments. Other tickets of the repository show how a closed
-    /// state is spelled.
+    /// Closes or reopens a ticket (an issue of Tangled 1.0), then adds the comment.
+    ///
+    /// The word for the closed state is not certain, so it is taken from other tickets of the
+    /// repository.
     pub(super) async fn set_ticket_issue(
         &self,
         located: &LocatedIssue,
@@ -201,7 +205,7 @@ impl Tangled {
     }
 }
 
-/// Updates the view with the written state, even if no service shows it.
+/// Sets the written state in the view, because the services may still show the old one.
 pub(super) fn as_written(view: &mut Issue, state: IssueState) {
     if view.state == state {
         return;

@@ -1,4 +1,4 @@
-//! Changes the values of fields and the relations of an issue, which are labels.
+//! Changes the fields and the relations of an issue. tangled stores both as labels.
 
 use forge_core::{
     Action, AtUri, Error, Hint, Op, PrKey, Result,
@@ -18,10 +18,10 @@ static DEFINE: Hint = Hint::fixed(
     Action::fixed(forge_core::Call::Op(Op::IssueFieldDefine), &[]),
 );
 
-/// The values and the relations that an issue is to have.
+/// Changes to the field values and the relations of an issue.
 #[derive(Debug, Default)]
 pub(super) struct Wanted<'a> {
-    /// Values by the field's name; `None` clears the field.
+    /// New value of each named field; `None` clears the field.
     values: Vec<(&'a str, Option<&'a str>)>,
     parent: Option<Option<&'a IssueId>>,
     blocked_by: &'a [IssueId],
@@ -67,7 +67,7 @@ impl Wanted<'_> {
         !self.has_values() && !self.has_relations()
     }
 
-    /// Returns true if the definitions cover all named labels.
+    /// Returns true if `known` defines all labels that the changes need.
     fn is_known(&self, known: &[LabelDefinition], scope: &str) -> bool {
         let values = self.values.iter().all(|(name, value)| {
             field_among(known, name, scope)
@@ -82,7 +82,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Joins names with commas; of many names, only the first.
+/// Joins names with commas. Of more than 50 names, the first 50 are listed, with the number of the
+/// remaining names.
 fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 50;
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>();
@@ -111,7 +112,8 @@ fn relation_among<'d>(
     relations.find(|d| d.relation() == Some(relation))
 }
 
-/// Returns the option as the field spells it, or the text for a field without options.
+/// Returns the field's option that equals `value` except for case. For a field without options,
+/// returns `value` unless it is blank.
 fn option_of<'v>(field: &'v LabelDefinition, value: &'v str) -> Option<&'v str> {
     if field.allowed.is_empty() {
         return Some(value).filter(|value| !value.trim().is_empty());
@@ -145,7 +147,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     if !names.is_empty() {
         message = format!("{message}; its fields are {}", listed(&names));
     }
-    // The missing definition may be one that could not be read.
+    // The field may be defined in a record that could not be read, so the error names that failure.
     for warning in definitions.warnings().iter().take(1) {
         message = format!("{message}; {}", warning.message);
     }
@@ -156,7 +158,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     Err(Error::invalid("values", message).with_hint(hint))
 }
 
-/// Returns the value to write.
+/// Returns the value to write into the field.
 ///
 /// # Errors
 /// `invalid_input`, which names the existing options.
@@ -192,7 +194,7 @@ fn relation<'d>(
     })
 }
 
-/// Name of the relation in a request.
+/// Returns the name of the request parameter for a relation.
 const fn field_name(relation: Relation) -> &'static str {
     match relation {
         Relation::Parent => "parent",
@@ -201,8 +203,10 @@ const fn field_name(relation: Relation) -> &'static str {
 }
 
 impl Tangled {
-    /// Checks values and relations of the issue `own` before anything is written. A removal without
-    /// a value removes every value ([`Change::remaining`]).
+    /// Checks the values and relations for the issue `own`, and returns the label changes.
+    ///
+    /// Called before any write. A removal with an empty value removes every value of the label
+    /// ([`Change::remaining`]).
     pub(super) async fn field_change(
         &self,
         repository: &TangledRepository,
@@ -213,7 +217,8 @@ impl Tangled {
         if wanted.is_empty() {
             return Ok(change);
         }
-        // The index drops label operations of accounts that may not push.
+        // The index drops label records of accounts that may not push, so such a write is refused
+        // here.
         let why = "labels, which hold fields and relations, count only from accounts that may push";
         self.may_push(repository, "label", why).await?;
         let scope = &self.settings.dialects.sh.issue;
@@ -249,7 +254,8 @@ impl Tangled {
             }
             for id in wanted.unblocked_by {
                 let uri = match &id.key {
-                    // The relation to a deleted issue can be removed.
+                    // The issue is not read here, so the relation to a deleted issue can be
+                    // removed.
                     PrKey::Record(uri) => self.with_did(AtUri::parse(uri)?).await?.to_string(),
                     PrKey::Number(_) => self.locate_issue(id).await?.issue.record.uri,
                 };
@@ -259,7 +265,7 @@ impl Tangled {
         Ok(change)
     }
 
-    /// Returns the at-uri of an issue to which `own` is to be related.
+    /// Returns the at-uri of the issue `id`, if `own` may be related to it.
     async fn related_uri(
         &self,
         id: &IssueId,

@@ -54,7 +54,7 @@ pub(super) struct IssueFacts {
 }
 
 impl IssueFacts {
-    /// Adds the labels that result from the label changes.
+    /// Adds the labels, assignees and field values that result from the label records.
     pub fn add_labels(&mut self, labelled: Labelled) {
         self.labels = labelled.labels;
         self.assignees = labelled.assignees;
@@ -110,7 +110,7 @@ impl Tangled {
         })
     }
 
-    /// Finds an issue by at-uri, or by the number that the web gave it.
+    /// Finds an issue by at-uri, or by its number on the web page.
     pub(crate) async fn locate_issue(&self, id: &IssueId) -> Result<LocatedIssue> {
         let (repository, uri, number) = self.issue_address(id).await?;
         let issue = self.issue_at(&repository, &uri).await?;
@@ -142,7 +142,7 @@ impl Tangled {
         Ok((repository, uri, number))
     }
 
-    /// Reads an issue from its server.
+    /// Reads an issue's record from the server of its account.
     pub(super) async fn issue_at(
         &self,
         repository: &TangledRepository,
@@ -182,7 +182,7 @@ impl Tangled {
         Ok(issue)
     }
 
-    /// Reads the view of a located issue.
+    /// Reads everything about a located issue, and builds its model.
     pub(super) async fn view_issue(
         &self,
         located: &LocatedIssue,
@@ -224,8 +224,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// Reads the view after a write. The viewer's own records come from the viewer's server,
-    /// because the index may lag.
+    /// Reads the issue after a write. The viewer's own records come from the viewer's server,
+    /// because the index may not show them yet.
     pub(super) async fn view_issue_fresh(&self, located: &LocatedIssue) -> Result<Issue> {
         let LocatedIssue {
             repository, issue, ..
@@ -352,7 +352,7 @@ impl Tangled {
         view.comments = Some(self.comment_models(repository, &comments).await);
     }
 
-    /// Reads the facts that are in the ticket's own record.
+    /// Reads the state, labels and assignees that are in the ticket's own record.
     pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> IssueFacts {
         let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();
@@ -368,7 +368,6 @@ impl Tangled {
         }
     }
 
-    /// Builds the model of an issue.
     pub(super) async fn build_issue(
         &self,
         repository: &TangledRepository,
@@ -413,7 +412,7 @@ impl Tangled {
             None => issue.record.uri.clone(),
         };
         shown.comments = beside.comment_models;
-        // Issue records name no pull requests that close them.
+        // Issue records do not name the pull requests that close them, so the list is empty.
         shown.closing_pulls = Some(Vec::new());
         shown.values = beside.values;
         shown.warnings = beside.warnings;
