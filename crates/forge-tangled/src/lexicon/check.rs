@@ -9,7 +9,7 @@ use super::{
 };
 use crate::dialect::STAMP;
 
-/// Beginning of the message about a required field that a record lacks.
+/// Message about a missing required field. [`differences`] recognizes such problems by it.
 const MISSING: &str = "is missing";
 
 /// Maximum number of reported problems; a hostile record could have any number.
@@ -54,7 +54,8 @@ fn walk(set: &Set, collection: &str, record: &Value) -> Walk {
     match set.find(collection, "main") {
         Some(Def::Record(def)) => {
             walk.data(record, "$", 0);
-            // The typed check recurses, so it runs only on data whose nesting is not too deep.
+            // `value` recurses, so it runs only after `data` has found that the nesting is not too
+            // deep.
             if walk.problems.is_empty() {
                 walk.typed(record, collection);
                 walk.value(&def.record, record, "$", collection);
@@ -257,7 +258,7 @@ impl Walk {
             self.add(path, "is no {\"$bytes\": …}");
             return;
         };
-        // Three bytes are four characters of base 64, whose padding may be left out.
+        // Base 64 encodes three bytes as four characters. Its padding is optional.
         let length = encoded.trim_end_matches('=').len() * 3 / 4;
         self.length(path, "bytes", length, rule.min_length, rule.max_length);
     }
@@ -347,7 +348,7 @@ impl Walk {
     }
 }
 
-/// Returns the document and the name of a definition, from a reference in `document`.
+/// Splits a reference in `document` into document id and definition name.
 fn resolve<'a>(reference: &'a str, document: &'a str) -> (&'a str, &'a str) {
     match reference.split_once('#') {
         Some(("", name)) => (document, name),

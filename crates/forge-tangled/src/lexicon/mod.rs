@@ -1,9 +1,9 @@
-//! The lexicons of the records that forge reads and writes, and the check of a record against its
-//! lexicon.
+//! Checks the records that forge reads and writes against their lexicons (atproto's schemas).
 //!
-//! The documents are in `lexicons/` of the workspace. They were written from observation; each
-//! states which of its fields were seen, and which are inferred. [`check`] is called on every
-//! record before it is sent. [`check_in`] also checks against older dialects:
+//! The lexicon documents are in `lexicons/` of the workspace. They were written from observation,
+//! so each document states which of its fields were seen, and which are inferred. [`check`] is
+//! called on every record before it is sent. [`check_in`] can also check against an older version
+//! of the protocol:
 //!
 //! ```
 //! use forge_tangled::lexicon;
@@ -16,11 +16,13 @@
 //! });
 //! let problems = lexicon::check("sh.tangled.repo.pull.status", &status).unwrap_err();
 //! assert_eq!(problems[0].to_string(), "$.createdAt: is missing");
-//! assert!(lexicon::check_in(lexicon::Set::Sh2025, "sh.tangled.repo.pull.status", &status).is_ok());
+//! assert!(
+//!     lexicon::check_in(lexicon::Set::Sh2025, "sh.tangled.repo.pull.status", &status).is_ok()
+//! );
 //! ```
 //!
-//! A field that the lexicon does not name is allowed, as atproto requires: a record keeps the
-//! fields of newer clients.
+//! A field that the lexicon does not name is allowed, as atproto requires. So a record keeps the
+//! fields that newer clients have written.
 
 mod check;
 mod format;
@@ -39,7 +41,7 @@ pub use store::Set;
 pub struct LexiconProblem {
     /// The path of the part: `$` is the record, then `.field` and `[index]`.
     pub path: String,
-    /// The problem, with the start of the value.
+    /// The problem, with the beginning of the value.
     pub what: String,
 }
 
@@ -49,8 +51,10 @@ impl fmt::Display for LexiconProblem {
     }
 }
 
-/// Checks a record before it is written in `collection`: `sh.tangled.*` as of 2026, `org.tangled.*`
-/// as of 1.0.
+/// Checks a record before it is written in `collection`.
+///
+/// A `sh.tangled.*` record is checked against the lexicons of 2026, an `org.tangled.*` record
+/// against those of Tangled 1.0.
 ///
 /// # Errors
 /// All problems of the record (at most 50); one problem at `$` if forge has no lexicon for the
@@ -64,7 +68,7 @@ pub fn check(collection: &str, record: &Value) -> Result<(), Vec<LexiconProblem>
     check_in(set, collection, record)
 }
 
-/// As [`check`], against one dialect.
+/// As [`check`], against the lexicons of one protocol version.
 ///
 /// # Errors
 /// As [`check`].
@@ -72,13 +76,15 @@ pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Le
     check::record(&set, collection, record)
 }
 
-/// Fields in which a record differs from its lexicon, as the paths of [`LexiconProblem`], without
-/// values. The names of unknown fields come from the record's author.
+/// Fields in which a record differs from its lexicon.
+///
+/// Each field is a path as in [`LexiconProblem`], without its value. The record's author chose the
+/// names of unknown fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
     /// Required fields that the record lacks.
     pub missing: Vec<String>,
-    /// Fields whose value has another form.
+    /// Fields whose value does not fit the lexicon.
     pub changed: Vec<String>,
     /// Fields that the lexicon does not name.
     pub unknown: Vec<String>,
@@ -104,7 +110,7 @@ pub fn key_fits(set: Set, collection: &str, rkey: &str) -> bool {
         }
 }
 
-/// Returns the collections for which a dialect has a lexicon, in order.
+/// Returns the collections of a protocol version that have a lexicon, sorted by name.
 #[must_use]
 pub fn collections(set: Set) -> Vec<&'static str> {
     set.ids()

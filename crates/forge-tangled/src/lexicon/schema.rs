@@ -1,5 +1,6 @@
-//! A Lexicon document, with the parts that records need. Unknown rules are refused, because a
-//! skipped rule would weaken the check.
+//! The parts of a Lexicon document that describe records.
+//!
+//! A document with an unknown rule is refused, because skipping the rule would weaken the check.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +67,7 @@ pub(super) struct Array {
     pub(super) max_length: Option<usize>,
 }
 
-/// Lengths are bytes of UTF-8, as atproto counts them.
+/// A string type. `min_length` and `max_length` count bytes of UTF-8, as atproto does.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Text {
@@ -94,7 +95,7 @@ pub(super) struct Integer {
     pub(super) maximum: Option<i64>,
 }
 
-/// Lengths are bytes.
+/// A byte string type. Its lengths count bytes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Bytes {
@@ -133,7 +134,7 @@ pub(super) struct Union {
     pub(super) closed: bool,
 }
 
-/// A type without rules.
+/// A type without rules of its own, such as `boolean`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plain {
@@ -141,7 +142,8 @@ pub(super) struct Plain {
     _description: IgnoredAny,
 }
 
-/// Returns a number as an integer of the data model: whole, and exact in every language.
+/// Returns a number if it is an integer of atproto's data model. The limit of 53 bits makes it
+/// exact in every language.
 pub(super) fn integer(number: &Number) -> Option<i64> {
     const LARGEST: i64 = (1 << 53) - 1;
     number

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use super::schema::{Def, LexiconDocument};
 
-/// A dialect of tangled's records.
+/// A version of tangled's record formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Set {
     /// `sh.tangled.*` until April 2026.
@@ -88,11 +88,11 @@ fn parse(all: &[Documents]) -> Parsed {
 }
 
 impl Set {
-    /// All sets, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 3] = [Self::Sh2025, Self::Sh2026, Self::Org10];
 
     fn documents(self) -> &'static Parsed {
-        // Lexicons that did not change between 2025 and 2026 are stored once.
+        // Lexicons that did not change between 2025 and 2026 are only in `SH_2026`.
         static SH_2025_ALL: LazyLock<Parsed> =
             LazyLock::new(|| parse(&[ATPROTO, SH_2026, SH_2025]));
         static SH_2026_ALL: LazyLock<Parsed> = LazyLock::new(|| parse(&[ATPROTO, SH_2026]));

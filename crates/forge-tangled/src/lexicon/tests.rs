@@ -134,7 +134,7 @@ fn every_dialect_field_is_in_a_lexicon() {
         object.values().for_each(|it| properties(it, found));
     }
     let documents = [store::SH_2025, store::SH_2026, store::ORG_1_0].concat();
-    // The dialect has no field of pipelines.
+    // The collections of pipelines are left out, because [`Dialects`] names none of their fields.
     let sh = [
         "sh.tangled.feed.",
         "sh.tangled.label.",
@@ -158,7 +158,7 @@ fn every_dialect_field_is_in_a_lexicon() {
         missing.extend(names.filter(|(_, name)| !found.contains(name)));
     }
     let missing: Vec<&str> = missing.iter().map(|(key, _)| key.as_str()).collect();
-    // The first two are inputs of a method, and the last is the prefix of many names.
+    // No lexicon names these: the first two are inputs of a method, the last is a prefix of names.
     assert_eq!(
         missing,
         ["field_sent_repo", "field_sent_branch", "field_stamp"]
@@ -353,7 +353,7 @@ fn lexicon_limits_count_graphemes() {
             "createdAt": AT,
         })
     };
-    // A family is one character of seven code points.
+    // The family emoji is one grapheme of seven code points.
     assert_eq!(problems(&definition(&"👨‍👩‍👧‍👦".repeat(40), "null")), [""; 0]);
     assert_eq!(
         problems(&definition(&"é".repeat(41), "null")),
@@ -428,7 +428,7 @@ fn record_is_checked_by_lexicons_of_the_protocol() {
     assert!(fits(&with(oldest, "/targetRepo", Some(json!("did:plc:a")))).is_err());
     assert!(check_in(Set::Sh2025, "sh.tangled.repo.pull", &pull()).is_err());
     assert!(check_in(Set::Org10, "sh.tangled.repo.pull", &pull()).is_err());
-    // A lexicon that did not change is in both sets.
+    // The lexicon of `sh.tangled.label.op` did not change, so both versions have it.
     let both = |set| collections(set).contains(&"sh.tangled.label.op");
     assert!(both(Set::Sh2025) && both(Set::Sh2026) && !both(Set::Org10));
 }
