@@ -1,4 +1,4 @@
-//! Lists of several repositories, and of all repositories of an owner.
+//! Lists pull requests of several repositories, or of all repositories of an owner.
 
 use std::collections::HashSet;
 

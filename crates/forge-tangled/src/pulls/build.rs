@@ -20,7 +20,7 @@ use crate::{
     repository::TangledRepository,
 };
 
-/// Maximum number of issues that the references of one record close.
+/// Maximum number of issues that one record closes by its references.
 const MAX_REFERENCES: usize = 50;
 
 /// Facts about a pull request in addition to its record.
@@ -77,7 +77,8 @@ impl Tangled {
                  {MAX_REFERENCES} were left out"
             )));
         }
-        // A round is a patch without a ref on the knot, so `head_ref` stays empty.
+        // A round (a submitted version of the changes) is a patch, for which the knot has no git
+        // ref. So `head_ref` stays empty.
         let mut shown = PullRequest::new(id, &pull.title, author, pull.created_at);
         shown.node_id = pull.record.uri.clone();
         shown.number = beside.number;
@@ -108,8 +109,8 @@ impl Tangled {
         shown
     }
 
-    /// Returns the issues that the record lists as references, also those of other repositories. An
-    /// at-uri with a handle does not count, because handles move between accounts.
+    /// Returns the issues that the record lists as references, also issues of other repositories.
+    /// An at-uri with a handle does not count, because handles move between accounts.
     fn closing_references(
         &self,
         repository: &TangledRepository,
@@ -130,12 +131,13 @@ impl Tangled {
         ids.collect()
     }
 
-    /// Returns an account, by its handle if the handle is proved.
+    /// Returns an account, named by its handle if the handle is verified, else by its DID.
     pub(crate) async fn actor(&self, did: &str) -> Actor {
         Actor::new(self.identities.name_of(did).await)
     }
 
-    /// Returns the page. Records have no number, and the web has no page without one.
+    /// Returns the address of the web page. Without a number there is none, so the at-uri is
+    /// returned.
     fn page(
         &self,
         repository: &TangledRepository,
@@ -153,7 +155,7 @@ impl Tangled {
         }
     }
 
-    /// Reads the labels that result from the label operations.
+    /// Returns the labels, assignees and field values that result from label records.
     pub(crate) async fn labels_of(
         &self,
         repository: &TangledRepository,
@@ -174,7 +176,8 @@ impl Tangled {
         Ok(self.labelled(&definitions, &applied).await)
     }
 
-    /// Returns the labels of the given values, by definition.
+    /// Converts label values, by the at-uri of their definition, to labels, assignees and field
+    /// values.
     pub(crate) async fn labelled(
         &self,
         definitions: &Definitions,
@@ -194,7 +197,7 @@ impl Tangled {
                 labelled.labels.extend(definition.labels(values));
             }
         }
-        // If two definitions have one name, the first in the list of the repository is the field.
+        // If two field definitions have one name, the first in the repository's list counts.
         for definition in definitions.iter().filter(|d| d.is_field()) {
             let value = applied.get(&definition.uri).and_then(BTreeSet::first);
             if let Some(value) = value {
@@ -208,7 +211,7 @@ impl Tangled {
         labelled
     }
 
-    /// Reads the accounts with push access.
+    /// Reads which accounts have push access.
     pub(crate) async fn writers(&self, repository: &TangledRepository) -> status::Writers {
         let pushers = self.collaborators(repository).await;
         status::Writers {
@@ -217,8 +220,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses an account that may not push, before any write. `what` is the requested operation,
-    /// and `why` the reason that it needs the right.
+    /// Fails if the viewer may not push. Called before any write.
+    ///
+    /// The error names the requested operation `what`, and says `why` it needs push access.
     pub(crate) async fn may_push(
         &self,
         repository: &TangledRepository,

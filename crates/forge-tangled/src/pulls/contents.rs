@@ -1,4 +1,5 @@
-//! Reads files at a commit: from a clone that has the commit, else from the knot that has the head.
+//! Reads files at a commit: from a local clone that has the commit, else from the knot (git server)
+//! that has the head.
 
 use forge_core::{
     PrId, Result,

@@ -1,4 +1,4 @@
-//! Opening a pull request.
+//! Opens a pull request.
 
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, PageReq, Param,
@@ -31,7 +31,7 @@ use crate::{
     write,
 };
 
-/// Maximum number of open pull requests that are searched for one of the same branches.
+/// Maximum number of open pull requests that are searched for one with the same branches.
 const MAX_CANDIDATES: usize = 100;
 
 impl Tangled {
@@ -78,8 +78,8 @@ impl Tangled {
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
                 let patch = parse_given_patch(patch)?;
-                // The knot does not compute these changes, so it does not check the base branch
-                // either.
+                // The knot does not compute the changes of a given patch, so it does not check the
+                // base branch. That is done here.
                 let tip = self.branch(&repository, &base).await?;
                 let tip = tip.ok_or_else(|| no_branch("base", &repository, &base))?;
                 (patch, None, Some(tip.hash))
@@ -137,8 +137,10 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Returns the patch of the commits that a branch has and its base lacks. For a stacked pull
-    /// request, the commits of the lower one are left out too. Also returns the tip of the base.
+    /// Returns the patch of a head branch, and the tip of the base branch.
+    ///
+    /// The patch has the commits that the base lacks. For a stacked pull request, the commits of
+    /// the pull request below are left out too.
     async fn patch_of_branch(
         &self,
         repository: &TangledRepository,
@@ -171,8 +173,9 @@ impl Tangled {
         }
     }
 
-    /// Writes the blob, then the pull request, its opening status and its labels in one atomic
-    /// write.
+    /// Uploads the patch as a blob, then writes all records of the pull request.
+    ///
+    /// The records (the pull request, its opening status and its labels) are one atomic write.
     async fn write_pull(
         &self,
         undeclared: Undeclared,
@@ -258,13 +261,14 @@ impl Tangled {
             ..PullFacts::default()
         };
         if let Some(labels) = written.labels {
-            // The index can show the labels only if it shows the pull request.
+            // The index (the service that lists all records) can show the labels only if it shows
+            // the pull request.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
                 ingestion = ingestion.combine(told.ingestion);
             }
-            // The pull request exists, even if its labels cannot be read.
+            // The pull request exists now, so labels that cannot be read are only a warning.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
             let labelled = labelled.unwrap_or_else(|e| {
                 beside.warnings.push(unread("the labels", &e));
@@ -287,9 +291,10 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Returns the patch that the knot makes of two branches, as `git format-patch` does, and the
-    /// tip of the base. The patch has the commits of `head` that `from` lacks; `from` is the base
-    /// itself, or the branch below the changes.
+    /// Returns the knot's patch of a branch, and the tip of `base`.
+    ///
+    /// The patch is as `git format-patch` prints it. It has the commits of `head` that `from`
+    /// lacks. `from` is `base` itself or, in a stack, the head of the pull request below.
     pub(crate) async fn patch_from_knot(
         &self,
         repository: &TangledRepository,
@@ -315,8 +320,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses a second open pull request of the same branches; `source` is the repository of the
-    /// head.
+    /// Fails if there is already an open pull request with these branches.
+    ///
+    /// `source` is the repository of the head branch.
     async fn reject_open_twin(
         &self,
         repository: &TangledRepository,
@@ -358,9 +364,10 @@ impl Tangled {
         }
     }
 
-    /// Returns page and at-uri of the first of these index rows that is really open and belongs to
-    /// another account. The viewer's own pull requests were checked before. The index may not know
-    /// yet that a pull request is closed.
+    /// Returns the web page and the at-uri of the first row that is really open.
+    ///
+    /// The rows come from the index, which may not know yet that a pull request is closed. The
+    /// viewer's own rows are skipped, because the viewer's pull requests were checked before.
     async fn open_one_of(
         &self,
         rows: Vec<PullRequest>,
@@ -382,8 +389,9 @@ impl Tangled {
         Ok(None)
     }
 
-    /// Refuses a second open pull request of the viewer with the patch `blob`, if no branch
-    /// distinguishes the two: an interrupted command may have opened the first.
+    /// Fails if the viewer has an open pull request with the patch `blob` and no head branch.
+    ///
+    /// An interrupted command may have opened it. Without a head branch, only the patch shows this.
     async fn reject_same_patch(
         &self,
         repository: &TangledRepository,
@@ -415,9 +423,10 @@ impl Tangled {
         Ok(())
     }
 
-    /// Returns true if the newest round of a pull request is the patch with this CID. Under the
-    /// same title, equal changes suffice, because the patch of the same edits differs if the base
-    /// branch has moved.
+    /// Returns true if the newest round of a pull request has the patch `cid`.
+    ///
+    /// Under the same title, equal changes suffice, because the same edits give another patch after
+    /// the base branch has moved.
     async fn is_copy(
         &self,
         repository: &TangledRepository,
@@ -431,7 +440,7 @@ impl Tangled {
             Some(Content::Blob(_)) if pull.title == title => {
                 match self.latest_patch(repository, pull).await {
                     Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
-                    // Without this answer, nothing proves that both patches have the same changes.
+                    // Without their patch, nothing proves that both patches have the same changes.
                     Err(_) => false,
                 }
             }
@@ -439,8 +448,10 @@ impl Tangled {
         }
     }
 
-    /// Reads the pull requests that the viewer has opened, in any repository. Fails if the viewer's
-    /// server cannot list them, because the viewer could then open a second one.
+    /// Reads the pull requests that the viewer has opened, in any repository.
+    ///
+    /// Fails if the viewer's server cannot list them. Otherwise the same pull request could be
+    /// opened twice.
     async fn list_own_pulls(&self) -> Result<Vec<TangledPull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
@@ -453,8 +464,8 @@ impl Tangled {
             .collect())
     }
 
-    /// Finds the viewer's own open pull request of these branches, which the index may not know
-    /// yet.
+    /// Finds the viewer's own open pull request with these branches, on the viewer's server. The
+    /// index may not know it yet.
     async fn find_own_open_pull(
         &self,
         repository: &TangledRepository,
@@ -478,7 +489,7 @@ impl Tangled {
     }
 }
 
-/// Recovery if a pull request with the same changes is open.
+/// Returns the hint for an open pull request that has the same changes already.
 fn resubmit_or_close(uri: &str) -> Hint {
     Hint::new("submit another round of it, or close it first").with_action(resubmit(uri))
 }
@@ -492,7 +503,7 @@ fn is_of(repository: &TangledRepository, pull: &TangledPull, source: &str) -> bo
     }
 }
 
-/// Returns the patches of a knot's comparison.
+/// Returns the patch from a knot's comparison of `from` and `head`.
 pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch> {
     let patch = compared.patch.unwrap_or_default();
     if patch.trim().is_empty() {
@@ -509,9 +520,10 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
     Ok(Patch::parse(patch.into_bytes()))
 }
 
-/// Returns the warning about a patch with U+FFFD that a knot has printed. A knot prints U+FFFD for
-/// bytes that are not UTF-8, and the text does not distinguish that from a real U+FFFD. `uri` is
-/// that of the pull request.
+/// Returns a warning if a patch that a knot has printed contains U+FFFD.
+///
+/// A knot prints U+FFFD for bytes that are not UTF-8, so the text does not show whether the
+/// character is real. `uri` is the at-uri of the pull request.
 pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {
@@ -547,7 +559,7 @@ struct WrittenPull {
     labels: Option<Record>,
 }
 
-/// Parses a patch that the caller passed.
+/// Parses a patch that the caller passed, and refuses one without changes.
 pub(crate) fn parse_given_patch(patch: &[u8]) -> Result<Patch> {
     let patch = Patch::parse(patch.to_vec());
     if patch::files(&patch.diff()).is_empty() {

@@ -1,4 +1,4 @@
-//! Diffs, files and commits of the newest round.
+//! Diffs, files and commits of the newest round. A round is a submitted version of the changes.
 
 use std::collections::BTreeSet;
 
@@ -69,9 +69,11 @@ impl Tangled {
         Ok(diff)
     }
 
-    /// Returns a single diff from merge base to head. A round of one commit already is that diff.
-    /// For several commits, a knot compares the revisions; if the knot makes no diff, the warning
-    /// says why.
+    /// Returns a single diff of a round, from the merge base to the head.
+    ///
+    /// - One commit: its diff is returned, because it already is that diff.
+    /// - Several commits: a knot makes the diff. If it makes none, the diffs of the commits are
+    ///   returned with a warning that says why.
     pub(crate) async fn net_diff(
         &self,
         located: &LocatedPull,
@@ -83,8 +85,9 @@ impl Tangled {
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
         }
-        // No method of a 1.0 knot is known that makes a single diff of several commits. The knot of
-        // a fork belongs to the fork's owner, so its diff of these commits proves nothing.
+        // Two kinds of knots are not asked:
+        // - Tangled 1.0: no method is known that makes a single diff of several commits.
+        // - The knot of a fork: it belongs to the fork's owner, so its diff proves nothing.
         let unasked = match located.repository.era {
             Era::Org10 => {
                 Some("no method of a Tangled 1.0 knot is known that builds a combined diff")
@@ -114,7 +117,8 @@ impl Tangled {
     }
 
     /// Reads the combined diff of a round of several commits from the knot of its repository. The
-    /// diff starts at the tip of the lower pull request, or at the base branch if there is none.
+    /// diff starts at the tip of the pull request below in the stack, or at the base branch if
+    /// there is none.
     async fn read_combined_diff(&self, located: &LocatedPull, patch: &Patch) -> Result<Vec<u8>> {
         let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
@@ -124,7 +128,7 @@ impl Tangled {
         };
         match on_top {
             Ok(diff) => Ok(diff),
-            // If the lower pull request is merged, a newer round starts from the base branch.
+            // If the pull request below is merged, a newer round starts from the base branch.
             Err(e) => {
                 let from_base = self.read_combined_diff_from(repository, &base, patch).await;
                 from_base.map_err(|_| e)
@@ -132,8 +136,9 @@ impl Tangled {
         }
     }
 
-    /// Reads the knot's combined diff from a revision to the head of a round, if the round has
-    /// exactly the commits between them.
+    /// Reads the knot's combined diff from the revision `from` to the head of a round.
+    ///
+    /// Fails if the round does not have exactly the commits of this range.
     async fn read_combined_diff_from(
         &self,
         repository: &TangledRepository,
@@ -148,7 +153,8 @@ impl Tangled {
         };
         let compared = self.compare(repository, from, head).await?;
         let found = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // The author writes the commit ids of a round, which may be those of another change.
+        // The author writes the commit ids of a round, and could name the commits of another
+        // change. So the diffs are compared too.
         let is_same = found.mails.len() == patch.mails.len()
             && (found.mails.iter().zip(&patch.mails))
                 .all(|(one, other)| patch::is_same_diff(&one.diff, &other.diff));
@@ -196,7 +202,8 @@ impl Tangled {
     }
 }
 
-/// Returns the warning of a round, called `name`, whose diffs may not show all changes.
+/// Returns a warning if the diffs of a round may not show all its changes. The warning calls the
+/// round `name`.
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     let why = patch.fault()?;
     Some(Warning::new(format!(
@@ -205,7 +212,8 @@ pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     )))
 }
 
-/// Returns the head id of a diff of a round, as [`forge_core::model::PullRequest::head_id`].
+/// Returns the id of the head of a round, in the form of
+/// [`forge_core::model::PullRequest::head_id`].
 pub(super) fn head_id(pull: &TangledPull, round: usize, patch: &Patch) -> String {
     let of_round = pull.rounds.get(round);
     let id = of_round.and_then(|round| pull.patch_id(round));
@@ -220,7 +228,7 @@ fn has_distinct_files(patch: &Patch) -> bool {
         let names = files
             .into_iter()
             .flat_map(|f| f.previous_path.into_iter().chain([f.path]));
-        // A commit lists a file that keeps its name under both its old and its new name.
+        // A file that keeps its name is listed with equal old and new names, so they count once.
         let names: BTreeSet<String> = names.collect();
         names.into_iter().all(|name| seen.insert(name))
     })

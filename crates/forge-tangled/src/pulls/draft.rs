@@ -28,7 +28,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the title after an edit. A draft keeps its marker: another title does not make it
+    /// Returns the title after an edit. A draft keeps its marker, so a new title does not make it
     /// ready.
     pub(crate) fn edited_title(&self, pull: &TangledPull, title: &str) -> Result<String> {
         match &self.settings.draft_marker {
@@ -37,7 +37,6 @@ impl Tangled {
         }
     }
 
-    /// Refuses to merge a draft.
     pub(crate) fn refuse_draft(&self, pull: &TangledPull) -> Result<()> {
         if !self.is_draft(&pull.title) {
             return Ok(());

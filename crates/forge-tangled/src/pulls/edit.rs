@@ -27,7 +27,7 @@ fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
 }
 
 impl Tangled {
-    /// Returns the outcome of a change that the record of a pull request already has.
+    /// Returns the outcome of an edit whose changes the record already has.
     pub(super) async fn unchanged_pull(
         &self,
         located: &LocatedPull,

@@ -1,5 +1,7 @@
-//! Turns whole-file edits into a round. The commit is made without a clone, from the knot's
-//! versions of the edited files, and is printed as `git format-patch` prints it.
+//! Turns whole-file edits into a patch, the content of a round.
+//!
+//! No clone is needed: the commit is made from the files on the knot (the git server), and is
+//! printed in the format of `git format-patch`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -83,7 +85,7 @@ impl Answer for Blob {
 }
 
 impl Blob {
-    /// Returns the bytes of the file, or why they are not known.
+    /// Returns the bytes of the file, or why the knot's answer does not give them.
     fn bytes(self) -> std::result::Result<Vec<u8>, &'static str> {
         let content = self.content.unwrap_or_default();
         let bytes = match self.encoding.as_deref() {
@@ -106,8 +108,8 @@ fn is_missing_file(error: &Error) -> bool {
 }
 
 impl Tangled {
-    /// Returns the edits as a patch onto `base`, and the tip of `base`. The knot has confirmed that
-    /// the patch applies.
+    /// Returns the edits as a patch onto `base`, and the tip of `base`. Fails if the knot finds
+    /// that the patch conflicts.
     pub(super) async fn patch_of_edits(
         &self,
         repository: &TangledRepository,
@@ -155,7 +157,7 @@ impl Tangled {
         let raw = print(&changes, req.title.trim(), author, &date).await?;
         let text = String::from_utf8_lossy(&raw).into_owned();
         match self.merge_check(repository, base, &text).await? {
-            // A knot that could not check the patch may still apply it.
+            // A knot that could not check the patch may still be able to apply it.
             Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip)),
             Checked::Conflicts(files) => {
                 let shown: Vec<_> = files.iter().map(|f| one_line(f).into_owned()).collect();
@@ -175,8 +177,10 @@ impl Tangled {
         }
     }
 
-    /// Returns the modes of the existing files at the paths of the edits. Sends a request for each
-    /// directory, and more for a missing directory, because a file may be in its place.
+    /// Returns the modes of the files that exist at the paths of the edits.
+    ///
+    /// Sends a request for each directory. For a missing directory, its parents are listed too,
+    /// because a file may be in the place of a directory.
     async fn modes<'a>(
         &self,
         repository: &TangledRepository,
@@ -208,11 +212,12 @@ impl Tangled {
                 missing.extend(edit.directories());
             }
         }
-        // `git apply --check` does not notice a file in the place of a directory.
+        // A file in the place of a directory is found here, because `git apply --check` does not
+        // notice it.
         let mut above = BTreeMap::new();
         for path in missing {
             let (directory, name) = split(path);
-            // A directory below a missing directory is missing too.
+            // A directory below a missing directory is missing too, so it is not looked up.
             if directory.is_empty() || above.contains_key(directory) {
                 let files = self.list_directory(repository, tip, directory).await?;
                 above.extend(mode_in(&files, name)?.map(|mode| (path, mode)));
@@ -248,7 +253,7 @@ impl Tangled {
         }
     }
 
-    /// Reads a file that exists, which is one with a mode.
+    /// Reads the file if it exists, i.e. has a mode.
     async fn read_existing(
         &self,
         repository: &TangledRepository,
@@ -365,7 +370,7 @@ impl Tangled {
     }
 }
 
-/// The edit of a file, with the file before it and the mode after it.
+/// An edit of a file, with the file before the edit and the mode after it.
 #[derive(Debug)]
 struct Change<'a> {
     edit: &'a FileEdit,
@@ -419,11 +424,13 @@ fn mode(text: &str) -> Option<u32> {
     })
 }
 
-/// Prints the changes as a mail of one commit. The commit's tree has only the edited files, so no
-/// other repository has a commit of this id. The ids of the files are right, and applying the mail
-/// needs only these.
+/// Prints the changes as one commit, in the format of `git format-patch`.
 ///
-/// The result does not depend on the time of the call: the same edits of the same tip give the same
+/// The commit's tree has only the edited files, so no other repository has a commit with this id.
+/// That does no harm, because applying the patch needs only the ids of the files, and these are
+/// right.
+///
+/// The output does not depend on the time of the call: the same edits of the same tip give the same
 /// bytes. By these bytes, a repeated command finds the pull request that an interrupted command has
 /// opened.
 async fn print(
@@ -489,7 +496,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
     git.run_ok(args).await
 }
 
-/// Returns git in a new repository, without user settings, with the account as author.
+/// Returns a git that works in `dir`, without user settings and with the account as author.
 fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .opening_bare()
@@ -499,7 +506,7 @@ fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
         .with_env("XDG_CONFIG_HOME", dir.path())
         .with_env("TZ", "UTC");
     for role in ["AUTHOR", "COMMITTER"] {
-        // An account has no public address, so the DID names the author.
+        // An account has no public email address, so its DID stands in the place of one.
         git = git
             .with_env(format!("GIT_{role}_NAME"), author.name())
             .with_env(format!("GIT_{role}_EMAIL"), &author.did)
@@ -508,8 +515,9 @@ fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
     git
 }
 
-/// Returns the time of a branch's tip in git's format. The epoch replaces a missing time, and a
-/// time that git cannot represent (Go's zero time).
+/// Returns the time of a branch's tip in git's format.
+///
+/// A missing time becomes the epoch. So does a time that git cannot represent (Go's zero time).
 fn date(when: Option<&str>) -> String {
     let when = when.and_then(|text| text.parse::<Timestamp>().ok());
     let seconds = when.map_or(0, |at| at.unix()).max(0);
@@ -529,8 +537,10 @@ fn id(printed: &[u8]) -> String {
     String::from_utf8_lossy(printed).trim().to_owned()
 }
 
-/// Returns the attributes of files that must be sent as binary files. The JSON for the knot carries
-/// only UTF-8, and `git am` removes carriage returns at the ends of lines.
+/// Returns the git attributes that mark some edited files as binary.
+///
+/// - Files that are not UTF-8: the JSON for the knot carries only UTF-8.
+/// - Files with carriage returns: `git am` removes them at the ends of lines.
 fn attributes(changes: &[Change<'_>]) -> String {
     let fragile = |bytes: &[u8]| bytes.contains(&b'\r') || std::str::from_utf8(bytes).is_err();
     let mut lines = String::new();
@@ -544,7 +554,7 @@ fn attributes(changes: &[Change<'_>]) -> String {
     lines
 }
 
-/// Returns the pattern of gitattributes(5) that matches only this path, for use in quotes.
+/// Returns a pattern of gitattributes(5) that matches only this path, escaped for use in quotes.
 fn pattern(path: &str) -> String {
     let mut pattern = String::from("/");
     for c in path.chars() {

@@ -1,4 +1,4 @@
-//! Heads in forks: finds the fork, and the commits that the target lacks.
+//! Pull requests from forks: finds the fork, and the commits that the target repository lacks.
 
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ impl Tangled {
             return Ok(None);
         }
         let path = match &head.repo {
-            // How a 1.0 manifest names the source of a fork is unknown, so the fork's name decides.
+            // It is unknown how a 1.0 manifest names the source of a fork. So a fork is found by
+            // the name of its upstream.
             None if upstream.era == Era::Org10 => RepoPath::Named {
                 owner: did,
                 name: upstream.name.clone(),
@@ -65,8 +66,10 @@ impl Tangled {
         Ok(Some(fork))
     }
 
-    /// Returns the repository that the record of a pull request names as its source, for a target
-    /// of this era.
+    /// Returns the repository that a pull request's record names as its source.
+    ///
+    /// `era` is the protocol version of the target repository. It decides whether the source can be
+    /// compared.
     pub(crate) async fn fork_of_source(
         &self,
         source: &str,
@@ -141,7 +144,8 @@ impl Tangled {
     }
 
     /// Makes a patch from a branch of a fork, as [`Self::patch_from_knot`] does. The fork's knot
-    /// fetches the base branch of `upstream` as a hidden ref, and compares the two.
+    /// fetches the base branch of `upstream` as a hidden ref, and compares the fork's branch with
+    /// it.
     pub(crate) async fn patch_from_fork(
         &self,
         upstream: &TangledRepository,
@@ -173,8 +177,11 @@ impl Tangled {
     }
 }
 
-/// Checks that a branch of `fork` can be compared with a branch of a repository of `era`. Two cases
-/// are known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
+/// Checks that `fork` can be compared with a target repository of the protocol version `era`.
+///
+/// Two cases are known:
+/// - 2026: the fork's knot fetches the target's branch as a hidden ref.
+/// - Tangled 1.0: a round can be between two repositories of 1.0.
 fn check_comparable(fork: &TangledRepository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());
@@ -197,8 +204,9 @@ fn check_comparable(fork: &TangledRepository, era: Era) -> Result<()> {
     .with_hint(hint))
 }
 
-/// Returns true if a repository's record says that it was made from `upstream`: by its DID, its
-/// at-uri, or an address that ends with owner and name.
+/// Returns true if a repository's record names `upstream` as its source.
+///
+/// The source is a DID, an at-uri, or an address that ends with owner and name.
 fn is_fork_of(record: &Record, upstream: &TangledRepository, fields: &ShFields) -> bool {
     let Some(source) = record.text(&fields.repo_source) else {
         return false;

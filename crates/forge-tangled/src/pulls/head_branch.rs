@@ -11,16 +11,18 @@ use crate::{
     patch::{Patch, PatchMail},
 };
 
-/// Returns the last commit of a round on its branch.
+/// Returns the head commit of a pull request, from `patch` or else from its record.
 pub(crate) fn head_of<'a>(located: &'a LocatedPull, patch: &'a Patch) -> Option<&'a str> {
     patch.head().or(located.pull.source_sha.as_deref())
 }
 
 impl Tangled {
-    /// Deletes the head branch if its tip is the head of the newest round, and the commit that the
-    /// caller expects; otherwise warns why the branch is kept. Commits after the newest round are
-    /// in no round, and a deletion would lose them. `sh.tangled.repo.deleteBranch` has no
-    /// compare-and-swap, so the tip is read right before the deletion.
+    /// Deletes the head branch, or warns why it is kept. Returns true if it was deleted.
+    ///
+    /// The branch's tip must be the head of the newest round, because later commits are in no round
+    /// and a deletion would lose them. The tip must also be the commit that the caller expects.
+    /// `sh.tangled.repo.deleteBranch` has no compare-and-swap, so the tip is read right before the
+    /// deletion.
     pub(crate) async fn delete_head(
         &self,
         located: &LocatedPull,
@@ -48,14 +50,16 @@ impl Tangled {
         deleted.is_ok()
     }
 
-    /// Returns true if the head branch exists and has only commits of the newest round.
+    /// Returns true if the head branch exists and has only commits of the newest round. Fails if it
+    /// has others.
     async fn can_delete_head(&self, located: &LocatedPull, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
         };
         let name = one_line(&pull.head);
-        // A pull request can be from any branch, and a knot deletes every branch.
+        // The head of a pull request can be any branch, even the default one, and a knot would
+        // delete it.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
             let message =
@@ -94,8 +98,10 @@ impl Tangled {
         }
     }
 
-    /// Refuses if the branch has a commit that the round lacks: a patch from a file may end at the
-    /// same commit as the branch, and have fewer commits. A plain diff has no commits at all.
+    /// Fails if the branch has a commit that the round lacks.
+    ///
+    /// An equal tip does not exclude this: a patch from a file may end at the same commit and have
+    /// fewer commits. A plain diff has no commits at all.
     async fn check_all_in_round(
         &self,
         located: &LocatedPull,
@@ -105,7 +111,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // A round can contain the id of this commit with other changes.
+        // A round can contain this commit id with other changes, so the changes are compared too.
         let is_ours =
             |mail: &PatchMail, ours: &PatchMail| ours.oid == mail.oid && is_same(mail, ours);
         let known = |mail: &&PatchMail| patch.mails.iter().any(|ours| is_ours(mail, ours));
@@ -125,7 +131,7 @@ impl Tangled {
     }
 }
 
-/// Builds the step of a write that also deletes the head branch.
+/// Builds the step that reports the deletion of the head branch.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("delete head branch", done)
 }

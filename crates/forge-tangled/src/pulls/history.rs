@@ -18,7 +18,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = pull.record.uri.as_str();
         let names = &self.settings.dialects;
-        // A ticket of 1.0 has its current state but no state history.
+        // A ticket (a pull request of Tangled 1.0) has its current state but no state history.
         let (statuses, warnings) = if repository.era == Era::Org10 {
             let why = "a ticket of Tangled 1.0 does not record when it was closed, merged or \
                        reopened";
@@ -71,7 +71,8 @@ impl Tangled {
 /// Maximum time between a pull request and the status that was written with it, in seconds.
 const TOGETHER: u64 = 60;
 
-/// Returns the status that was written with the pull request and repeats its record.
+/// Returns the status that was written together with the pull request. It says only that the pull
+/// request is open.
 fn opening<'a>(pull: &TangledPull, statuses: &'a [Status]) -> Option<&'a Status> {
     let first = statuses
         .iter()
@@ -81,7 +82,7 @@ fn opening<'a>(pull: &TangledPull, statuses: &'a [Status]) -> Option<&'a Status>
     (opens && apart <= TOGETHER).then_some(first)
 }
 
-/// Returns the event by which a status changed the previous state.
+/// Returns the kind of event that a status is after the state `before`, and updates `before`.
 pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     let kind = match status.state {
         None => return StatusEventKind::Edited,

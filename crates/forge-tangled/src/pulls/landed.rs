@@ -1,5 +1,8 @@
-//! Finds out whether a branch has a change, from its log and the changes of its commits. A series
-//! is recognized by author, time and subject of each commit, and a plain diff by its subject.
+//! Finds out whether a branch has the changes of a pull request.
+//!
+//! The search reads the branch's log, then the changes of the commits in question. A series of
+//! commits is recognized by author, time and subject of each commit, and a plain diff by its
+//! subject.
 
 use std::collections::HashSet;
 
@@ -15,12 +18,12 @@ use crate::{
 
 /// Maximum page size of `sh.tangled.repo.log`.
 const PAGE: usize = 100;
-/// Maximum number of pages, which is more than a caller would wait for.
+/// Maximum number of pages of a log. More pages would take longer than a caller would wait.
 const MAX_PAGES: usize = 100;
 /// Maximum difference between the clocks of an author and of a knot, in seconds.
 const CLOCKS_DIFFER: i64 = 900;
-/// Maximum number of commits of one subject, or of matching series, whose changes are read; each
-/// costs a request.
+/// Maximum number of commits, or of runs of commits, whose changes are read. They have the right
+/// subjects, and each costs a request.
 const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
@@ -28,10 +31,9 @@ const MAX_ALIKE: usize = 10;
 pub(super) enum MergeDetection {
     Yes,
     No,
-    /// The branch has a commit with this subject, which may be the change; nothing proves that the
-    /// commit makes the change.
+    /// The branch has a commit with this subject. It may be the change, but nothing proves it.
     Perhaps(String),
-    /// Cannot be determined, for this reason.
+    /// It cannot be determined whether the branch has the change, for this reason.
     Unknown(String),
 }
 
@@ -40,8 +42,8 @@ pub(super) enum MergeDetection {
 pub(super) enum Until<'a> {
     /// Back to this commit, exclusive.
     Commit(&'a str),
-    /// Back to a page in which every commit is older than this time, in seconds since the epoch. A
-    /// single commit may have a wrong date, but not a whole page.
+    /// Back to a page of commits older than this time, in seconds since the epoch. Every commit of
+    /// the page must be older, because a single one may have a wrong date.
     Time(i64),
 }
 
@@ -53,10 +55,10 @@ impl Until<'_> {
         Self::since(round.unwrap_or(pull.created_at))
     }
 
-    /// Limits the search to commits since a time by another account's clock.
+    /// Limits the search to commits since `at`, a time by another account's clock.
     pub(super) fn since(at: Timestamp) -> Self {
         let at = at.unix();
-        // A time in the future proves nothing.
+        // A time in the future proves nothing, so the search is then not limited.
         let said = at <= Timestamp::now().unix().saturating_add(CLOCKS_DIFFER);
         Self::Time(match said {
             true => at.saturating_sub(CLOCKS_DIFFER),
@@ -64,8 +66,9 @@ impl Until<'_> {
         })
     }
 
-    /// Returns true if a commit is within the limit: a merge creates new commits of a change, with
-    /// new commit times.
+    /// Returns true if a commit may come from a merge within the limit.
+    ///
+    /// The commit time decides, because a merge makes new commits with new commit times.
     fn leaves(self, made: &Made) -> bool {
         match self {
             Self::Commit(_) => true,
@@ -107,10 +110,12 @@ struct Log {
 }
 
 impl Tangled {
-    /// Searches the branch with the tip `tip` for the change of a patch, among the commits within
-    /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
-    /// that it would get now. An unproved commit with the first subject gives
-    /// [`MergeDetection::Perhaps`]; an unproved commit with another subject does not count.
+    /// Searches the branch with the tip `tip` for the changes of a patch.
+    ///
+    /// Only commits within `until` count. `names` matters only for a plain diff: these are the
+    /// subjects that its commit may have, first the one that it would get now. A commit that cannot
+    /// be proved to have the changes gives [`MergeDetection::Perhaps`] under the first subject, and
+    /// does not count under another.
     pub(super) async fn landed_in(
         &self,
         located: &LocatedPull,
@@ -155,8 +160,10 @@ impl Tangled {
         })
     }
 
-    /// Searches the commits from `before` to the tip `after` for the change of a patch. If they are
-    /// the change and nothing else, one request proves that. `name` is the subject of a plain diff.
+    /// Searches the commits from `before` to the tip `after` for the changes of a patch.
+    ///
+    /// If these commits are exactly the changes, one request proves it. `name` is the subject that
+    /// the commit of a plain diff has.
     pub(super) async fn landed_between(
         &self,
         located: &LocatedPull,
@@ -165,7 +172,8 @@ impl Tangled {
         after: &str,
         name: String,
     ) -> Result<MergeDetection> {
-        // A comparison may fail because others have pushed more than is read; the log decides then.
+        // The comparison may fail because others have pushed more than forge reads. The log decides
+        // then.
         if let Ok(compared) = self.compare(&located.repository, before, after).await {
             let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
             if is_whole_change(&theirs, patch, &name) {
@@ -177,7 +185,7 @@ impl Tangled {
     }
 
     /// Reads the newest commits page by page, back to `until` or until all commits of a series are
-    /// found. The cursor of a log is the number of earlier commits (`sh.tangled.repo.log`).
+    /// found. The cursor of `sh.tangled.repo.log` is the number of commits on the pages before.
     async fn log(
         &self,
         repository: &TangledRepository,
@@ -205,7 +213,8 @@ impl Tangled {
             }
             let answer: Value = knot.query(method, &params).await?;
             let listed = listed(&answer, &names.answers.knot);
-            // A knot that does not know the cursor sends the first page again.
+            // A knot that does not know the cursor sends the first page again, so the log is
+            // incomplete.
             let first = listed.iter().flatten().next();
             if number > 0 && first.is_some() && first == commits.first() {
                 return Ok(Log {
@@ -214,7 +223,7 @@ impl Tangled {
                     unread,
                 });
             }
-            // A branch that has a tip has a commit.
+            // A branch with a tip has a commit, so an empty log counts as an unread commit.
             if number == 0 && listed.is_empty() {
                 unread += 1;
             }
@@ -299,15 +308,16 @@ impl Tangled {
     }
 }
 
-/// Returns true if the knot's patch makes the changes of a plain diff. The sent diff is compared in
-/// the lossy form of the knot, because JSON has only UTF-8.
+/// Returns true if the knot's patch makes the changes of a plain diff.
+///
+/// `ours` is converted to UTF-8 with losses, as the knot does it, because JSON has only UTF-8.
 fn makes_diff(theirs: &Patch, ours: &Patch) -> bool {
     let ours = ours.diff();
     let ours = String::from_utf8_lossy(&ours);
     patch::same_changes(&theirs.diff(), ours.as_bytes())
 }
 
-/// Returns true if the commits of a knot's patch are those of `ours`, in order, and no others.
+/// Returns true if the knot's patch has exactly the commits of `ours`, in the same order.
 fn is_whole_change(theirs: &Patch, ours: &Patch, name: &str) -> bool {
     match (theirs.mails.as_slice(), ours.mails.as_slice()) {
         ([made], []) => bare(&made.subject) == bare(name) && makes_diff(theirs, ours),
@@ -323,18 +333,20 @@ fn key_of(mail: &PatchMail) -> Key<'_> {
     (bare(&mail.subject), &author.email, author.at.unix())
 }
 
-/// Returns true if a mail that the knot prints equals a mail of the round. The mail of the round is
-/// compared as `git am` applies it and the knot prints it: without CR at the ends of lines, and in
-/// UTF-8.
+/// Returns true if a commit that the knot prints equals a commit of the round.
+///
+/// `git am` drops a CR at the end of a line, and the knot prints UTF-8. So the diffs are compared
+/// without CR and as UTF-8.
 pub(super) fn is_same(theirs: &PatchMail, ours: &PatchMail) -> bool {
     let diff = |mail: &PatchMail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
         && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())
 }
 
-/// Returns the commits of a log, newest first, that can be those of a series. A merge on tangled
-/// applies each commit under a new id. Returns none if one of the commits is missing or was
-/// reverted.
+/// Returns the commits of a log that can be those of a series, newest first.
+///
+/// Commit ids are not compared, because a merge on tangled applies each commit under a new id.
+/// Returns no commits if one of the series is missing or was reverted.
 fn of_series<'a>(log: &'a [Made], mails: &[PatchMail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
     let found = not_reverted(log, |made| wanted.contains(&made.key()));
@@ -345,7 +357,7 @@ fn of_series<'a>(log: &'a [Made], mails: &[PatchMail]) -> Vec<&'a Made> {
     }
 }
 
-/// Returns the commits with one of these names that were not reverted, newest first.
+/// Returns the commits with one of these subjects that were not reverted, newest first.
 fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
     not_reverted(log, |made| {
         until.leaves(made) && names.contains(&made.subject)
@@ -370,8 +382,8 @@ fn reverts(subject: &str) -> Option<&str> {
     subject.strip_prefix("Revert \"")?.strip_suffix('"')
 }
 
-/// Returns the subject of a message: its first paragraph on one line, as `git log --format=%s`
-/// prints it.
+/// Returns the subject of a commit message: its first paragraph on one line, as
+/// `git log --format=%s` prints it.
 pub(super) fn subject_of(message: &str) -> String {
     let lines = message.lines().map(str::trim);
     let lines = lines.skip_while(|line| line.is_empty());
@@ -397,8 +409,8 @@ pub(super) fn bare(subject: &str) -> &str {
     }
 }
 
-/// Returns the commits that a knot lists as a log, in its order. `None` is an unreadable commit,
-/// which may be the wanted one.
+/// Returns the commits of a page of a knot's log, in its order. `None` stands for a commit that
+/// cannot be read, which may be the wanted one.
 fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     let read = |value: &Value| {
         let mut found = Vec::new();
@@ -411,8 +423,8 @@ fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     }
 }
 
-/// Collects the commits of a log. Knots have changed its form, so the keys are found in any case
-/// and at any depth.
+/// Collects the commits of a log. Knots have changed the form of the log, so the keys are found at
+/// any depth, in upper or lower case.
 fn collect_commits(value: &Value, names: &KnotAnswers, out: &mut Vec<Made>) {
     match value {
         Value::Array(list) => list.iter().for_each(|v| collect_commits(v, names, out)),
@@ -451,7 +463,7 @@ fn collect_commits(value: &Value, names: &KnotAnswers, out: &mut Vec<Made>) {
     }
 }
 
-/// Returns the id of an object: hex, or the bytes as Go prints an array of bytes.
+/// Returns the id of a git object: a hex text, or an array of bytes as Go prints it.
 fn oid(value: &Value) -> Option<String> {
     if let Some(hex) = value.as_str() {
         return Some(hex.to_ascii_lowercase());
@@ -494,7 +506,7 @@ mod tests {
         assert_eq!(two.len(), 2);
         let holds = |log: &[Made], mails: &[PatchMail]| !of_series(log, mails).is_empty();
         for (log, there) in [
-            // `git am` removes the text in brackets.
+            // `git am` removes the text in brackets, so both subjects match.
             (&["More", "Two", "One", "Old"][..], true),
             (&["Two", "[core] One"], true),
             (&["Two"], false),

@@ -1,4 +1,4 @@
-//! Lists of pull requests.
+//! Lists the pull requests of a repository.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -34,7 +34,7 @@ use crate::{
 
 const SCHEME: &str = "tangled";
 
-/// A row before it is shown.
+/// A pull request of a list, before its model is built.
 #[derive(Clone, Debug)]
 pub(crate) struct PullRow {
     pull: TangledPull,
@@ -42,7 +42,7 @@ pub(crate) struct PullRow {
     comments: u64,
     /// Warning about the state.
     mark: Option<Warning>,
-    /// The status record that says merged, if it was read.
+    /// The status record that sets the state to merged, if it was read.
     merged: Option<Status>,
 }
 
@@ -55,36 +55,37 @@ impl Placed for PullRow {
     }
 }
 
-/// The filters that the index cannot apply.
+/// The filters that the index (the service that lists all records) cannot apply.
 struct Filters {
     author: Option<String>,
     assignee: Option<String>,
-    /// Marker of drafts, and true if drafts are wanted.
+    /// The title marker of drafts, and true if drafts are wanted.
     draft: Option<(DraftMarker, bool)>,
     search: Option<Search>,
-    /// The paths, of which a pull request must change at least one.
+    /// Paths. A pull request must change at least one of them.
     touches: Option<PathFilter>,
 }
 
 impl Filters {
-    /// Returns true if the search, if there is one, finds a row with these labels and names of
-    /// assignees.
+    /// Returns true if there is no search, or if the search finds the row.
+    ///
+    /// `labels` and `assignees` (as shown names) are those of the row.
     fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
     }
 
-    /// Returns true if there is a search and `asks` accepts its filter.
+    /// Returns true if there is a search and its filter fulfils `asks`.
     fn searches(&self, asks: impl Fn(&Filter) -> bool) -> bool {
         self.search.as_ref().is_some_and(|s| asks(&s.filter))
     }
 }
 
-/// Words and qualifiers of a search, which forge applies because no service of tangled does.
+/// A search by words and qualifiers. forge applies it, because no service of tangled does.
 struct Search {
-    /// The filter, with accounts under the names that are shown.
+    /// The filter. Its accounts have the names that the list shows.
     filter: Filter,
-    /// The names of these accounts, by DID.
+    /// The shown names of the filter's accounts, by DID.
     people: HashMap<String, String>,
     marker: Option<DraftMarker>,
 }
@@ -125,7 +126,8 @@ impl Tangled {
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
         let claimed = self.claimed_repository(repo).await?;
-        // The knot confirms the owner while the list is read; rows are returned only after that.
+        // The list is read while the knot confirms the owner of the repository. The rows are
+        // returned only after the confirmation.
         let (confirmed, page) = future::join(
             self.confirm_owner(&claimed),
             self.page_of(&claimed, query, req),
@@ -147,7 +149,7 @@ impl Tangled {
     ) -> Result<Page<PullRequest>> {
         let touches = PathFilter::of(query)?;
         let search = self.search_of(query).await?;
-        // The state of a search replaces the default state.
+        // A state in the search text replaces the default state.
         let state = search.as_ref().map_or(query.state, |s| s.filter.state());
         let mut query = query.clone();
         query.state = state;
@@ -164,7 +166,7 @@ impl Tangled {
                 search,
                 touches,
             },
-            // An account that does not exist has written nothing.
+            // An account that does not exist has written no pull request, so the list is empty.
             Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
@@ -224,7 +226,7 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let items = self.models(repository, rows, query.fields).await;
-        // The index reports no total; the total is known only if this page has all rows.
+        // The index reports no total, so the total is known only if this page has all rows.
         let whole = req.cursor.is_none() && next.is_none();
         let total = whole.then_some(items.len() as u64);
         let mut result = Page::new(items);
@@ -236,7 +238,10 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads a page after a position without the index, which is down.
+    /// Reads the page after the position `behind` without the index, the service that lists all
+    /// records.
+    ///
+    /// Used while the index is down.
     async fn rest_page(
         &self,
         repository: &TangledRepository,
@@ -278,7 +283,8 @@ impl Tangled {
         }
     }
 
-    /// Returns the search of a query, with the shown names in place of handles, DIDs and `@me`.
+    /// Returns the search of a query. The names that the list shows replace handles, DIDs and
+    /// `@me`.
     async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
         if query.search.is_none() {
             return Ok(None);
@@ -306,7 +312,8 @@ impl Tangled {
                     *login = self.identities.name_of(&did).await;
                     people.insert(did, login.clone());
                 }
-                // An account that does not exist has written nothing.
+                // An account that does not exist has written nothing, so its name stays and finds
+                // no row.
                 Err(e) if is_unknown_owner(&e) => {}
                 Err(e) => return Err(e),
             }
@@ -327,7 +334,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<(Vec<PullRow>, Option<PagePosition>, u64, Vec<Warning>)> {
-        // After the first page, only the same source can continue.
+        // A list that began at the index can be continued only there.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -385,8 +392,9 @@ impl Tangled {
         Ok((rows, walk.position(), walk.scanned(), warnings))
     }
 
-    /// Returns the matching pull requests of a repository of 1.0, whose knot sends all of them
-    /// unfiltered.
+    /// Returns the matching pull requests of a Tangled 1.0 repository.
+    ///
+    /// Its knot (git server) sends all pull requests unfiltered, so they are filtered here.
     async fn tickets_page(
         &self,
         repository: &TangledRepository,
@@ -430,8 +438,10 @@ impl Tangled {
         Ok((rows, warnings, scanned, is_cut))
     }
 
-    /// Returns the rows, of the first [`MAX_TOUCH_SCAN`], whose newest round changes a requested
-    /// file, with warnings about unread rounds.
+    /// Returns the rows whose newest round changes a requested file.
+    ///
+    /// Only the first [`MAX_TOUCH_SCAN`] rows are checked. Also returns warnings about rounds that
+    /// could not be read.
     async fn touching(
         &self,
         repository: &TangledRepository,
@@ -534,8 +544,10 @@ impl Tangled {
         self.labels_of(repository, uri, found.value).await
     }
 
-    /// Reads all matching pull requests, newest first, without the index: the records and the
-    /// status records of all known accounts, each account once.
+    /// Reads all matching pull requests without the index, newest first.
+    ///
+    /// Instead, the pull requests and the status records of all known accounts are read, each
+    /// account once.
     async fn pulls_without_index(
         &self,
         repository: &TangledRepository,
@@ -749,8 +761,7 @@ impl Tangled {
     }
 }
 
-/// Returns the error of a search that found nothing, although a source that may know more did not
-/// answer.
+/// Returns the error for a search that found nothing. A source that may know more did not answer.
 fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
@@ -764,21 +775,22 @@ fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     .with_hint("try again later, or name the pull request by its at-uri")
 }
 
-/// Name of the knot of a 1.0 repository, as the source of an answer.
+/// Name of the knot of a 1.0 repository, as the source of a list.
 pub(crate) fn knot_name(repository: &TangledRepository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// Returns the warning of a state that forge has not verified: the index counts the last record of
-/// any account.
+/// Returns the warning that the state comes from the index and was not verified. The index counts
+/// the last status record of any account.
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
 }
 
-/// Returns the state of a row if the index's word for it is unknown, with a warning about it.
-/// `read` is the state from the status records. tangled's index calls a pull request `abandoned` if
-/// its record was deleted.
+/// Returns the state of a row whose state word is unknown, and a warning.
+///
+/// `word` is the index's word. For example, tangled's index calls a pull request `abandoned` if its
+/// record was deleted. `read` is the state from the status records.
 pub(crate) fn state_of_unknown_word(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),
@@ -809,7 +821,7 @@ fn by_label(query: &PullQuery, filters: &Filters) -> bool {
         || filters.searches(|search| search.needs_labels() || search.needs_assignees())
 }
 
-/// Applies the filters that need only the record.
+/// Applies the filters that need only the record and its state.
 fn plain_match(row: &PullRow, query: &PullQuery, filters: &Filters) -> bool {
     let state = query.state.shows(row.state);
     let author = filters

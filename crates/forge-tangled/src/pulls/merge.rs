@@ -1,7 +1,7 @@
-//! Merging: first on the knot, then the status record.
+//! Merges a pull request: first on the knot (git server), then with a status record.
 //!
-//! tangled has no operation that does both. A merge on the knot is never repeated, and never
-//! reported before the branch was read. If the record cannot be written, the result says so and
+//! tangled has no operation that does both. A merge on the knot is never repeated, and is reported
+//! only after the branch was read. If the status record cannot be written, the result says so and
 //! names the command that writes it.
 
 use forge_core::{
@@ -52,14 +52,15 @@ impl Tangled {
             self.statuses_of(repository, pull),
         )
         .await;
-        // The status record is written after the knot's merge, and that write checks the
-        // declaration again.
+        // A declaration (the move of the repository to Tangled 1.0) stops the merge here. The
+        // status record is written after the knot's merge, so that write checks the declaration
+        // again.
         undeclared?;
         let statuses = statuses?;
         let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
-            // No record names the merged round; the newest is assumed.
+            // No record says which round was merged, so the newest is assumed.
             check_expected_head(
                 &pull.record.uri,
                 req.expected_head.as_deref(),
@@ -101,7 +102,8 @@ impl Tangled {
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        // A patch that no knot accepts may have been merged by hand.
+        // A patch that no knot accepts may have been merged by hand, so its error does not end the
+        // search.
         let check = async {
             match as_text(pull, &patch) {
                 Ok(text) => {
@@ -111,12 +113,12 @@ impl Tangled {
                 Err(e) => Ok(Err(e)),
             }
         };
-        // The same change may apply twice, so a patch that applies may still be on the branch
+        // The same change may apply twice. So a patch that applies may still be on the branch
         // already.
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
-            // An earlier merge succeeded without its record.
+            // An earlier merge succeeded, but its status record was not written.
             MergeDetection::Yes => {
                 return self
                     .record_merge(&located, &before, req, standing, true)
@@ -160,14 +162,17 @@ impl Tangled {
             .await
     }
 
-    /// Fails if the record has changed since it was read. The viewer has not seen a round that was
-    /// added since, so neither this round nor the older one may be merged.
+    /// Fails if the record of the pull request has changed since it was read.
+    ///
+    /// The author may have added a round that the viewer has not seen. Then neither this round nor
+    /// the older one may be merged.
     async fn ensure_unchanged(&self, located: &LocatedPull) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
         let is_same_id = now.cid() == pull.record.cid();
-        // Two values can have the same CID if it was not verified.
+        // Different values can have the same CID if the CID was not verified, so the values are
+        // compared too.
         if is_same_id && now.value == pull.record.value {
             return Ok(());
         }
@@ -187,8 +192,10 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// Returns the branch after the merge, if the branch has the change. The branch decides,
-    /// whatever the knot has answered, because another account may have pushed at the same time.
+    /// Returns the target branch after the merge. Fails if it does not provably have the changes.
+    ///
+    /// The branch decides, whatever the knot has answered, because another account may have pushed
+    /// at the same time.
     async fn landed(
         &self,
         located: &LocatedPull,
@@ -241,8 +248,9 @@ impl Tangled {
         }
     }
 
-    /// Searches the branch as it was before this call for the change: an earlier merge may have
-    /// been interrupted before it was recorded.
+    /// Searches the branch, as it was before this call, for the changes.
+    ///
+    /// An earlier merge may have been interrupted before its status record was written.
     async fn landed_before(
         &self,
         located: &LocatedPull,
@@ -255,7 +263,8 @@ impl Tangled {
             .await
     }
 
-    /// Writes the status record of a merge; a failure is reported together with the merge.
+    /// Writes the status record of a merge. If that fails, the failure is reported together with
+    /// the merge.
     async fn record_merge(
         &self,
         located: &LocatedPull,
@@ -334,8 +343,9 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Reports a pull request that is on the target branch and recorded as merged. At most, its
-    /// head branch is deleted.
+    /// Reports a pull request that is on the target branch and recorded as merged.
+    ///
+    /// Nothing is changed, except that its head branch is deleted if requested.
     async fn merged_already(
         &self,
         located: &LocatedPull,
@@ -375,8 +385,9 @@ impl Tangled {
     }
 }
 
-/// Refuses to treat the newest round as the merged round if the author added it after the merge. No
-/// record says which round was merged, so the times decide.
+/// Fails if the newest round was added after the merge, because it is then not the merged round.
+///
+/// No record says which round was merged, so the times decide.
 fn check_merged_round(located: &LocatedPull, merged: EffectiveState) -> Result<()> {
     let round = located
         .pull
@@ -395,7 +406,7 @@ fn check_merged_round(located: &LocatedPull, merged: EffectiveState) -> Result<(
 /// Returns the patch of the newest round as text, which a knot requires.
 ///
 /// # Errors
-/// `precondition_failed` if it is not UTF-8.
+/// `precondition_failed` if the patch is not UTF-8.
 pub(super) fn as_text<'a>(pull: &TangledPull, patch: &'a Patch) -> Result<&'a str> {
     patch::text(&patch.raw).map_err(|not| {
         let why = not.why("its newest round");
@@ -433,7 +444,7 @@ fn refusal(located: &LocatedPull, checked: Checked) -> Error {
     }
 }
 
-/// Refuses a message and an author for commits that have their own.
+/// Refuses a message or an author in the request. The commits of a round have their own.
 pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     let given = [
         ("subject", req.subject.is_some()),
@@ -459,14 +470,15 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     }
 }
 
-/// Returns the possible subjects of a plain diff's commit: that of this request, and that of a
-/// merge without a message. A plain diff has no author and no time by which to recognize its
-/// commit.
+/// Returns the possible subjects of the commit that merges a plain diff.
+///
+/// These are the subject of this request, and the title, which a merge without a message uses. A
+/// plain diff has no author and no time by which its commit could be recognized.
 fn names(req: &MergeReq, located: &LocatedPull) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
 
-/// Returns the subject that the commit of a plain diff would get now.
+/// Returns the subject that the commit of a plain diff would get from this request.
 fn subject(req: &MergeReq, located: &LocatedPull) -> String {
     let given = req.subject.as_deref();
     subject_of(given.unwrap_or(&located.pull.title))
@@ -520,7 +532,7 @@ fn unknown(located: &LocatedPull, why: &str) -> Error {
     )
 }
 
-/// Returns the recovery if the knot may have merged.
+/// Returns the hint if the knot may have merged, but the branch does not prove it.
 fn left_open(located: &LocatedPull, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
@@ -540,8 +552,8 @@ fn left_open(located: &LocatedPull, req: &MergeReq, landed: &MergeDetection) -> 
     .with_action(retry_action(&located.pull.record.uri, req))
 }
 
-/// Returns the action that repeats the merge, with the subject that finds a plain diff on the
-/// branch.
+/// Returns the action that repeats the merge. It keeps the subject, by which a plain diff is found
+/// on the branch.
 fn retry_action(uri: &str, req: &MergeReq) -> Action {
     match &req.subject {
         Some(subject) => merge(uri).with(Param::Subject, subject),
@@ -549,8 +561,8 @@ fn retry_action(uri: &str, req: &MergeReq) -> Action {
     }
 }
 
-/// Adds the message with which a knot commits a plain diff; the commits of a series have their own
-/// messages.
+/// Adds the message with which a knot commits a plain diff. The commits of a series need none,
+/// because they have their own.
 fn with_message(
     mut input: Value,
     of: &KnotFields,

@@ -1,8 +1,8 @@
 //! Verifies a status record that says "merged" against the target branch.
 //!
-//! Everybody who may set the state can write `merged`, even an author without push access
-//! (tangled's ingester, `authorizeStateRecord`). A view therefore names the account whose record
-//! says so, and operations that depend on the merge first look for the change in the knot's log.
+//! Every account that may set the state can write such a status, even an author without push access
+//! (tangled's ingester, `authorizeStateRecord`). A view therefore names the account that wrote the
+//! status, and operations that depend on the merge first look for the change in the knot's log.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, Precondition, Result, Warning,
@@ -25,9 +25,11 @@ const SECTION: &str = "state";
 pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
 
 impl Tangled {
-    /// Searches the target branch for the rounds that a status can mean: the newest round and, if
-    /// that round is younger than the status, the newest round that is not younger. No record says
-    /// which round was merged, so the times decide. `names` are as in [`Self::landed_in`].
+    /// Searches the target branch for the rounds that a "merged" status can mean.
+    ///
+    /// No record says which round was merged, so the times decide. Candidates are the newest round
+    /// and, if it is newer than the status, the newest round that is not. `names` is as in
+    /// [`Self::landed_in`].
     pub(super) async fn landed_as_said(
         &self,
         located: &LocatedPull,
@@ -59,7 +61,7 @@ impl Tangled {
         Ok(landed)
     }
 
-    /// As [`Self::landed_as_said`], if a plain diff can only have its title as its subject.
+    /// As [`Self::landed_as_said`], with the title as the only possible subject of a plain diff.
     pub(super) async fn landed_as_titled(
         &self,
         located: &LocatedPull,
@@ -95,7 +97,9 @@ impl Tangled {
         format!("{} says that {uri} is merged, {seen}", claim(&who, said))
     }
 
-    /// Returns the error of an operation that needs a proven merge, or a proven absence of one.
+    /// Returns the error for an operation that an unproved "merged" status prevents.
+    ///
+    /// Such an operation needs proof that the changes are on the branch, or that they are not.
     pub(super) async fn unproved(
         &self,
         located: &LocatedPull,
@@ -127,12 +131,12 @@ impl Tangled {
     }
 }
 
-/// Returns the deciding status if it says "merged".
+/// Returns the status that decides the state, if it says "merged".
 pub(super) fn find_merge_claim(statuses: &[Status]) -> Option<&Status> {
     status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
 }
 
-/// Returns the warning of a merged state that only a status record states.
+/// Returns the warning that only a status record says that the pull request is merged.
 pub(super) fn by_record(who: &str, said: &Status, pull: &TangledPull) -> Warning {
     Warning::new(format!(
         "{} says that the pull request is merged; '{}' was not searched for the change",
@@ -171,7 +175,7 @@ fn reopen_to_merge(uri: &str) -> Hint {
     .with_action(Action::op(Op::PrReopen).on(uri))
 }
 
-/// Returns the rounds that a status can mean, with their numbers.
+/// Returns the rounds that a "merged" status can mean, with their numbers.
 fn meant<'a>(pull: &'a TangledPull, said: &Status) -> Vec<(usize, &'a Round)> {
     let in_time = |round: &Round| round.created_at.is_none_or(|at| at <= said.at);
     let newest = pull.latest();

@@ -1,5 +1,5 @@
-//! Finds the record of a pull request or an issue by its number. Only the web has numbers, and its
-//! page names the record.
+//! Finds the record of a pull request or an issue by its number. Only tangled's web pages have
+//! numbers, and the page of a number names the record.
 
 use bytes::Bytes;
 use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
@@ -13,7 +13,7 @@ const SHOWN: usize = 3;
 /// Maximum number of different records that are counted on a page.
 const MAX_FOUND: usize = 100;
 
-/// A kind of object that the web numbers.
+/// A kind of object that has numbers on the web.
 pub(crate) struct Numbered {
     /// Path of the pages, below the repository's page.
     pub path: &'static str,
@@ -94,8 +94,10 @@ impl Tangled {
     }
 }
 
-/// Returns the only record of `collection` that the page of a number names in an attribute, or why
-/// it is unknown. A guess could make a command change another pull request.
+/// Returns the record of `collection` that the page of a number names in an attribute.
+///
+/// Fails with the reason unless the page names exactly one, because a guess could make a command
+/// change another pull request.
 fn record_of(
     page: &str,
     names: &WebNames,
@@ -129,8 +131,7 @@ fn record_of(
     }
 }
 
-/// Returns true if a page has a number in its heading (`#7`) or in an address below its own
-/// (`/pulls/7`).
+/// Returns true if a page contains its number: in a heading (`#7`) or an address (`/pulls/7`).
 fn contains_number(page: &str, path: &str, number: u64) -> bool {
     [format!("#{number}"), format!("/{path}/{number}")]
         .iter()
@@ -140,7 +141,7 @@ fn contains_number(page: &str, path: &str, number: u64) -> bool {
                 let longer = behind
                     .strip_prefix(text.as_str())
                     .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
-                // `&#39;` is an apostrophe.
+                // `&#39;` is an escaped apostrophe, and not the number 39.
                 !longer && !before.ends_with('&')
             })
         })

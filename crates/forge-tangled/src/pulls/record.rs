@@ -43,7 +43,8 @@ pub(crate) struct TangledPull {
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
-    /// True if the rounds are `versions` (from August 2026), whose fields have not been seen.
+    /// True if the rounds come from `versions`, a field that exists since August 2026. The fields
+    /// of a version were never observed.
     pub has_versions: bool,
     /// Warnings about data outside of the record that could not be read.
     pub warnings: Vec<Warning>,
@@ -96,7 +97,6 @@ impl TangledPull {
         })
     }
 
-    /// Returns the DID of the author.
     pub fn author(&self) -> &str {
         &self.author
     }
@@ -106,9 +106,11 @@ impl TangledPull {
         self.rounds.iter().enumerate().next_back()
     }
 
-    /// Returns the id of the changes of a round: the CID of its patch. The CID of a record cannot
-    /// be verified if the record has a fraction, so a patch in a record gets a CID of its own.
-    /// `None` for commits, whose ids are those of the knot.
+    /// Returns the id of the changes of a round: the CID of its patch.
+    ///
+    /// A patch in the record itself gets a CID of its own, because the record's CID cannot be
+    /// verified if the record has a fraction. Commits give `None`, because their ids are those of
+    /// the knot.
     pub fn patch_id<'a>(&'a self, round: &'a Round) -> Option<&'a str> {
         match &round.content {
             Content::Blob(cid) | Content::Text { cid, .. } => Some(cid),
@@ -123,8 +125,10 @@ impl TangledPull {
         patch.or(self.source_sha.as_deref())
     }
 
-    /// Returns the repository of the changes if it is not the target. Records of 2025 may name the
-    /// target by its DID, and the same repository as the source by its at-uri.
+    /// Returns the repository of the changes if it is a fork, i.e. not the target.
+    ///
+    /// Two names can mean one repository: a record of 2025 may name the target by its DID, and the
+    /// same repository as the source by its at-uri.
     pub fn fork(&self, target: &TangledRepository) -> Option<&str> {
         let source = self.source.as_deref();
         source.filter(|source| !target.is_target(source))
@@ -158,8 +162,10 @@ fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value
     list.filter(|list| !list.is_empty())
 }
 
-/// Returns true for the newer form: a list of versions in addition to rounds. An empty list does
-/// not count if there are rounds. A list under the configured name of rounds does not count either.
+/// Returns true for the newer record format with a list of versions.
+///
+/// This list is in addition to rounds. An empty list does not count if there are rounds. The list
+/// does not count either if the configuration gives both fields the same name.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
     let says_more = find_non_empty_list(value, &fields.versions).is_some()

@@ -1,7 +1,8 @@
 //! Pages and caches lists that are read without the index.
 //!
-//! Without the index, a list is read completely, from all accounts. The cache keeps the list for a
-//! while, so that the next page sends no request.
+//! The index is the service that lists the records of all accounts. Without it, a list is read
+//! completely, from all accounts. The cache keeps the list for a while, so that the next page sends
+//! no request.
 
 use std::{
     fmt,
@@ -20,7 +21,7 @@ pub(crate) trait Placed {
     fn place(&self) -> Place;
 }
 
-/// Position of the last row of a page, valid also after the list is read again.
+/// Position of the last row of a page. It stays valid when the list is read again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub created_at: Timestamp,
@@ -28,7 +29,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Parses the position in a cursor of such a list.
+    /// Parses the position from a cursor; `None` for the cursor of another kind of list.
     pub fn parse(text: &str) -> Option<Self> {
         let (created_at, uri) = text.strip_prefix(PREFIX)?.split_once('|')?;
         Some(Self {
@@ -44,7 +45,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns at most `limit` rows after a position, in order, and the end position if there are more.
+/// Returns at most `limit` rows after the position `behind`, in order, and the end position if
+/// there are more.
 pub(crate) fn page<T: Placed + Clone>(
     rows: &[T],
     behind: Option<&Place>,
@@ -67,19 +69,21 @@ pub(crate) fn page<T: Placed + Clone>(
 #[derive(Debug)]
 pub(crate) struct FullList<T> {
     pub rows: Vec<T>,
-    /// Name of the service that answered.
+    /// Name of the service that the list came from.
     pub source: String,
-    /// True if no source with possible further rows failed.
+    /// False if a source failed that may have further rows.
     pub is_all: bool,
 }
 
 impl<T> FullList<T> {
-    /// Returns the list, unless it is empty because no source could answer. An index whose answer
-    /// has an unknown form does not prove that there are no rows.
+    /// Returns the list, unless it is empty only because no source could answer.
+    ///
+    /// `down` is the error of the index. If its answer has an unknown form, the answer does not
+    /// prove that there are no rows.
     ///
     /// # Errors
     ///
-    /// `protocol`, the error `down` of the index.
+    /// `protocol`, with the message of `down`.
     pub fn unless_unread(self, down: &Error) -> Result<Self> {
         let is_unread = self.rows.is_empty() && !self.is_all;
         if !is_unread || *down.kind() != ErrorKind::Protocol {
@@ -95,7 +99,7 @@ impl<T> FullList<T> {
     }
 }
 
-/// Cache of the last list.
+/// Cache of the list that was read last.
 #[derive(Debug)]
 pub(crate) struct ListCache<T>(Mutex<Option<List<T>>>);
 

@@ -1,4 +1,4 @@
-//! Submits another round of a pull request.
+//! Submits another round (a version of the changes) of a pull request.
 
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
@@ -28,7 +28,7 @@ use crate::{
     write,
 };
 
-/// Hint: other sources of the changes.
+/// Hint that names other ways to pass the changes.
 static ELSEWHERE: Hint = Hint::fixed(
     "pass the changes as a patch, or name a branch of your clone that has them",
     AS_PATCH,
@@ -51,8 +51,8 @@ impl Tangled {
             return Err(self.stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
-            // With a branch, the patch has the changes of the branch, and the knot makes its own
-            // patch.
+            // A patch is accepted together with a branch: it has the changes of that branch, and
+            // the knot makes its own patch.
             if patch.is_some() && req.head.is_none() {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
@@ -89,7 +89,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the comment of a round. The round stays even if the comment fails.
+    /// Writes the comment on a round. If that fails, the round stays, and the result has a warning.
     async fn comment_on_round(&self, pr: &PrId, comment: &str, outcome: &mut Outcome<PullRequest>) {
         let written = async {
             let located = self.locate(pr).await?;
@@ -112,8 +112,7 @@ impl Tangled {
                 outcome.add_steps(comments::comment_step(&written));
                 outcome.ingestion = round.combine(written.ingestion);
                 for warning in written.warnings {
-                    // The warning of every write to Tangled 1.0 comes from both writes, but is
-                    // shown once.
+                    // Both writes give the warning about Tangled 1.0, which is shown once.
                     if !outcome.warnings.contains(&warning) {
                         outcome.warnings.push(warning);
                     }
@@ -140,8 +139,9 @@ impl Tangled {
         Err(self.foreign_record_error(&pull.uri).await)
     }
 
-    /// Reads the patch of the head branch, or of the branch `head`, on top of the base or of the
-    /// pull request below.
+    /// Reads the patch of the branch `head`, or else of the pull request's head branch.
+    ///
+    /// The patch is on top of the base branch or, in a stack, of the pull request below.
     async fn patch_of_head(&self, located: &LocatedPull, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let head = head.unwrap_or(&pull.head);
@@ -256,8 +256,10 @@ impl Tangled {
     }
 }
 
-/// Refuses another round if the rounds are `versions`. Their format was not observed, and a round
-/// in addition to versions does not fit this form.
+/// Refuses another round if the rounds of the record are `versions`.
+///
+/// The format of a version was not observed, and a round in addition to versions does not fit such
+/// a record.
 fn check_takes_rounds(pull: &TangledPull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Diffs of single rounds, and diffs between two rounds.
+//! Diffs of single rounds, and diffs between two rounds. A round is a submitted version of the
+//! changes.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use super::{
 };
 use crate::{Tangled, hints::resubmit, patch::Patch};
 
-/// The failed call, with another round.
+/// Action that repeats the failed call for another round.
 const OTHER_ROUND: Action = Action::again(&[(Param::Round, Arg::Choose)]);
 
-/// The failed call, since another round.
+/// Action that repeats the failed call, with the changes since another round.
 const OTHER_ROUND_SINCE: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 impl Tangled {
@@ -122,8 +123,8 @@ impl Tangled {
             .with_hint("read the diff between them, or the patch series of one round"));
         }
         let before = self.patch_of_round(located, since).await?;
-        // Each round has its own warning, because a change hidden in one round is not in the diff
-        // between rounds.
+        // Both rounds are checked for hidden changes, because the diff between rounds lacks a
+        // change that is hidden in one of them.
         let unseen =
             |number: usize, patch: &Patch| unseen_changes(&format!("round {number}"), patch);
         let (old_unseen, new_unseen) = (unseen(since, &before), unseen(round, &patch));
@@ -132,7 +133,8 @@ impl Tangled {
             self.net_diff(located, &patch)
         );
         let between = between(&old, &new);
-        // The diff of a round with unseen changes already has this warning.
+        // `net_diff` returns the same warning for a round with hidden changes, so it is dropped
+        // here.
         let first = first.filter(|_| old_unseen.is_none());
         let second = second.filter(|_| new_unseen.is_none());
         let unseen = [new_unseen, old_unseen].into_iter().flatten();
@@ -165,7 +167,7 @@ fn since_head(old: &Patch, new: &Patch) -> SinceHead {
     let head_change = match new.mails.starts_with(&old.mails) {
         _ if old.raw == new.raw => HeadChange::Unchanged,
         true if !old.mails.is_empty() => HeadChange::Continued,
-        // A patch does not name its base.
+        // A patch does not name its base, so a rebase cannot be recognized.
         _ => HeadChange::Rewritten,
     };
     let series = |patch: &Patch| -> Vec<SeriesCommit> {

@@ -1,5 +1,7 @@
-//! Stacks: pull requests that build on each other (`dependentOn`). A stack is a chain: tangled's
-//! index ingests only one pull request on top of another.
+//! Stacks: pull requests that build on each other (`dependentOn`).
+//!
+//! A stack is a chain, because tangled's index (the service that lists all records) ingests only
+//! one pull request on top of another.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +26,11 @@ use crate::{
 const HIGHEST: usize = 50;
 
 impl Tangled {
-    /// Returns the pull requests below one that are not merged yet, the lowest first. The list ends
-    /// at a merged one, because its base branch contains everything below.
+    /// Returns the unmerged pull requests below a pull request in its stack, the lowest first.
     ///
-    /// Fails for a cycle, which an author can write and which has no lowest pull request.
+    /// The search ends at a merged one, because its base branch contains everything below.
+    ///
+    /// Fails for a cycle, because a cycle has no lowest pull request. An author can write one.
     pub(crate) async fn open_below(&self, located: &LocatedPull) -> Result<Vec<LocatedPull>> {
         let mut seen = BTreeSet::from([located.pull.record.uri.clone()]);
         let mut below = Vec::new();
@@ -63,8 +66,10 @@ impl Tangled {
         Ok(below)
     }
 
-    /// Reads the pull request `uri` that the record of `upper` names. A record can name any
-    /// account, so an unknown account is contacted only if the repository lists the pull request.
+    /// Reads the pull request `uri`, on which the record of `upper` builds.
+    ///
+    /// A record can name any account, so an unknown account is contacted only if the repository
+    /// lists the pull request.
     async fn locate_below(&self, upper: &LocatedPull, uri: String) -> Result<LocatedPull> {
         let repository = &upper.repository;
         let account = AtUri::parse(&uri)?.authority;
@@ -83,9 +88,12 @@ impl Tangled {
         self.locate(&id).await
     }
 
-    /// Returns true if a pull request is still to be merged: its state is open, or only an account
-    /// without push access calls it merged and the branch lacks the change. An author may set the
-    /// state without push access.
+    /// Returns true if a pull request is still to be merged.
+    ///
+    /// There are two cases:
+    /// - Its state is open.
+    /// - Only an account without push access calls it merged, and the branch lacks the change. The
+    ///   author can be such an account, because an author may set the state without push access.
     async fn is_to_be_merged(&self, located: &LocatedPull) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
         if EffectiveState::of(&statuses).state == PrState::Open {
@@ -104,8 +112,8 @@ impl Tangled {
         Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
     }
 
-    /// Refuses a merge before that of the lower pull requests: a knot merges one round at a time
-    /// onto the branch.
+    /// Fails if a pull request below in the stack is still to be merged. A knot merges only one
+    /// round at a time onto the branch, so the lowest comes first.
     pub(crate) async fn require_parent_merged(&self, located: &LocatedPull) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
@@ -161,7 +169,8 @@ impl Tangled {
                 ),
             );
         }
-        // Refused here, because the index would drop the record silently.
+        // A second pull request on top is refused here, because the index would drop its record
+        // silently.
         if let Some(other) = self
             .find_other_dependent(repository.target(), uri, "")
             .await
@@ -181,8 +190,9 @@ impl Tangled {
         Ok(below)
     }
 
-    /// Returns the head revision of the pull request below, merged or not; `None` if there is none,
-    /// or if its author has deleted it.
+    /// Returns the head revision of the pull request below in the stack, merged or not.
+    ///
+    /// `None` if there is no such pull request, or if its author has deleted it.
     pub(crate) async fn tip_below(&self, located: &LocatedPull) -> Result<Option<String>> {
         let Some(uri) = &located.pull.depends_on else {
             return Ok(None);

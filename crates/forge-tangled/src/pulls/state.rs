@@ -20,12 +20,12 @@ use crate::{
     sources::Kind, tid, write,
 };
 
-/// The state, and the time in the status that decides the state.
+/// The current state, and the time in the status record that decides it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EffectiveState {
     pub state: PrState,
     pub decided: Option<Timestamp>,
-    /// Time that the next status must follow.
+    /// Newest time in the statuses that count. The next status must have a later time.
     pub newest_claim: Option<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ impl EffectiveState {
 
 impl Tangled {
     /// Builds the status record that sets `state`. Its time is later than `newest`, the newest time
-    /// of the statuses that could decide.
+    /// of the statuses that count.
     pub(crate) fn status_record(
         &self,
         pull_uri: &str,
@@ -70,8 +70,10 @@ impl Tangled {
         write::checked(record, &self.settings.dialects)
     }
 
-    /// Returns the state of a pull request, from the records of the index and of the accounts that
-    /// may set the state. The index may lack records of these accounts.
+    /// Returns the state of a pull request, from its status records.
+    ///
+    /// They are read from the index (the service that lists all records) and from the accounts that
+    /// may set the state, because the index may lack records of these accounts.
     pub(crate) async fn state_of(
         &self,
         repository: &TangledRepository,
@@ -80,7 +82,8 @@ impl Tangled {
         Ok(EffectiveState::of(&self.statuses_of(repository, pull).await?).state)
     }
 
-    /// Returns all status records, oldest first, as [`Self::state_of`] finds them.
+    /// Returns the status records of a pull request, oldest first, from the same sources as
+    /// [`Self::state_of`].
     pub(super) async fn statuses_of(
         &self,
         repository: &TangledRepository,
@@ -92,8 +95,10 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// Returns the status records about the record `uri` of `author`, oldest first: those of the
-    /// index, and those of the accounts that may set the state, which the index may lack.
+    /// Returns the status records about the record `uri` of `author`, oldest first.
+    ///
+    /// They are read from the index (the service that lists all records) and from the accounts that
+    /// may set the state, because the index may lack records of these accounts.
     pub(crate) async fn statuses_about(
         &self,
         repository: &TangledRepository,
@@ -112,7 +117,7 @@ impl Tangled {
         Ok(status::read_as(words, all, uri, author, &writers))
     }
 
-    /// Refuses an account whose status would not count, before the write.
+    /// Fails if a status of the viewer would not count. Called before a write.
     pub(crate) async fn may_set_state(
         &self,
         repository: &TangledRepository,
@@ -122,8 +127,8 @@ impl Tangled {
             .await
     }
 
-    /// As [`Self::may_set_state`], for pull requests and issues; `comment` is the action that
-    /// comments instead.
+    /// As [`Self::may_set_state`], for pull requests and issues; the error's hint suggests the
+    /// operation `comment` instead.
     pub(crate) async fn may_set(
         &self,
         repository: &TangledRepository,
@@ -154,8 +159,8 @@ impl Tangled {
         pr: &PrId,
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
-        // An expected head that is not a full id is refused before any write. The tip is compared
-        // right before the deletion.
+        // An expected head that is not a full commit id is refused before any write. It is compared
+        // with the branch's tip only right before the branch is deleted.
         let expected = req.expected_head.as_deref();
         is_expected_head(pr, expected, None)?;
         let located = self.locate(pr).await?;
@@ -238,8 +243,8 @@ impl Tangled {
         let statuses = self.ready_to_set(&located).await?;
         let standing = EffectiveState::of(&statuses);
         let state = standing.state;
-        // A pull request whose merge is not proved may be reopened; a merge looks for the change
-        // first anyway.
+        // A pull request whose merge is not proved may be reopened. A later merge searches the
+        // branch for the change first anyway.
         let doubt = match find_merge_claim(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
                 MergeDetection::Yes => return Err(merged(&located.pull, "reopened", comment)),
@@ -295,9 +300,10 @@ impl Tangled {
         self.statuses_of(&located.repository, &located.pull).await
     }
 
-    /// Returns the time at which the state was last set, except by the viewer's own change to
-    /// `state`. A later comment of the viewer belongs to that change, by a command that may have
-    /// been interrupted.
+    /// Returns when the state was last set, not counting the viewer's own changes to `state`.
+    ///
+    /// A comment of the viewer after this time belongs to such a change. It may come from an
+    /// interrupted command.
     pub(crate) async fn time_before_own_change(
         &self,
         statuses: &[Status],
@@ -308,8 +314,8 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        // A status dated in the far future would move this time into the future, so its date counts
-        // at most up to the second after the time of its key.
+        // A status may be dated in the far future, and would move this time there. So its date
+        // counts at most up to one second after the time in its record key.
         Ok(last.map(|s| {
             let key = AtUri::parse(&s.uri)
                 .ok()
@@ -319,7 +325,8 @@ impl Tangled {
         }))
     }
 
-    /// Returns the ingestion verdict for a state that was already in effect.
+    /// Returns the ingestion verdict (whether the index shows the records) for a state already in
+    /// effect.
     pub(super) async fn ingestion_of_pull_state(
         &self,
         located: &LocatedPull,
@@ -330,7 +337,9 @@ impl Tangled {
         self.ingestion_of_state(kind, statuses, subject).await
     }
 
-    /// Writes the status, and waits until the index shows it.
+    /// Writes the status record, and waits until the index shows it.
+    ///
+    /// The index is the service that lists all records.
     pub(crate) async fn set_state(
         &self,
         located: &LocatedPull,

@@ -1,9 +1,9 @@
-//! Computes the state of a pull request or an issue from its status records, by who wrote them.
+//! Computes the state of a pull request or an issue from its status records.
 //!
 //! Every account can write a status record about a pull request or an issue. Only the records of
 //! the author, of the repository's owner and of its collaborators count (tangled's ingester,
-//! `authorizeStateRecord`). The newest of these decides; among equal times, the greater at-uri
-//! decides (`stateWinner`).
+//! `authorizeStateRecord`). The newest of these records decides. Among records of the same time,
+//! the one with the greater at-uri decides (`stateWinner`).
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -15,12 +15,12 @@ use forge_core::{
 
 use crate::{Dialects, records::Record, repository::TangledRepository, tid};
 
-/// Maximum number of seconds by which the clock of a status's author may be ahead.
+/// Maximum number of seconds by which the clock of an author may be ahead.
 const MAX_SKEW: i64 = 300;
-/// Maximum number of characters that are shown of a word for a state.
+/// Maximum length of an unknown state word in a warning, in characters.
 const WORD_MAX: usize = 60;
 
-/// The right by which a status counts.
+/// The role that lets an account set the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authority {
     Author,
@@ -38,23 +38,23 @@ impl Authority {
     }
 }
 
-/// A status record that has been read.
+/// A parsed status record.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
     pub uri: String,
     pub author: String,
-    /// `None` for an unknown token, which decides nothing.
+    /// `None` for an unknown token. Such a status decides nothing.
     pub state: Option<PrState>,
-    /// The token as it is written.
+    /// The text of the record that names the state, unchanged.
     pub token: String,
-    /// Time of the status: the claimed date, unless it is in the future.
+    /// Time of the status: the claimed date, unless that is in the future.
     pub at: Timestamp,
-    /// The claimed date.
+    /// The creation date in the record, which its author can choose freely.
     pub claimed: Timestamp,
     pub authority: Option<Authority>,
 }
 
-/// Accounts that may set the state and labels of a repository's pull requests.
+/// Accounts that may set the state and the labels of a repository's pull requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     pub owner: String,
@@ -72,8 +72,8 @@ impl Writers {
         }
     }
 
-    /// Returns the error with the message `told` and, if the list of writers may be incomplete, the
-    /// reason.
+    /// Returns the permission error with the message `told`. If the list of writers may be
+    /// incomplete, the message also says why.
     pub fn refusal(&self, mut told: String) -> Error {
         if let Some(doubt) = &self.doubt {
             told = format!("{told}; {}", doubt.message);
@@ -113,23 +113,24 @@ impl Writers {
     }
 }
 
-/// The fields and words of a kind of status record.
+/// The field names and state words of a kind of status record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
-    /// The field with the subject.
+    /// Name of the field with the at-uri of the pull request or issue.
     pub subject: &'a str,
-    /// The field with the token.
+    /// Name of the field with the state.
     pub state: &'a str,
-    /// The field with the time.
+    /// Name of the field with the creation time.
     pub at: &'a str,
-    /// The tokens: open, closed, and for pull requests merged.
+    /// The words for the states in the field `state`, in this order: open, closed, merged. Issues
+    /// have no merged.
     pub tokens: &'a [Cow<'static, str>],
-    /// The index's words for the same states.
+    /// The index's words for the same states. The index is the service that lists all records.
     pub indexed: [&'a str; 3],
 }
 
 impl<'a> Words<'a> {
-    /// Returns the words of the statuses of pull requests.
+    /// Returns the names for the statuses of pull requests.
     pub fn of_pulls(names: &'a Dialects) -> Self {
         Self {
             subject: &names.sh_fields.status_pull,
@@ -140,7 +141,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Returns the words of the states of issues.
+    /// Returns the names for the states of issues.
     pub fn of_issues(names: &'a Dialects) -> Self {
         Self {
             subject: &names.sh_fields.state_issue,
@@ -151,8 +152,9 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Returns the state of a token, which may be written in full, as its last part, or as the
-    /// index's word.
+    /// Returns the state that the text `token` of a record names.
+    ///
+    /// The text is the full token, its last part, or the index's word for the state.
     pub fn state_of(&self, token: &str) -> Option<PrState> {
         let states = [PrState::Open, PrState::Closed, PrState::Merged];
         let mut known = states.into_iter().zip(self.indexed).zip(self.tokens);
@@ -162,7 +164,7 @@ impl<'a> Words<'a> {
         found.map(|((state, _), _)| state)
     }
 
-    /// Returns why a record with a subject is not a valid status.
+    /// Returns why a record is not a valid status, apart from its subject.
     pub fn broken(&self, record: &Record) -> Option<&'static str> {
         if record.text(self.state).is_none() {
             return Some("it names no status");
@@ -177,9 +179,10 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Returns the time of a status: the claimed time, unless it is in the future. A status dated at
-/// the end of time would otherwise decide for ever, so the time of its key counts instead. A status
-/// whose key has no time does not count.
+/// Returns the time of a status: the claimed time, unless that is in the future.
+///
+/// A status dated at the end of time would otherwise decide forever. The time in its record key
+/// replaces the claimed time. If the key has no usable time, the status does not count (`None`).
 fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
     if claimed <= latest {
@@ -205,8 +208,9 @@ pub(crate) fn read(
     read_as(words, records, pull_uri, pull_author, writers)
 }
 
-/// Returns the status records about `subject`, oldest first, each with its authority. Records about
-/// other subjects are left out.
+/// Returns the status records about `subject`, oldest first, each with the role of its author.
+///
+/// Records about other subjects are left out.
 pub(crate) fn read_as(
     words: Words<'_>,
     records: Vec<Record>,
@@ -252,22 +256,24 @@ pub(crate) fn broken(record: &Record, names: &Dialects) -> Option<&'static str> 
     Words::of_pulls(names).broken(record)
 }
 
-/// Returns the deciding status: the newest known status by an account with the right to set it.
-/// Without one, a pull request is open.
+/// Returns the status that decides the state: the newest known one by an account that may set the
+/// state.
+///
+/// Without such a status, a pull request is open.
 pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
     let counts = |s: &&Status| s.authority.is_some() && s.state.is_some();
     statuses.iter().rev().find(counts)
 }
 
-/// Returns the newest claimed date of the statuses that could decide. Tangled orders statuses by
-/// these dates.
+/// Returns the newest claimed date of the statuses by accounts that may set the state. tangled
+/// orders statuses by these dates.
 pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
     let count = |s: &&Status| s.authority.is_some() && s.state.is_some();
     statuses.iter().filter(count).map(|s| s.claimed).max()
 }
 
-/// Returns warnings about statuses that could decide: the newest has an unknown token, or one is
-/// dated in the future.
+/// Returns warnings about the statuses that count: the newest has an unknown token, or one is dated
+/// in the future.
 pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
     let dated = statuses
         .iter()
@@ -287,8 +293,9 @@ pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
         .collect()
 }
 
-/// Returns a warning if the newest status by an account with the right to set it has an unknown
-/// token.
+/// Returns a warning if the newest status has an unknown token.
+///
+/// Only statuses of accounts that may set the state count.
 fn unknown_status_warning(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
@@ -301,7 +308,7 @@ fn unknown_status_warning(statuses: &[Status]) -> Option<Warning> {
     })
 }
 
-/// Shortens a word for a state, for a warning.
+/// Shortens an unknown state word for a warning.
 pub(super) fn shown(word: &str) -> String {
     let (start, more) = truncate_chars(word, WORD_MAX);
     let rest = if more > 0 { "…" } else { "" };
@@ -368,7 +375,8 @@ mod tests {
             record("collab", "b", "closed", at("2026-06-01T00:00:00Z")),
         ];
         assert_eq!(decide(records), closed("collaborator"));
-        // Without a stated time, the time of the key counts. Among equal times, the at-uri decides.
+        // Without a claimed time, the time in the record key counts. Among equal times, the at-uri
+        // decides.
         let records = vec![
             record("author", "3mm2gfugldv22", "closed", None),
             record("author", "3mkuuamwfj322", "open", None),
@@ -393,7 +401,7 @@ mod tests {
     #[test]
     fn status_dated_in_future_counts_by_record_key() {
         let end = Some("9999-12-31T23:59:59.999Z");
-        // The key of this status is of 2026-05-02.
+        // The time in this status's record key is 2026-05-02.
         let future = record("collab", "3mkuuamwfj322", "closed", end);
         let opened = record(
             "author",
@@ -415,7 +423,7 @@ mod tests {
             let open = (Some(PrState::Open), 1);
             assert_eq!(decided(&[&opened, &future, &reopened], now), open, "{now}");
         }
-        // A clock that is a little ahead is no reason for doubt.
+        // A clock that is only a little ahead causes no warning.
         let ahead = record("collab", "x", "closed", Some("2026-12-01T00:04:00Z"));
         assert_eq!(decided(&[&opened, &ahead], now), (Some(PrState::Closed), 0));
         // Neither the date nor the key is a valid time.
@@ -430,7 +438,8 @@ mod tests {
             decided(&[&opened, &stranger], now),
             (Some(PrState::Open), 0)
         );
-        // The next status is dated after all dates that tangled uses.
+        // tangled uses the claimed dates, so the next status must be dated after the newest of
+        // them.
         let all = statuses(vec![opened, future]);
         assert_eq!(newest_claim(&all), end.map(|at| at.parse().unwrap()));
     }

@@ -54,7 +54,7 @@ pub(crate) fn missing_pull_error(uri: &AtUri) -> Error {
 }
 
 impl Tangled {
-    /// Finds a pull request by at-uri, or by the number that the web gave it.
+    /// Finds a pull request by at-uri, or by its number on the web page.
     pub(crate) async fn locate(&self, pr: &PrId) -> Result<LocatedPull> {
         let repository = self.repository(&pr.repo).await?;
         let (uri, number) = self.address(&repository, &pr.key).await?;
@@ -70,7 +70,7 @@ impl Tangled {
         })
     }
 
-    /// Returns the record of a key, and the number if the key is a number.
+    /// Returns the at-uri of a key's record, and the number if the key is one.
     async fn address(
         &self,
         repository: &TangledRepository,
@@ -127,8 +127,8 @@ impl Tangled {
 
     /// See [`forge_core::PullRequests::view`].
     ///
-    /// All reads need only the at-uri, so they run at the same time: the record comes from its
-    /// author's server, everything else from the index.
+    /// All reads need only the at-uri, so they run concurrently. The record comes from its author's
+    /// server, everything else from the index, the service that lists all records.
     pub(crate) async fn view_pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let repository = self.repository(&pr.repo).await?;
         if repository.era == Era::Org10 {
@@ -137,8 +137,8 @@ impl Tangled {
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let said = async { Ok(self.read_remarks(&repository, &uri, fields).await) };
-        // The spindle is asked as soon as the record names the commit, concurrently with the other
-        // reads.
+        // The spindle (CI server) is asked as soon as the record names the commit, concurrently
+        // with the other reads.
         let pull = async {
             let pull = self.pull_at(&repository, &uri).await?;
             let wants = |field| fields.contains(field) && !fields.contains(PrFields::ROW);
@@ -173,7 +173,7 @@ impl Tangled {
             _ => Vec::new(),
         };
         let mut view = self.view_with(&located, said, fields).await?;
-        // The view says whether a pull request with a merged status was really merged.
+        // A status can say "merged" wrongly, so the view says whether the branch has the change.
         if let Some(said) = find_merge_claim(&statuses) {
             self.verify_merge_claim(&located, said, &mut view).await;
         }
@@ -186,7 +186,7 @@ impl Tangled {
         Ok(view)
     }
 
-    /// Reads the view of a located pull request.
+    /// Reads everything about a located pull request, and builds its model.
     pub(crate) async fn view_located(
         &self,
         located: &LocatedPull,
@@ -197,15 +197,15 @@ impl Tangled {
         }
         let said = future::join(
             self.read_remarks(&located.repository, &located.pull.uri, fields),
-            // Fills the cache while the other records are read.
+            // Reads the patch into the cache while the other records are read.
             self.latest_patch(&located.repository, &located.pull),
         );
         let (said, _) = said.await;
         self.view_with(located, said, fields).await
     }
 
-    /// Reads the view after a write. The viewer's own records come from the viewer's server,
-    /// because the index may lag.
+    /// Reads the pull request after a write. The viewer's own records come from the viewer's
+    /// server, because the index may not show them yet.
     pub(crate) async fn view_fresh(
         &self,
         located: &LocatedPull,
@@ -239,7 +239,7 @@ impl Tangled {
         self.view_with(located, said, fields).await
     }
 
-    /// Reads other accounts' records about a pull request. A row of a list needs no labels.
+    /// Reads other accounts' records about a pull request. Labels are not read for a row of a list.
     async fn read_remarks(
         &self,
         repository: &TangledRepository,
@@ -370,8 +370,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// Reads a pull request of Tangled 1.0, with comments that were already read together with
-    /// those of other pull requests.
+    /// Reads a pull request of Tangled 1.0. Its comments are in `talk`, which was read for several
+    /// pull requests together.
     pub(crate) async fn view_ticket_of(
         &self,
         located: &LocatedPull,
@@ -402,7 +402,7 @@ impl Tangled {
             Default::default()
         });
         for warning in told {
-            // The patches were read twice, and both reads give this warning.
+            // The patches were read twice, so this warning may be there already.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -446,7 +446,7 @@ impl Tangled {
         Ok(view)
     }
 
-    /// Adds the sections that come from the patch.
+    /// Adds the parts of the view that come from the patch.
     async fn fill(
         &self,
         view: &mut PullRequest,
@@ -492,7 +492,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the patch of a round, which never changes and is read once.
+    /// Returns the patch of a round. It never changes, so it is read once.
     pub(crate) async fn patch_of(
         &self,
         repository: &TangledRepository,
@@ -506,7 +506,8 @@ impl Tangled {
             }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
-                // Commit ids are a claim of the knot, and do not count for another repository.
+                // The cache key names the repository, because commit ids are only a claim of its
+                // knot.
                 let of = repository.target();
                 let cell = self.patches.cell(&format!("{of} {base} {head}"));
                 let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
@@ -609,7 +610,7 @@ pub(crate) fn section<T: Default>(
     }
 }
 
-/// Returns the warning of a view that lacks a section.
+/// Returns the warning that a part of a view could not be read.
 pub(crate) fn unread(what: &str, error: &Error) -> Warning {
     let warning = Warning::new(format!("{what} could not be read: {}", error.message()));
     match error.hint() {
