@@ -1,8 +1,9 @@
 //! The viewer's session: login with an app password, renewal, and tokens for other services.
 //!
-//! atrium's session is not used, because it can wait forever and is lost on any failure. Here, only
-//! one task of one process renews at a time. New tokens are saved before they are used, because a
-//! renewal invalidates the old ones. Only a refusal by the server ends a session.
+//! The session of the atproto library atrium is not used, because it can wait forever and is lost
+//! on any failure. Here, only one task of one process renews the tokens at a time. New tokens are
+//! saved before they are used, because a renewal invalidates the old ones. Only a refusal by the
+//! server ends a session.
 
 mod store;
 mod token;
@@ -28,17 +29,18 @@ use crate::{
 };
 use store::{SessionStore, Tokens};
 
-/// Seconds before its expiry at which a token is renewed.
+/// A token is renewed this many seconds before it expires.
 const MARGIN: i64 = 60;
 
-/// Account of the viewer, and its credentials.
+/// Account of the viewer (the logged-in user), and its credentials.
 #[derive(Clone, Debug)]
 pub struct PdsLogin {
     /// A handle or a DID.
     pub account: String,
     /// An app password.
     pub password: Secret,
-    /// The account and server of the password; `None` if they have not been looked up yet.
+    /// The account and the server that the password is for; `None` if they have not been looked up
+    /// yet.
     pub pin: Option<PinnedAccount>,
 }
 
@@ -62,7 +64,8 @@ pub trait LoginSource: Send + Sync + std::fmt::Debug {
     /// Fails if the login cannot be read.
     async fn login(&self, host: &str) -> Result<Option<PdsLogin>>;
 
-    /// Stores the pin of a login that has none, if this source stores logins.
+    /// Stores the pin (account and server) of a login that has none. Does nothing if this source
+    /// stores no logins.
     ///
     /// # Errors
     /// Fails if the pin cannot be written.
@@ -82,7 +85,7 @@ impl LoginSource for FixedLogin {
     }
 }
 
-/// The viewer, who is known once a login has been read.
+/// The logged-in user, whose account and server have been resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
     pub identity: AccountIdentity,
@@ -97,13 +100,13 @@ pub(crate) struct Session {
     logins: Arc<dyn LoginSource>,
     store: SessionStore,
     viewer: Mutex<Option<ReadViewer>>,
-    /// The viewer of the last read, for callers that do not wait.
+    /// The viewer of the login that was read last, for callers that cannot wait.
     known: sync::Mutex<Option<Arc<Viewer>>>,
     tokens: Mutex<Option<HeldTokens>>,
 }
 
-/// The viewer's login, if there is one, and the time of reading: an account can log in and out
-/// while a process runs.
+/// The viewer, if anybody was logged in, and the time at which the login was read. The time matters
+/// because a user can log in and out while a process runs.
 struct ReadViewer {
     viewer: Option<Arc<Viewer>>,
     at: Instant,
@@ -169,8 +172,12 @@ impl Session {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves the account of a login. Without a pin, handle and DID have to name each other. With
-    /// a pin only the DID counts, and nothing is sent if the handle names another DID.
+    /// Resolves the account of a login.
+    ///
+    /// A pin is the account and the server that the password was given for.
+    /// - Without a pin, the handle and the DID document must name each other.
+    /// - With a pin, the account is the pinned DID. If the handle now names another DID, this fails
+    ///   before anything is sent to a server of the account.
     async fn identify(&self, mut login: PdsLogin) -> Result<Viewer> {
         login.account = login.account.trim_start_matches('@').to_owned();
         let is_did = login.account.starts_with("did:");
@@ -192,8 +199,8 @@ impl Session {
                     self.identities.of_did(&pin.did),
                 )
                 .await;
-                // If the handle cannot be resolved, the DID suffices: its owner may have another
-                // handle now.
+                // A handle that cannot be resolved is no error, because the owner of the pinned DID
+                // may have another handle now.
                 let now = now.ok();
                 let mut others = kept.iter().map(|pin| &pin.did).chain(&now);
                 if let Some(other) = others.find(|did| **did != pin.did) {
@@ -225,8 +232,8 @@ impl Session {
         })
     }
 
-    /// Returns the DID and server to which a new login is pinned. Handle and DID have to name each
-    /// other.
+    /// Returns the DID and server to which a new login is pinned. The handle and the DID document
+    /// must name each other.
     ///
     /// # Errors
     /// As [`Identities::account`]; `protocol` for an account without a server.
@@ -299,8 +306,10 @@ impl Session {
             .ok_or_else(|| not_logged_in_error(&self.settings.host))
     }
 
-    /// Calls the viewer's own server with a valid token. If the server refuses, the login is read
-    /// again; with another password the call is repeated once. A refused call has changed nothing.
+    /// Calls the viewer's own server with a valid token.
+    ///
+    /// If the server refuses the login, the stored login is read again. If it has another password
+    /// now, the call is repeated once. This is safe, because a refused call has changed nothing.
     pub async fn call<T, F>(&self, class: Idempotency, call: impl Fn(Xrpc) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -379,7 +388,7 @@ impl Session {
         Ok(token)
     }
 
-    /// Returns an access token other than `refused`.
+    /// Returns an access token, but never `refused`, which the server did not accept.
     async fn access(&self, viewer: &Arc<Viewer>, refused: Option<&Secret>) -> Result<Secret> {
         let did = &viewer.identity.did;
         let fits = |tokens: &Tokens| {
@@ -402,7 +411,7 @@ impl Session {
         }
         *held = own.clone().map(keep);
         let _lock = self.store.lock(did).await?;
-        // Another process may have renewed the session.
+        // Another process may have renewed the session meanwhile.
         let stored = self.read_stored_tokens(viewer).await?;
         if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
             let access = tokens.access.clone();
@@ -438,7 +447,6 @@ impl Session {
         Ok(access)
     }
 
-    /// Reads the stored tokens of a viewer.
     async fn read_stored_tokens(&self, viewer: &Arc<Viewer>) -> Result<Option<Tokens>> {
         let (store, of) = (self.store.clone(), Arc::clone(viewer));
         let read = move || Ok(store.read(&of.identity.did, &of.pds, &of.login.password));
@@ -490,8 +498,9 @@ impl Session {
         })
     }
 
-    /// Renews the tokens. The old refresh token keeps working for a while and gives the same new
-    /// one, so the request can be repeated after a lost answer (seen on pds 0.5.35).
+    /// Renews the tokens. For a while, the server accepts the old refresh token again and returns
+    /// the same new one (seen on pds 0.5.35). So the request can be repeated if its response was
+    /// lost.
     async fn refresh(&self, viewer: &Viewer, old: &Tokens) -> Result<Tokens> {
         let xrpc = self
             .identities
@@ -511,9 +520,10 @@ impl Session {
     }
 }
 
-/// Removes the sessions of an account, a handle or a DID, from the directory that
-/// [`TangledSettings::sessions`] names. Nothing is sent to their server, which accepts their tokens
-/// until they expire.
+/// Removes the stored sessions of an account, which is given as a handle or a DID.
+///
+/// `dir` is the directory that [`TangledSettings::sessions`] names. Nothing is sent to the server
+/// of the sessions, so it accepts their tokens until they expire.
 ///
 /// # Errors
 /// `config` if a file cannot be removed.
@@ -521,7 +531,8 @@ pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
     SessionStore::new(Some(dir.to_owned())).forget(account)
 }
 
-/// Refuses a token that cannot be in a header, because a later call to another server would fail.
+/// Refuses a token that cannot be sent in an HTTP header. Otherwise only a later call to another
+/// server would fail.
 fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
     if token.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Secret::new(token));
@@ -530,7 +541,7 @@ fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
     Err(fault::garbled(origin, nsid, why, false))
 }
 
-/// Returns an error of atrium as it was on the wire: `{"error": …, "message": …}`.
+/// Converts an atrium error back to the JSON that the server sent: `{"error": …, "message": …}`.
 fn wire_failure(error: &impl serde::Serialize) -> XrpcFailure {
     serde_json::to_value(error)
         .and_then(serde_json::from_value)

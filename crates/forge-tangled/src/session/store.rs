@@ -21,8 +21,10 @@ pub(crate) struct Tokens {
     pub refresh: Secret,
 }
 
-/// The file of a session. Fields of later versions are optional. The file of an ended session has
-/// empty tokens, and still pins the account and the server of the password.
+/// Content of a session file.
+///
+/// Fields that later versions added are optional. An ended session has empty tokens; its file
+/// stays, because it still pins the account and the server of the password.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     did: String,
@@ -37,8 +39,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns true if the session belongs to an account. A session without an account is useless,
-    /// and matches every account.
+    /// Returns true if the session belongs to `account`. A session that names no account cannot be
+    /// used any more, so it matches every account.
     fn is_of(&self, account: &str) -> bool {
         let named = self.account.as_deref();
         named.is_none_or(|it| is_same_name(it, account)) || self.did == account
@@ -93,7 +95,7 @@ impl SessionStore {
         Self { dir }
     }
 
-    /// Waits until no other process renews the session of `did`.
+    /// Locks the session of `did`, after waiting for other processes that renew it.
     pub async fn lock(&self, did: &str) -> Result<SessionLock> {
         let Some(dir) = self.dir.clone() else {
             return Ok(SessionLock { _file: None });
@@ -107,9 +109,10 @@ impl SessionStore {
         Ok(SessionLock { _file: Some(file) })
     }
 
-    /// Returns the stored tokens. A file counts as missing if others can read it, if it is broken,
-    /// or if another password or another server opened the session. A new login then replaces the
-    /// file.
+    /// Returns the stored tokens; `None` if the file cannot be used.
+    ///
+    /// A file cannot be used if other users can read it, if it is broken, or if its session was
+    /// opened with another password or at another server. The next login replaces such a file.
     pub fn read(&self, did: &str, server: &Origin, password: &Secret) -> Option<Tokens> {
         let path = self.path(did)?;
         if !is_private(&path) {
@@ -128,10 +131,12 @@ impl SessionStore {
         })
     }
 
-    /// Returns the pins of the sessions that were opened under a name. There are several if an
-    /// older version has followed the handle to another account. A pin has a server only if the
-    /// session was opened with the same password, because another password may be for another
-    /// server.
+    /// Returns the pins (account and server) of the sessions that were opened under the login's
+    /// name.
+    ///
+    /// There are several if an older version of forge followed a handle that had moved to another
+    /// account. A pin has a server only if the session was opened with the same password, because
+    /// another password may be for another server.
     pub fn pins(&self, login: &PdsLogin) -> Vec<PinnedAccount> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
@@ -154,7 +159,7 @@ impl SessionStore {
         pins.collect()
     }
 
-    /// Replaces the stored tokens in one step by those of `login`.
+    /// Replaces the session file of an account in one step.
     pub fn write(
         &self,
         did: &str,
@@ -176,7 +181,7 @@ impl SessionStore {
         let put = || -> io::Result<()> {
             make_dir(dir)?;
             let text = serde_json::to_vec(&stored)?;
-            // Made with mode 0600.
+            // The file is created with mode 0600, so only its owner can read it.
             let mut file = tempfile::NamedTempFile::new_in(dir)?;
             file.write_all(&text)?;
             file.as_file().sync_all()?;
@@ -186,8 +191,8 @@ impl SessionStore {
         put().map_err(|e| self.failed(e))
     }
 
-    /// Removes the stored tokens, and keeps the account and the server as a pin: a password from
-    /// the environment has no other pin.
+    /// Removes the stored tokens, but keeps the file. The file pins the account and the server, and
+    /// a password from the environment has no other pin.
     pub fn end(&self, did: &str, server: &Origin, login: &PdsLogin) -> Result<()> {
         let none = Tokens {
             access: Secret::new(""),
@@ -196,7 +201,7 @@ impl SessionStore {
         self.write(did, server, login, &none)
     }
 
-    /// Removes the sessions of an account. Waits for a process that is renewing one.
+    /// Removes the sessions of an account. Waits for a process that is renewing one of them.
     ///
     /// # Errors
     /// `config` if a file cannot be removed.
@@ -250,13 +255,12 @@ impl SessionStore {
     }
 }
 
-/// Returns a file name for a DID. A DID has no `/`, but `:` and `%`, which some file systems
-/// refuse.
+/// Returns a file name for a DID. `:` and `%` are replaced, because some file systems refuse them.
 fn file_name(did: &str) -> String {
     did.replace([':', '%'], "_")
 }
 
-/// A missing file counts as removed.
+/// Treats a missing file as removed.
 fn or_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -361,7 +365,7 @@ mod tests {
                 ..pin
             }]
         );
-        // The format of older versions.
+        // A session file of an older version, without a server and a fingerprint.
         let old = r#"{"did":"did:plc:b","access":"a","refresh":"r","account":"b.test"}"#;
         fs::write(dir.path().join("did_plc_b.json"), old).unwrap();
         let pins = by("b.test");
@@ -434,7 +438,7 @@ mod tests {
             store.read("did:plc:a", &pds, &right.password),
             Some(tokens("a"))
         );
-        // The format of versions without a fingerprint.
+        // A session file of a version that stored no fingerprint of the password.
         let old = r#"{"did":"did:plc:a","access":"a","refresh":"r"}"#;
         fs::write(&path, old).unwrap();
         assert_eq!(store.read("did:plc:a", &pds, &right.password), None);

@@ -1,4 +1,5 @@
-//! Reads the claims of a session token. Only its server can verify the claims.
+//! Reads the claims of a session token. They are not verified, because only the server that issued
+//! the token can verify them.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use forge_core::Secret;
