@@ -12,13 +12,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Origin, SpindleAnswers, Tangled,
-    answers::{Answer, AnswerField},
-    caps,
+    Era, Origin, SpindleAnswers, Tangled, caps,
     dialect::Table,
-    fault,
+    field_rename::{Answer, AnswerField},
     pulls::{record::TangledPull, view::unread},
     repository::TangledRepository,
+    xrpc_error,
 };
 
 /// Maximum page size of `sh.tangled.ci.queryPipelines`.
@@ -235,7 +234,7 @@ impl Tangled {
                 return Ok(found);
             }
         }
-        Err(fault::garbled(
+        Err(xrpc_error::garbled(
             spindle.origin(),
             method,
             "the list of pages is endless",
@@ -292,7 +291,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{assert_reads_configured_names, other_names};
+    use crate::field_rename::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn spindle_answer_is_read_by_configured_names() {

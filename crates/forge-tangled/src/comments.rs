@@ -15,16 +15,15 @@ use serde_json::{Map, Value, json};
 use crate::{
     Era, ShFields, Tangled,
     caps::{self, LIMITS},
-    fault,
     hints::comment_ids,
     ingest::Seen,
-    kinds, page,
+    malformed, page,
     pulls::{record::TangledPull, status::Writers, view::LocatedPull},
     records::{self, NewRecord, Record},
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::{IN_FLIGHT, MAX_ACCOUNT_RECORDS},
-    tickets, verdicts, write,
+    tickets, verdicts, write, xrpc_error,
 };
 
 /// Returns the records that have a text and a time, oldest first and without duplicates.
@@ -159,11 +158,11 @@ impl Tangled {
                 .ticket_comments(&located.repository, &pull.record)
                 .await?;
             warnings.extend(located.repository.doubt());
-            warnings.extend(skipped::malformed_warnings(&records, broken));
+            warnings.extend(malformed::malformed_warnings(&records, broken));
             return Ok((sorted(records, fields), warnings));
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
-        let kind = kinds::comments(&self.settings.dialects);
+        let kind = related_records::comments(&self.settings.dialects);
         let uri = pull.record.uri.as_str();
         // The viewer's own comments are read from the account too, because "the last comment" must
         // be the viewer's last one even if the index lags.
@@ -175,7 +174,7 @@ impl Tangled {
         let found = own.overlay_found(found)?;
         let mut warnings = found.warnings;
         warnings.extend(located.repository.doubt());
-        warnings.extend(skipped::malformed_warnings(&found.value, broken));
+        warnings.extend(malformed::malformed_warnings(&found.value, broken));
         Ok((sorted(found.value, fields), warnings))
     }
 
@@ -211,7 +210,7 @@ impl Tangled {
             .await?;
         let undeclared = self.undeclared(repository).await?;
         let cids = self.create_records(undeclared, std::slice::from_ref(&record));
-        let cids = cids.await.map_err(|e| match fault::is_ambiguous(&e) {
+        let cids = cids.await.map_err(|e| match xrpc_error::is_ambiguous(&e) {
             true => {
                 let view = match round {
                     Some(_) => Op::PrView,
@@ -232,7 +231,10 @@ impl Tangled {
             false => e,
         })?;
         let written = record.written(&viewer, cids);
-        let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
+        let seen = Seen::About(
+            related_records::comments(&self.settings.dialects),
+            &subject.uri,
+        );
         let told = self.ingestion(repository, seen, &written).await;
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&written, &viewer, &writers).await;
@@ -313,7 +315,10 @@ impl Tangled {
                 .comment_about(repository, subject, round, body, None, since)
                 .await;
         };
-        let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
+        let seen = Seen::About(
+            related_records::comments(&self.settings.dialects),
+            &subject.uri,
+        );
         let ingestion = self.ingestion_as_found(seen, &record).await;
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&record, record.author(), &writers).await;
@@ -402,7 +407,7 @@ impl Tangled {
             })
             .await
             .map_err(|e| no_comment(uri, e))?;
-        let seen = Seen::About(kinds::comments(&self.settings.dialects), subject);
+        let seen = Seen::About(related_records::comments(&self.settings.dialects), subject);
         let told = self.ingestion(repository, seen, &record).await;
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&record, &uri.authority, &writers).await;
@@ -421,7 +426,7 @@ impl Tangled {
 }
 
 fn no_comment(uri: &AtUri, error: Error) -> Error {
-    if fault::is_missing_record(&error) {
+    if xrpc_error::is_missing_record(&error) {
         Error::not_found(Noun::Comment, format!("there is no comment {uri}"))
     } else {
         error
@@ -471,7 +476,7 @@ impl Reviews for Tangled {
         let undeclared = self.undeclared(repository).await?;
         self.delete_record(undeclared, &uri).await?;
         let mut outcome = Outcome::immediate(());
-        let seen = Seen::About(kinds::comments(&self.settings.dialects), pull);
+        let seen = Seen::About(related_records::comments(&self.settings.dialects), pull);
         outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;
         Ok(outcome)
     }

@@ -13,12 +13,13 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    Dialects, Era, Inputs, Tangled, fault,
+    Dialects, Era, Inputs, Tangled,
     knot::KnotBranch,
     lexicon::{self, Set},
     repository::TangledRepository,
     sources::Items,
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 const HANDLE: &str = "handle";
@@ -254,11 +255,11 @@ impl Tangled {
                 Expected::Record(collection) => self.compare_record(&answer, collection),
             },
             // The method exists, and the requested object does not.
-            Ok(Err(e)) if fault::is_missing_ref(&e) || fault::is_missing_record(&e) => {
-                let said = fault::name(&e).unwrap_or_default();
+            Ok(Err(e)) if xrpc_error::is_missing_ref(&e) || xrpc_error::is_missing_record(&e) => {
+                let said = xrpc_error::name(&e).unwrap_or_default();
                 (Verdict::Ok, format!("answered {said}"))
             }
-            Ok(Err(e)) if is_refusal(e.kind()) || fault::is_unknown_method(&e) => {
+            Ok(Err(e)) if is_refusal(e.kind()) || xrpc_error::is_unknown_method(&e) => {
                 (Verdict::Differs, e.message().to_owned())
             }
             Ok(Err(e)) => (Verdict::of_error(&e), e.message().to_owned()),

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use crate::{
     ShFields, Tangled,
     declaration::Undeclared,
-    fault,
     pulls::status::{self, Status},
     records::{self, Record},
     repository::TangledRepository,
     sources::{Items, Kind, MAX_SUBJECT_RECORDS},
+    xrpc_error,
 };
 
 /// Maximum pause between two requests to the index.
@@ -296,7 +296,7 @@ impl Tangled {
         match index.query::<Record>(query, &[(name, uri)]).await {
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
             Ok(_) => IndexProbe::Absent,
-            Err(e) if fault::is_missing_record(&e) => IndexProbe::Absent,
+            Err(e) if xrpc_error::is_missing_record(&e) => IndexProbe::Absent,
             Err(e) => IndexProbe::Silent(e),
         }
     }
@@ -313,7 +313,7 @@ impl Tangled {
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let page = match records::page::<Items>(&index, query, &params, &mut limit).await {
                 Ok(page) => page,
-                Err(e) if fault::is_missing_record(&e) => return IndexProbe::Absent,
+                Err(e) if xrpc_error::is_missing_record(&e) => return IndexProbe::Absent,
                 Err(e) => return IndexProbe::Silent(e),
             };
             let found = page

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, Era, KnotAnswers, Tangled,
-    answers::{self, Answer, AnswerField},
-    fault,
+    field_rename::{self, Answer, AnswerField},
     hints::AS_PATCH,
     patch::has_too_many_parts,
     repository::TangledRepository,
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -149,7 +149,7 @@ impl Tangled {
         let found = knot.ask::<KnotBranch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::is_missing_ref(&e) => Ok(None),
+            Err(e) if xrpc_error::is_missing_ref(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -170,7 +170,10 @@ impl Tangled {
         let found = knot.ask::<KnotBranch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::is_missing_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
+            Err(e)
+                if xrpc_error::is_missing_ref(&e)
+                    || xrpc_error::name(&e) == Some("InvalidRequest") =>
+            {
                 Ok(None)
             }
             Err(e) => Err(e),
@@ -239,7 +242,7 @@ impl Tangled {
             .flatten()
             .any(|diff| has_too_many_parts(diff.as_bytes()));
         match is_too_long {
-            true => Err(fault::too_many_parts(knot.origin())),
+            true => Err(xrpc_error::too_many_parts(knot.origin())),
             false => Ok(compared),
         }
     }
@@ -256,8 +259,8 @@ impl Tangled {
         let input = merge_input(names, repository, branch, patch);
         let method = &names.methods.knot.merge_check;
         let answer = knot.procedure(method, &input).await?;
-        let answer: CheckAnswer = answers::read(answer, &names.answers.knot)
-            .map_err(|why| fault::garbled(knot.origin(), method, &why, false))?;
+        let answer: CheckAnswer = field_rename::read(answer, &names.answers.knot)
+            .map_err(|why| xrpc_error::garbled(knot.origin(), method, &why, false))?;
         if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
             return Ok(Checked::Unknown(one_line(&error).into_owned()));
         }
@@ -388,7 +391,7 @@ pub(crate) fn no_branch(field: &'static str, repository: &TangledRepository, nam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::tests::{assert_reads_configured_names, other_names};
+    use crate::field_rename::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn knot_answers_are_read_by_configured_names() {

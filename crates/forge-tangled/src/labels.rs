@@ -18,12 +18,13 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, ShFields, Tangled, fault, kinds, lexicon,
+    Dialects, ShFields, Tangled, lexicon,
     pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
+    related_records,
     repository::TangledRepository,
     sources::IN_FLIGHT,
-    write,
+    write, xrpc_error,
 };
 
 /// Maximum number of definitions that are read, in the order of the repository record. The limit is
@@ -604,7 +605,7 @@ impl Tangled {
             for (uri, read) in all {
                 match read {
                     Ok(definition) => definitions.read.push(definition),
-                    Err(e) if fault::is_gone(&e) => {}
+                    Err(e) if xrpc_error::is_gone(&e) => {}
                     Err(e) => definitions.unread.push(Unread {
                         uri,
                         why: e.message().to_owned(),
@@ -748,7 +749,7 @@ impl Tangled {
         subject: &str,
         author: &str,
     ) -> Vec<Record> {
-        let kind = kinds::label_ops(&self.settings.dialects);
+        let kind = related_records::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(author)).await;
         let (found, [fresh]) = future::join(
             self.about(&kind, subject, future::ready(accounts.clone())),

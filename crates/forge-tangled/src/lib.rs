@@ -26,8 +26,7 @@ use forge_core::{
 };
 use forge_http::Http;
 
-mod account;
-mod answers;
+mod address_policy;
 mod attachments;
 mod blocking;
 mod cache;
@@ -39,36 +38,37 @@ mod declaration;
 mod dialect;
 mod drafts;
 mod examine;
-mod fault;
-mod guard;
+mod field_rename;
 mod hints;
 mod identity;
+mod index_pager;
+mod inferred_names;
 mod ingest;
-mod ingested;
-mod inspect;
+mod ingest_rules;
+mod ingested_collections;
+mod ingestion_report;
 mod issues;
-mod kinds;
 mod knot;
+mod knot_records;
 mod label_definitions;
 mod labels;
 pub mod lexicon;
 mod links;
+mod malformed;
 mod origin;
 mod page;
 mod patch;
-mod printed;
-mod proof;
+mod patch_form;
 mod pulls;
 mod read_limits;
 mod records;
+mod related_records;
 mod remote_refs;
 mod repos;
 mod repository;
 mod session;
 mod settings;
-mod skipped;
 mod sources;
-mod spelling;
 mod ticket_comments;
 mod ticket_labels;
 mod ticket_merge;
@@ -76,9 +76,9 @@ mod ticket_writes;
 mod tickets;
 mod tid;
 mod verdicts;
-mod walk;
 mod write;
 mod xrpc;
+mod xrpc_error;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{
@@ -88,8 +88,8 @@ pub use dialect::{
 };
 pub use drafts::DraftMarker;
 pub use identity::{AccountIdentity, DidDocument};
-pub use ingested::{INDEX_DATES, not_ingested_in};
-pub use inspect::{IndexShows, IngestionReport};
+pub use ingested_collections::{INDEX_DATES, not_ingested_in};
+pub use ingestion_report::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
 pub use read_limits::ReadLimits;
 pub use session::{FixedLogin, LoginSource, PdsLogin, PinnedAccount, forget_sessions};
@@ -107,8 +107,8 @@ pub struct Tangled {
     collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
-    listed: pulls::rest::ListCache<pulls::PullRow>,
-    listed_issues: pulls::rest::ListCache<issues::IssueRow>,
+    listed: pulls::unindexed_lists::ListCache<pulls::PullRow>,
+    listed_issues: pulls::unindexed_lists::ListCache<issues::IssueRow>,
     /// By knot: the audience that a token for a Tangled 1.0 repository must name.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -150,8 +150,8 @@ impl Tangled {
             definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
                 .retrying(|it| it.has_failed()),
             patches: Cache::weighed(kept, most, |it| it.weight()),
-            listed: pulls::rest::ListCache::default(),
-            listed_issues: pulls::rest::ListCache::default(),
+            listed: pulls::unindexed_lists::ListCache::default(),
+            listed_issues: pulls::unindexed_lists::ListCache::default(),
             audiences: Cache::new(kept),
             info,
         }
@@ -188,7 +188,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
-                if fault::is_missing_record(&e) {
+                if xrpc_error::is_missing_record(&e) {
                     pulls::view::missing_pull_error(&uri)
                 } else {
                     e

@@ -19,18 +19,18 @@ use serde_json::Value;
 
 use crate::{
     Dialects, Era, ShFields, Tangled, comments,
+    index_pager::{IndexPager, Item},
     issues::ISSUES,
-    kinds,
     pulls::{
         number::{Numbered, PULLS},
         status::Words,
         view::unread,
     },
     records::{self, Record},
+    related_records,
     repository::TangledRepository,
     sources::{TargetField, is_down},
     tickets::{self, inline, markdown},
-    walk::{IndexPager, Item},
 };
 
 /// Number of rows in one request for an index's list. At most [`MAX_LINK_ROWS`] rows are read.
@@ -276,7 +276,7 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.ticket_comments(repository, record).await;
         }
-        let kind = kinds::comments(&self.settings.dialects);
+        let kind = related_records::comments(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(record.author()));
         let found = self.about(&kind, &record.uri, accounts).await?;
         Ok((found.value, found.warnings))
@@ -341,14 +341,14 @@ impl Tangled {
                 query: &methods.list_pulls,
                 words: Words::of_pulls(dialects),
                 collections: [&names.pull, &names.status],
-                targets: kinds::targets_of_pulls(dialects),
+                targets: related_records::targets_of_pulls(dialects),
             },
             List {
                 kind: SubjectKind::Issue,
                 query: &methods.list_issues,
                 words: Words::of_issues(dialects),
                 collections: [&names.issue, &names.issue_state],
-                targets: kinds::targets_of_issues(dialects),
+                targets: related_records::targets_of_issues(dialects),
             },
         ]
     }

@@ -15,7 +15,7 @@ use forge_core::{
     text::one_line,
 };
 
-use crate::{blocking::MayBlock, printed};
+use crate::{blocking::MayBlock, patch_form};
 
 /// Maximum size of an unpacked round (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
@@ -196,7 +196,7 @@ impl Patch {
     /// Returns why git could apply other changes than forge shows. The text ends a sentence that
     /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
-        printed::fault(&as_printed(&self.raw))
+        patch_form::fault(&as_printed(&self.raw))
     }
 
     /// Approximate size in memory, in bytes.

@@ -8,12 +8,13 @@ use tokio::sync::Semaphore;
 use crate::{
     Origin,
     blocking::{self, MayBlock},
-    cid, fault,
+    cid,
+    malformed::Skipped,
     patch::PACKED_MAX,
     read_limits::{self, Budget},
-    skipped::Skipped,
     tid,
     xrpc::{Params, Xrpc},
+    xrpc_error,
 };
 
 /// Maximum number of records on a page of `listRecords`.
@@ -121,7 +122,7 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
     })?;
     if record.uri != uri {
         let why = format!("it was asked for {uri}, and sent {}", record.uri);
-        return Err(fault::garbled(xrpc.origin(), nsid, &why, false));
+        return Err(xrpc_error::garbled(xrpc.origin(), nsid, &why, false));
     }
     record.verify(xrpc.origin())?;
     Ok(record)
@@ -143,7 +144,7 @@ pub(crate) async fn find(
 ) -> Result<Option<Record>> {
     match get(xrpc, repo, collection, rkey).await {
         Ok(record) => Ok(Some(record)),
-        Err(e) if fault::is_missing_record(&e) => Ok(None),
+        Err(e) if xrpc_error::is_missing_record(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }
@@ -174,7 +175,7 @@ pub(crate) async fn page<T: DeserializeOwned + Send + Sync>(
         let mut params = params.to_vec();
         params.push(("limit", size.as_str()));
         match xrpc.clone().bounded().query(nsid, &params).await {
-            Err(e) if fault::is_too_long(&e) && *limit > 1 => *limit = (*limit / 10).max(1),
+            Err(e) if xrpc_error::is_too_long(&e) && *limit > 1 => *limit = (*limit / 10).max(1),
             answer => return answer,
         }
     }
@@ -216,7 +217,7 @@ pub(crate) async fn list_matching(
         let _room = budget.room_for_page().await;
         let asked = page(xrpc, "com.atproto.repo.listRecords", &params, &mut limit);
         let page: Listed = match asked.await {
-            Err(e) if fault::is_spent(&e) && seen > 0 => {
+            Err(e) if xrpc_error::is_spent(&e) && seen > 0 => {
                 cut = Some(e.message().to_owned());
                 break;
             }

@@ -12,8 +12,8 @@ use forge_core::{
 };
 
 use crate::{
-    Era, Tangled, caps, fault, knot::MAX_BRANCHES, page, repository::TangledRepository,
-    ticket_writes,
+    Era, Tangled, caps, knot::MAX_BRANCHES, page, repository::TangledRepository, ticket_writes,
+    xrpc_error,
 };
 
 const ONLY_READ: &str = "this repository has no DID: it uses tangled's protocol of 2025, and no \
@@ -178,7 +178,7 @@ impl Repos for Tangled {
             },
         };
         let found = self.path_content(&repository, &at, path).await;
-        found.map_err(|e| match fault::name(&e) {
+        found.map_err(|e| match xrpc_error::name(&e) {
             Some("RefNotFound") => {
                 let message = format!("there is no '{}' in {}", one_line(&at), repository.id);
                 Error::not_found(Noun::Commit, message)

@@ -11,11 +11,11 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Dialects, Era, KnotAnswers, Origin, Tangled,
-    answers::{Answer, AnswerField},
-    fault,
+    field_rename::{Answer, AnswerField},
     identity::AccountIdentity,
     records::{self, Listing, Record},
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 /// Maximum number of repository records that are read of an account.
@@ -430,10 +430,10 @@ impl Tangled {
                 knot,
             ))),
             Ok(_) => Ok(()),
-            Err(e) if fault::name(&e) == Some("RepoNotFound") => {
+            Err(e) if xrpc_error::name(&e) == Some("RepoNotFound") => {
                 Err(Unconfirmed::Refused(not_there(owner, did, knot)))
             }
-            Err(e) if fault::is_unknown_method(&e) => Err(Unconfirmed::Unknown(e)),
+            Err(e) if xrpc_error::is_unknown_method(&e) => Err(Unconfirmed::Unknown(e)),
             Err(e) if is_private_address(&e) => Err(Unconfirmed::Refused(e)),
             Err(e) => Err(Unconfirmed::Silent(e)),
         }
@@ -653,7 +653,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{assert_reads_configured_names, other_names};
+    use crate::field_rename::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn repository_owner_is_read_by_configured_names() {

@@ -13,13 +13,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, IndexFields, Tangled, fault,
+    Era, IndexFields, Tangled,
     hints::from_start,
+    malformed::Skipped,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
     repository::{LISTS_COLLABORATORS, TangledRepository},
-    skipped::Skipped,
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 /// Maximum number of concurrent requests to a host.
@@ -206,7 +207,7 @@ struct Link {
 /// Returns true if, after this error, another source may still have the records.
 pub(crate) fn is_down(error: &Error) -> bool {
     // If the total limit is reached, the answers of other sources have no room either.
-    !fault::is_spent(error)
+    !xrpc_error::is_spent(error)
         && matches!(
             error.kind(),
             ErrorKind::Network
@@ -543,7 +544,7 @@ impl Tangled {
                             Ok(record) if budget.take(record.weight()) => vec![record],
                             Ok(record) => return Ok(without_room(&record, &pds)),
                             // The record was deleted, and the backlinks still list it.
-                            Err(e) if fault::is_missing_record(&e) => Vec::new(),
+                            Err(e) if xrpc_error::is_missing_record(&e) => Vec::new(),
                             Err(e) => return Err(e),
                         };
                         return Ok(Listing {
@@ -868,7 +869,7 @@ impl Tangled {
         };
         // Knots of an older version lack the method, so a missing method on such a knot is no
         // reason for doubt.
-        let is_old = fault::is_unknown_method(&why)
+        let is_old = xrpc_error::is_unknown_method(&why)
             && self
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
                 .await;
@@ -949,7 +950,7 @@ async fn collaborators_at(
                 .and_then(Value::as_str);
             let Some(named) = named else {
                 let why = format!("`items[{place}]`: missing field `{name}`");
-                return Err(fault::garbled(xrpc.origin(), method, &why, false));
+                return Err(xrpc_error::garbled(xrpc.origin(), method, &why, false));
             };
             all.insert(named.to_owned());
         }

@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 use crate::{
     Tangled,
     caps::LIMITS,
-    comments, fault,
+    comments,
     hints::{AGAIN, comment_ids},
+    inferred_names,
     pulls::view::LocatedPull,
     records::{self, NewRecord, Record},
     repository::TangledRepository,
-    spelling,
     ticket_writes::{done, experimental},
     tickets::{self, editor, markdown},
     write::{self, MAX_EDIT_ATTEMPTS},
+    xrpc_error,
 };
 
 /// The write to which a comment belongs. An equal comment is a repetition only if it belongs to the
@@ -198,14 +199,14 @@ impl Tangled {
             }
             let record = write::checked(NewRecord::new(&names.org.comment, value), names)?;
             let is_pull = subject.text(&fields.target_branch).is_some();
-            let guess = is_pull.then(spelling::guessed_subject);
+            let guess = is_pull.then(inferred_names::guessed_subject);
             match self.put_new(repository, &record).await {
                 // An ambiguous error is no refusal, because the comment may have been written.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::InvalidInput { .. })
-                        && !fault::is_ambiguous(&e) =>
+                        && !xrpc_error::is_ambiguous(&e) =>
                 {
-                    refused = Some((versions, spelling::with_guesses(e, guess.as_slice())));
+                    refused = Some((versions, inferred_names::with_guesses(e, guess.as_slice())));
                 }
                 other => return Ok((other?, guess)),
             }

@@ -18,8 +18,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Tangled, fault,
+    Tangled,
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
+    inferred_names,
     knot::{KnotBranch, no_branch},
     pulls::{
         merge::no_message,
@@ -27,9 +28,8 @@ use crate::{
         view::LocatedPull,
     },
     remote_refs::MAX_PRINTED,
-    spelling,
     ticket_writes::{altered_record_error, experimental, unread_write_error},
-    tickets,
+    tickets, xrpc_error,
 };
 
 /// Time that a knot gets to detect a pushed merge by itself.
@@ -299,7 +299,7 @@ impl Tangled {
         let ingestion = match &recorded {
             Ok(()) => Ingestion::Immediate,
             Err(e) => {
-                let what = match fault::is_ambiguous(e) {
+                let what = match xrpc_error::is_ambiguous(e) {
                     true => "merged on the branch, but it is unknown whether that is recorded",
                     false => {
                         "merged on the branch, but not recorded, so that it still shows as open"
@@ -356,7 +356,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let field = &*names.fields.state;
         let others = others.iter().map(|p| &p.record);
-        let spelling = spelling::of_state(others, PrState::Merged, names);
+        let spelling = inferred_names::of_state(others, PrState::Merged, names);
         let word = spelling.into_word(told);
         let ticket = &located.pull.record;
         let changed = self

@@ -3,7 +3,7 @@
 //! A ticket is the record of a pull request or an issue. Records go through the knot (git server)
 //! into the account of the repository. Unknown details of the protocol are never guessed silently:
 //! - The spelling of a state and the keys of labels are learned from the repository's own tickets.
-//! - A guess is reported with the result (`spelling.rs`).
+//! - A guess is reported with the result (`inferred_names.rs`).
 //! - The audience of a token is tried out.
 //! - Every write is read back.
 //! - A write that needs an unknown detail is refused.
@@ -16,24 +16,23 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::{altered_record_error, unread_write_error};
+pub(crate) use crate::knot_records::{altered_record_error, unread_write_error};
 use crate::{
     Dialects, Tangled,
-    account::check_fields_kept,
     caps::LIMITS,
-    fault,
     hints::{AGAIN, OTHER_HEAD},
+    inferred_names::{self, Spelling},
     knot::no_branch,
+    knot_records::check_fields_kept,
     pulls::{
         record::{Content, Round, TangledPull},
         view::LocatedPull,
     },
     records::{NewRecord, Record},
     repository::TangledRepository,
-    spelling::{self, Spelling},
     ticket_labels::{check_list, relabel, set_labels},
     tickets::{self, editor},
-    write,
+    write, xrpc_error,
 };
 
 /// Builds the warning that the result of every write to Tangled 1.0 has.
@@ -184,7 +183,7 @@ impl Tangled {
             let why = self
                 .delete_orphan_ticket(&repository, &uri, is_new, e)
                 .await;
-            return Err(spelling::with_guesses(why, &told));
+            return Err(inferred_names::with_guesses(why, &told));
         }
         warnings.extend(told);
         let opened = async {
@@ -258,7 +257,7 @@ impl Tangled {
                 &mut told,
             )
             .await;
-        round.map_err(|e| spelling::with_guesses(e, &told))?;
+        round.map_err(|e| inferred_names::with_guesses(e, &told))?;
         let mut outcome = done(self.view_written(located).await?);
         outcome.warnings.extend(told);
         Ok(outcome)
@@ -338,7 +337,7 @@ impl Tangled {
                 PrState::Open => Spelling::known(names.org.state(to)),
                 _ => {
                     let (all, ..) = self.tickets(repository).await?;
-                    spelling::of_state(all.iter().map(|p| &p.record), to, names)
+                    inferred_names::of_state(all.iter().map(|p| &p.record), to, names)
                 }
             };
             warnings.extend(self.write_state(repository, ticket, spelling).await?);
@@ -391,7 +390,7 @@ impl Tangled {
             Ok(())
         });
         let written = written.await;
-        if !written.map_err(|e| spelling::with_guesses(e, &told))? {
+        if !written.map_err(|e| inferred_names::with_guesses(e, &told))? {
             told.clear();
         }
         Ok(told)
@@ -524,7 +523,7 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let to = spelling::of_submitted_repository(names).into_word(told);
+        let to = inferred_names::of_submitted_repository(names).into_word(told);
         let input = json!({
             (to): did,
             (names.inputs.knot.submit_patch.to_string()): patch,
@@ -539,7 +538,7 @@ impl Tangled {
         let sent = self.account_call(repository, method, &input).await;
         let lost = match sent {
             Ok(_) => None,
-            Err(e) if fault::is_ambiguous(&e) => Some(e),
+            Err(e) if xrpc_error::is_ambiguous(&e) => Some(e),
             Err(e) => return Err(e),
         };
         let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
@@ -581,7 +580,7 @@ impl Tangled {
         ))
         .with_action(AGAIN);
         let written = matches!(why.kind(), ErrorKind::Protocol);
-        if fault::is_ambiguous(&why) || written {
+        if xrpc_error::is_ambiguous(&why) || written {
             return why.with_hint(finish);
         }
         let input = json!({

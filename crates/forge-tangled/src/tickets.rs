@@ -16,14 +16,16 @@ use forge_core::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Dialects, Tangled, fault,
+    Dialects, Tangled,
     hints::list_pulls,
+    malformed,
     patch::{Patch, has_too_many_parts},
     pulls::record::{Content, Round, TangledPull},
     records::{self, Listing, Record},
     repository::TangledRepository,
-    skipped, ticket_labels,
+    ticket_labels,
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 /// Maximum length of an unknown word in a warning, in characters.
@@ -315,7 +317,7 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let mut all = records::all(&knot, did, &names.org.patch, MAX_TICKET_RECORDS).await?;
-        let told = skipped::malformed_warnings(&all.records, |patch| broken_patch(patch, names));
+        let told = malformed::malformed_warnings(&all.records, |patch| broken_patch(patch, names));
         all.warnings.extend(told);
         Ok(all)
     }
@@ -385,7 +387,7 @@ impl Tangled {
             self.ticket_patches(repository),
         )?;
         let broken = |comment: &Record| broken_comment(comment, names);
-        let told = skipped::malformed_warnings(&comments.records, broken);
+        let told = malformed::malformed_warnings(&comments.records, broken);
         comments.warnings.extend(told);
         Ok(Talk { comments, patches })
     }
@@ -417,7 +419,7 @@ impl Tangled {
         let method = &self.settings.dialects.methods.knot.format_patch;
         let bytes = knot.bytes(method, &params).await?;
         match has_too_many_parts(&bytes) {
-            true => Err(fault::too_many_parts(knot.origin())),
+            true => Err(xrpc_error::too_many_parts(knot.origin())),
             false => Ok(Arc::new(Patch::parse(bytes))),
         }
     }

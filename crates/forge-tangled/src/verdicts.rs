@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use crate::{
     ShFields, Tangled, comments,
     hints::another_round_hint,
-    kinds,
     pulls::{
         CALLED_MERGED,
         record::{Content, TangledPull},
@@ -18,6 +17,7 @@ use crate::{
         view::LocatedPull,
     },
     records::{self, Record},
+    related_records,
     sources::IN_FLIGHT,
 };
 use forge_core::{
@@ -149,7 +149,10 @@ impl Tangled {
         verdicts: Vec<Record>,
         writers: &Writers,
     ) -> (Vec<Record>, Vec<Warning>) {
-        let (kind, fields) = (kinds::comments(&self.settings.dialects), self.fields());
+        let (kind, fields) = (
+            related_records::comments(&self.settings.dialects),
+            self.fields(),
+        );
         let counts = |record: &Record| {
             record.author() != pull.author() && writers.may_write(record.author())
         };

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     Dialects, Tangled, cid,
     declaration::Undeclared,
-    fault,
     hints::AGAIN,
     lexicon,
     records::{self, NewRecord, Record},
+    xrpc_error,
 };
 
 /// Maximum number of attempts for an edit, if concurrent edits win each time.
@@ -99,7 +99,7 @@ impl Tangled {
                     };
                 }
                 // The second request may be refused because the first one has arrived.
-                Err(e) if tried > 0 || fault::is_ambiguous(&e) => e,
+                Err(e) if tried > 0 || xrpc_error::is_ambiguous(&e) => e,
                 Err(e) => return Err(e),
             };
             let unread = match self.read_back(&did, records).await {
@@ -167,12 +167,12 @@ impl Tangled {
                         ..old
                     });
                 }
-                Err(e) if fault::is_conflict(&e) => {
+                Err(e) if xrpc_error::is_conflict(&e) => {
                     if let Some(expected) = expected {
                         return Err(self.stale(uri, expected, "another"));
                     }
                 }
-                Err(e) if fault::is_ambiguous(&e) => {
+                Err(e) if xrpc_error::is_ambiguous(&e) => {
                     let found = records::get_uri(&pds, uri).await.map_err(|_| e)?;
                     if found.value == new {
                         return Ok(found);
@@ -317,7 +317,7 @@ pub(crate) fn changed(
 /// both. `done` is a sentence, and `rest` is the name of the failed part.
 pub(crate) fn partial_failure(done: &str, rest: &str, error: Error) -> Error {
     let why = error.message();
-    let message = match fault::is_ambiguous(&error) {
+    let message = match xrpc_error::is_ambiguous(&error) {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };

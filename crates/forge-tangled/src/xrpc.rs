@@ -17,13 +17,13 @@ use serde_json::Value;
 
 use crate::{
     Origin,
-    answers::{self, Answer},
-    fault,
-    guard::{Guard, NamedBy},
+    address_policy::{Guard, NamedBy},
+    field_rename::{self, Answer},
     read_limits::{
         MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, MAX_SESSION,
         ReadLimits,
     },
+    xrpc_error,
 };
 
 /// Query parameters, in order.
@@ -171,10 +171,10 @@ impl Xrpc {
                     error: self.http.redact(&failure.error),
                     message: self.http.redact(&failure.message),
                 };
-                fault::of_status(&self.origin, nsid, answer.status, &failure, write)
+                xrpc_error::of_status(&self.origin, nsid, answer.status, &failure, write)
             }
             X::HttpClient(error) => sent(error),
-            X::Authentication(_) => fault::of_status(
+            X::Authentication(_) => xrpc_error::of_status(
                 &self.origin,
                 nsid,
                 StatusCode::UNAUTHORIZED,
@@ -183,9 +183,9 @@ impl Xrpc {
             ),
             X::SerdeJson(e) => {
                 let why = self.http.redact(&e.to_string());
-                fault::garbled(&self.origin, nsid, &why, write)
+                xrpc_error::garbled(&self.origin, nsid, &why, write)
             }
-            _ => fault::garbled(
+            _ => xrpc_error::garbled(
                 &self.origin,
                 nsid,
                 "its format is not the expected one",
@@ -201,7 +201,8 @@ impl Xrpc {
         params: Params<'_>,
     ) -> Result<O> {
         let answer = self.value(nsid, params).await?;
-        answers::parse(answer).map_err(|why| fault::garbled(&self.origin, nsid, &why, false))
+        field_rename::parse(answer)
+            .map_err(|why| xrpc_error::garbled(&self.origin, nsid, &why, false))
     }
 
     async fn value(&self, nsid: &str, params: Params<'_>) -> Result<Value> {
@@ -217,8 +218,9 @@ impl Xrpc {
 
     fn parse(&self, nsid: &str, json: &[u8], write: bool) -> Result<Value> {
         self.weigh(json, write)?;
-        serde_json::from_slice(json)
-            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), write).with_source(e))
+        serde_json::from_slice(json).map_err(|e| {
+            xrpc_error::garbled(&self.origin, nsid, &e.to_string(), write).with_source(e)
+        })
     }
 
     /// Refuses JSON that would take much more memory than its bytes.
@@ -232,7 +234,7 @@ impl Xrpc {
         if call::weight_of_json(json) <= max {
             return Ok(());
         }
-        let error = fault::too_long(&self.origin);
+        let error = xrpc_error::too_long(&self.origin);
         Err(match write {
             true => error.with_retry(Retry::Ambiguous),
             false => error,
@@ -247,7 +249,8 @@ impl Xrpc {
         names: &A::Names,
     ) -> Result<A> {
         let answer = self.value(nsid, params).await?;
-        answers::read(answer, names).map_err(|why| fault::garbled(&self.origin, nsid, &why, false))
+        field_rename::read(answer, names)
+            .map_err(|why| xrpc_error::garbled(&self.origin, nsid, &why, false))
     }
 
     /// Sends a query whose answer is bytes.
@@ -295,9 +298,12 @@ impl Xrpc {
             .await?;
         match output {
             OutputDataOrBytes::Data(value) => Ok(value),
-            OutputDataOrBytes::Bytes(_) => {
-                Err(fault::garbled(&self.origin, nsid, "it is no JSON", true))
-            }
+            OutputDataOrBytes::Bytes(_) => Err(xrpc_error::garbled(
+                &self.origin,
+                nsid,
+                "it is no JSON",
+                true,
+            )),
         }
     }
 
@@ -376,7 +382,7 @@ impl HttpClient for Xrpc {
         // The total read limit stops neither a write nor the request for its token.
         let is_limited = !write && self.max_body != Some(MAX_SESSION);
         if is_limited && call::received(0) > self.limits().command {
-            return Err(Box::new(fault::spent(self.limits().command)));
+            return Err(Box::new(xrpc_error::spent(self.limits().command)));
         }
         let sent = self.send(request).await;
         if sent.as_ref().is_err_and(forge_http::is_too_long) {

@@ -19,8 +19,8 @@ pub use document::DidDocument;
 
 use crate::{
     Origin, TangledSettings,
+    address_policy::{Guard, NamedBy},
     cache::Cache,
-    guard::{Guard, NamedBy},
     xrpc::Xrpc,
 };
 use document::is_handle;
@@ -246,7 +246,7 @@ impl Identities {
             .await
             .map_err(|e| {
                 let unknown = matches!(
-                    crate::fault::name(&e),
+                    crate::xrpc_error::name(&e),
                     Some("HandleNotFound" | "InvalidRequest")
                 );
                 if unknown {

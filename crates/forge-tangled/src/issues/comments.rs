@@ -6,7 +6,7 @@ use forge_core::{
 };
 
 use super::view::LocatedIssue;
-use crate::{Tangled, caps::LIMITS, hints::issue_comment_ids, ingest::Seen, kinds};
+use crate::{Tangled, caps::LIMITS, hints::issue_comment_ids, ingest::Seen, related_records};
 
 impl Tangled {
     /// See [`forge_core::Issues::edit_issue_comment`].
@@ -37,7 +37,7 @@ impl Tangled {
         let uri = self.issue_comment(&located, key).await?;
         let undeclared = self.undeclared(&located.repository).await?;
         self.delete_record(undeclared, &uri).await?;
-        let kind = kinds::comments(&self.settings.dialects);
+        let kind = related_records::comments(&self.settings.dialects);
         let seen = Seen::About(kind, &located.issue.record.uri);
         let mut outcome = Outcome::immediate(());
         outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;

@@ -10,16 +10,15 @@ use super::{record::Stored, values::Wanted, view::LocatedIssue};
 use crate::{
     Era, Tangled,
     caps::LIMITS,
-    fault,
     ingest::Seen,
-    kinds,
     label_definitions::no_board,
     labels::Before,
     records::NewRecord,
+    related_records,
     repository::TangledRepository,
     ticket_labels::set_labels,
     ticket_writes::{describe, done, no_assignees, set_title, unread_write_error},
-    write,
+    write, xrpc_error,
 };
 
 impl Tangled {
@@ -69,7 +68,7 @@ impl Tangled {
         let undeclared = self.undeclared(&repository).await?;
         let cids = self.create_records(undeclared, &records).await;
         let cids = cids.map_err(|e| {
-            if fault::is_ambiguous(&e) {
+            if xrpc_error::is_ambiguous(&e) {
                 e.with_hint(
                     Hint::new("check whether the issue exists before you try again")
                         .with_action(Action::op(Op::IssueView).on(&uri)),
@@ -84,7 +83,7 @@ impl Tangled {
         written.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
         if let Some(labels) = labels {
-            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            let seen = Seen::About(related_records::label_ops(&self.settings.dialects), &uri);
             let labels = labels.written(&did, last);
             let told = self.ingestion(&repository, seen, &labels).await;
             ingestion = ingestion.combine(told.ingestion);

@@ -21,11 +21,11 @@ use crate::{
     caps::{self, LIMITS},
     comments,
     ingest::Seen,
-    kinds,
     label_definitions::no_board,
     labels::Before,
     pulls::{state::EffectiveState, status::Status},
     records::{NewRecord, Record},
+    related_records,
     sources::IN_FLIGHT,
     ticket_labels::{check_list, relabel},
     ticket_writes::{describe, done, experimental, no_assignees, set_title},
@@ -258,9 +258,9 @@ impl Tangled {
         let changed = edited || !plan.is_empty() || (commented && names_no_change(edit));
         let seen = |what: &IssueEditPart| {
             let kind = match what {
-                IssueEditPart::Comment => kinds::comments(names),
-                IssueEditPart::Labels => kinds::label_ops(names),
-                IssueEditPart::State => kinds::issue_states(names),
+                IssueEditPart::Comment => related_records::comments(names),
+                IssueEditPart::Labels => related_records::label_ops(names),
+                IssueEditPart::State => related_records::issue_states(names),
             };
             Seen::About(kind, &issue.uri)
         };
@@ -292,7 +292,7 @@ impl Tangled {
         } else {
             let found = match edit.state {
                 Some(_) => {
-                    let kind = kinds::issue_states(names);
+                    let kind = related_records::issue_states(names);
                     let subject = (Seen::Issue, issue);
                     self.ingestion_of_state(kind, &plan.statuses, subject).await
                 }

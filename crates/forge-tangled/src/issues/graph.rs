@@ -23,16 +23,18 @@ use super::{
     view::{IssueFacts, LocatedIssue},
 };
 use crate::{
-    Tangled, fault, kinds,
+    Tangled,
+    index_pager::{IndexPager, Item},
     labels::{Definitions, Named, keys},
     pulls::{
         status::{self, Status, Words, Writers},
         view::unread,
     },
     records::Record,
+    related_records,
     repository::TangledRepository,
     sources::{FallbackListing, IN_FLIGHT, is_down},
-    walk::{IndexPager, Item},
+    xrpc_error,
 };
 
 /// Maximum number of issues of a repository that are read for relations.
@@ -338,7 +340,7 @@ impl Tangled {
             .without_index(
                 repository,
                 collections,
-                &kinds::targets_of_issues(names),
+                &related_records::targets_of_issues(names),
                 &down,
             )
             .await;
@@ -419,7 +421,7 @@ impl Tangled {
                 }
                 Err(e) => {
                     // A deleted issue has no relations, so none are missing.
-                    graph.truncated |= !fault::is_gone(&e);
+                    graph.truncated |= !xrpc_error::is_gone(&e);
                     let what = format!("the related issue {}", one_line(&uri));
                     graph.warnings.push(unread(&what, &e));
                     graph.failed.insert(uri, e);

@@ -11,16 +11,16 @@ use futures::{StreamExt as _, future, stream};
 
 use super::view::LocatedIssue;
 use crate::{
-    Era, Tangled, comments, kinds,
+    Era, Tangled, comments,
     labels::{self, Definitions, Operand},
-    page,
+    malformed, page,
     pulls::{
         history::{detail, kind},
         status::{self, Authority, Status, Words, Writers},
         view::section,
     },
     records::Record,
-    skipped,
+    related_records,
     sources::IN_FLIGHT,
     tid,
 };
@@ -88,9 +88,9 @@ impl Tangled {
         let uri = issue.record.uri.as_str();
         let accounts = || self.known_accounts(repository, Some(&issue.author));
         let kinds = [
-            kinds::issue_states(names),
-            kinds::label_ops(names),
-            kinds::comments(names),
+            related_records::issue_states(names),
+            related_records::label_ops(names),
+            related_records::comments(names),
         ];
         let [states, operations, comments] = &kinds;
         let (states, operations, comments, writers) = future::join4(
@@ -106,11 +106,11 @@ impl Tangled {
         let states = section("the states", states, &mut warnings);
         let operations = section("the labels", operations, &mut warnings);
         let comments = section("the comments", comments, &mut warnings);
-        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
-        warnings.extend(skipped::malformed_warnings(&operations, |r| {
+        warnings.extend(malformed::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(malformed::malformed_warnings(&operations, |r| {
             labels::broken(r, fields)
         }));
-        warnings.extend(skipped::malformed_warnings(&comments, |r| {
+        warnings.extend(malformed::malformed_warnings(&comments, |r| {
             comments::broken(r, fields)
         }));
         let states = status::read_as(words, states, uri, &issue.author, &writers);

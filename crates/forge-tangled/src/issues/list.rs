@@ -17,20 +17,21 @@ use super::{
     view::{IssueFacts, LocatedIssue},
 };
 use crate::{
-    Era, Tangled, kinds,
+    Era, Tangled,
+    index_pager::{IndexPager, Item, PagePosition, SCAN},
     label_definitions::no_board,
+    malformed,
     pulls::{
         list::{as_indexed, is_unknown_owner, knot_name, state_of_unknown_word},
-        rest::{self, FullList, Place, Placed},
         state::EffectiveState,
         status::{self, Words},
+        unindexed_lists::{self, FullList, Place, Placed},
     },
     records::{self, Record},
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{IndexPager, Item, PagePosition, SCAN},
 };
 
 const SCHEME: &str = "tangled-issues";
@@ -174,7 +175,8 @@ impl Tangled {
         if by_label(query, people) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, query.oldest_first);
+        let (rows, end) =
+            unindexed_lists::page(&whole.rows, behind.as_ref(), limit, query.oldest_first);
         let mut result = Page::new(self.issue_rows(repository, rows, &query.fields).await);
         result.next = end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string()));
         result.total = whole.total();
@@ -348,7 +350,7 @@ impl Tangled {
         }
         if repository.era != Era::Org10 {
             let uri = row.issue.record.uri.as_str();
-            let kind = kinds::label_ops(&self.settings.dialects);
+            let kind = related_records::label_ops(&self.settings.dialects);
             let accounts = self.known_accounts(repository, Some(&row.issue.author));
             let found = self.about(&kind, uri, accounts).await?;
             let labelled = self.labels_of(repository, uri, found.value).await?;
@@ -381,7 +383,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
-        let targets = kinds::targets_of_issues(names);
+        let targets = related_records::targets_of_issues(names);
         let FallbackListing {
             records,
             statuses: states,
@@ -392,7 +394,7 @@ impl Tangled {
             .without_index(repository, collections, &targets, down)
             .await;
         let scanned = records.len() as u64;
-        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(malformed::malformed_warnings(&states, |r| words.broken(r)));
         let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
         for record in states {
             if let Some(issue) = record.text(words.subject).map(str::to_owned) {

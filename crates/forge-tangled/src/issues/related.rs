@@ -10,11 +10,12 @@ use futures::{StreamExt as _, stream};
 
 use super::graph::Graph;
 use crate::{
-    Era, Tangled, comments, kinds,
+    Era, Tangled, comments,
     label_definitions::no_board,
+    malformed,
     pulls::{status::Words, view::section},
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::IN_FLIGHT,
 };
 
@@ -121,13 +122,13 @@ impl Tangled {
 
     /// Adds the comments to an issue of the 2026 protocol.
     pub(super) async fn add_comments(&self, repository: &TangledRepository, issue: &mut Issue) {
-        let kind = kinds::comments(&self.settings.dialects);
+        let kind = related_records::comments(&self.settings.dialects);
         let author = AtUri::parse(&issue.node_id).map(|uri| uri.authority).ok();
         let accounts = self.known_accounts(repository, author.as_deref());
         let found = self.about(&kind, &issue.node_id, accounts).await;
         let records = section("the comments", found, &mut issue.warnings);
         let fields = self.fields();
-        let broken = skipped::malformed_warnings(&records, |r| comments::broken(r, fields));
+        let broken = malformed::malformed_warnings(&records, |r| comments::broken(r, fields));
         issue.warnings.extend(broken);
         let records = comments::sorted(records, fields);
         issue.comments_count = records.len() as u64;

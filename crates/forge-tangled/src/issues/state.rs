@@ -10,14 +10,14 @@ use super::view::LocatedIssue;
 use crate::{
     Era, Tangled,
     caps::{self, LIMITS},
+    inferred_names::{self, Spelling},
     ingest::Seen,
-    kinds,
     pulls::{
         state::EffectiveState,
         status::{Status, Words},
     },
     records::NewRecord,
-    spelling::{self, Spelling},
+    related_records,
     ticket_writes::{done, experimental},
     tickets, write,
 };
@@ -64,7 +64,7 @@ impl Tangled {
             }
         }
         let mut outcome = if standing.state == state {
-            let kind = kinds::issue_states(&self.settings.dialects);
+            let kind = related_records::issue_states(&self.settings.dialects);
             let subject = (Seen::Issue, record);
             let ingestion = self.ingestion_of_state(kind, &statuses, subject).await;
             let view = self.view_issue_fresh(&located).await?;
@@ -93,7 +93,10 @@ impl Tangled {
             repository, issue, ..
         } = located;
         let names = &self.settings.dialects;
-        let (kind, words) = (kinds::issue_states(names), Words::of_issues(names));
+        let (kind, words) = (
+            related_records::issue_states(names),
+            Words::of_issues(names),
+        );
         let of = (issue.record.uri.as_str(), issue.author.as_str());
         self.statuses_about(repository, &kind, words, of).await
     }
@@ -142,7 +145,7 @@ impl Tangled {
             .create_records(undeclared, std::slice::from_ref(&record))
             .await?;
         let written = record.written(&did, cids);
-        let seen = Seen::About(kinds::issue_states(&self.settings.dialects), uri);
+        let seen = Seen::About(related_records::issue_states(&self.settings.dialects), uri);
         let told = self.ingestion(&located.repository, seen, &written).await;
         let mut view = self.view_issue_fresh(located).await?;
         as_written(&mut view, state);
@@ -174,7 +177,7 @@ impl Tangled {
                 IssueState::Open => Spelling::known(names.org.state(state)),
                 IssueState::Closed => {
                     let (others, ..) = self.issue_tickets(repository).await?;
-                    spelling::of_state(others.iter().map(|o| &o.record), state, names)
+                    inferred_names::of_state(others.iter().map(|o| &o.record), state, names)
                 }
             };
             warnings = self.write_state(repository, ticket, spelling).await?;

@@ -10,19 +10,20 @@ use futures::future;
 
 use super::record::Stored;
 use crate::{
-    Era, Tangled, comments, fault, kinds,
+    Era, Tangled, comments,
     label_definitions::no_board,
     labels::{self, Labelled},
+    malformed,
     pulls::{
         number::Numbered,
         status::{self, Status, Words},
         view::{section, unread},
     },
     records::{self, Record},
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::Sourced,
-    tickets,
+    tickets, xrpc_error,
 };
 
 pub(crate) const ISSUES: Numbered = Numbered {
@@ -87,12 +88,13 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let record = records::get_uri(&pds, &uri).await.map_err(|e| {
-                match fault::is_missing_record(&e) {
-                    true => missing_issue_error(&uri),
-                    false => e,
-                }
-            })?;
+            let record =
+                records::get_uri(&pds, &uri).await.map_err(
+                    |e| match xrpc_error::is_missing_record(&e) {
+                        true => missing_issue_error(&uri),
+                        false => e,
+                    },
+                )?;
             let stored = Stored::parse(record, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
@@ -162,13 +164,12 @@ impl Tangled {
             return found.ok_or_else(|| missing_issue_error(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record =
-            records::get_uri(&pds, uri)
-                .await
-                .map_err(|e| match fault::is_missing_record(&e) {
-                    true => missing_issue_error(uri),
-                    false => e,
-                })?;
+        let record = records::get_uri(&pds, uri).await.map_err(|e| {
+            match xrpc_error::is_missing_record(&e) {
+                true => missing_issue_error(uri),
+                false => e,
+            }
+        })?;
         let issue = Stored::parse(record, self.fields())?;
         if !repository.is_target(&issue.target) {
             return Err(Error::not_found(
@@ -199,9 +200,9 @@ impl Tangled {
         let uri = issue.record.uri.as_str();
         let accounts = || self.known_accounts(repository, Some(&issue.author));
         let (states, comments, operations) = (
-            kinds::issue_states(names),
-            kinds::comments(names),
-            kinds::label_ops(names),
+            related_records::issue_states(names),
+            related_records::comments(names),
+            related_records::label_ops(names),
         );
         let (states, comments, operations) = future::join3(
             self.about(&states, uri, accounts()),
@@ -235,9 +236,9 @@ impl Tangled {
         }
         let names = &self.settings.dialects;
         let kinds = [
-            kinds::issue_states(names),
-            kinds::comments(names),
-            kinds::label_ops(names),
+            related_records::issue_states(names),
+            related_records::comments(names),
+            related_records::label_ops(names),
         ];
         let [of_state, of_comment, of_label] = &kinds;
         let uri = issue.record.uri.as_str();
@@ -279,11 +280,11 @@ impl Tangled {
         });
         let comments = section("the comments", Ok(comments), &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::malformed_warnings(&states, |r| words.broken(r)));
-        warnings.extend(skipped::malformed_warnings(&comments, |r| {
+        warnings.extend(malformed::malformed_warnings(&states, |r| words.broken(r)));
+        warnings.extend(malformed::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
-        warnings.extend(skipped::malformed_warnings(&operations, |r| {
+        warnings.extend(malformed::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
         let writers = self.writers(repository).await;
@@ -345,7 +346,7 @@ impl Tangled {
         });
         view.warnings.extend(told);
         let fields = self.fields();
-        let broken = skipped::malformed_warnings(&comments, |r| comments::broken(r, fields));
+        let broken = malformed::malformed_warnings(&comments, |r| comments::broken(r, fields));
         view.warnings.extend(broken);
         let comments = comments::sorted(comments, fields);
         view.comments_count = comments.len() as u64;

@@ -18,17 +18,16 @@ use crate::{
     Era, Tangled, blocking,
     caps::LIMITS,
     declaration::Undeclared,
-    fault,
     hints::{OTHER_HEAD, resubmit},
     ingest::Seen,
-    kinds,
     knot::{Compared, no_branch},
     labels::{Before, Change, Labelled},
     patch::{self, Patch},
     records::{self, NewRecord, Record},
+    related_records,
     repository::TangledRepository,
     sources::MAX_ACCOUNT_RECORDS,
-    write,
+    write, xrpc_error,
 };
 
 /// Maximum number of open pull requests that are searched for one with the same branches.
@@ -228,7 +227,7 @@ impl Tangled {
         records.extend(labels.clone());
         let written = self.create_records(undeclared, &records).await;
         let cids = written.map_err(|e| {
-            if fault::is_ambiguous(&e) {
+            if xrpc_error::is_ambiguous(&e) {
                 e.with_hint(
                     Hint::new("check whether the pull request exists before you try again")
                         .with_action(Action::op(Op::PrView).on(&uri)),
@@ -264,7 +263,7 @@ impl Tangled {
             // The index (the service that lists all records) can show the labels only if it shows
             // the pull request.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
-                let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+                let seen = Seen::About(related_records::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
                 ingestion = ingestion.combine(told.ingestion);
             }

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::{record::TangledPull, view::LocatedPull};
 use crate::{
-    Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::partial_failure,
+    Era, Tangled, caps::LIMITS, ingest::Seen, records::Record, related_records,
+    write::partial_failure,
 };
 
 /// Returns the error for a change of labels that failed after the text was written.
@@ -140,7 +141,7 @@ impl Tangled {
             ingestion = told.ingestion;
         }
         if let Some(op) = &written {
-            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            let seen = Seen::About(related_records::label_ops(&self.settings.dialects), &uri);
             let told = self.ingestion(&located.repository, seen, op).await;
             ingestion = ingestion.combine(told.ingestion);
         }

@@ -21,14 +21,14 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::{
-    KnotAnswers, Tangled,
-    answers::{Answer, AnswerField},
-    blocking, fault,
+    KnotAnswers, Tangled, blocking,
+    field_rename::{Answer, AnswerField},
     identity::AccountIdentity,
     knot::{Checked, no_branch},
     patch::Patch,
     repository::TangledRepository,
     sources::IN_FLIGHT,
+    xrpc_error,
 };
 
 /// A file of the base branch.
@@ -104,7 +104,7 @@ impl Blob {
 
 fn is_missing_file(error: &Error) -> bool {
     let names = ["PathNotFound", "FileNotFound"];
-    fault::name(error).is_some_and(|name| names.contains(&name))
+    xrpc_error::name(error).is_some_and(|name| names.contains(&name))
 }
 
 impl Tangled {
@@ -248,7 +248,9 @@ impl Tangled {
         let found = knot.ask::<Tree>(method, &params, answers).await;
         match found {
             Ok(tree) => Ok(tree.files),
-            Err(e) if e.is_not_found() && fault::name(&e) == Some("PathNotFound") => Ok(Vec::new()),
+            Err(e) if e.is_not_found() && xrpc_error::name(&e) == Some("PathNotFound") => {
+                Ok(Vec::new())
+            }
             Err(e) => Err(e),
         }
     }
@@ -584,7 +586,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answers::tests::{assert_reads_configured_names, other_names};
+    use crate::field_rename::tests::{assert_reads_configured_names, other_names};
 
     #[test]
     fn file_answers_are_read_by_configured_names() {

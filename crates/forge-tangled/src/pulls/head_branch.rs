@@ -5,7 +5,7 @@ use forge_core::{
     text::one_line,
 };
 
-use super::{landed::is_same, view::LocatedPull};
+use super::{merge_detection::is_same, view::LocatedPull};
 use crate::{
     Tangled,
     patch::{Patch, PatchMail},

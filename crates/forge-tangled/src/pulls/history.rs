@@ -9,7 +9,7 @@ use super::{
     record::TangledPull,
     status::{self, Status},
 };
-use crate::{Era, Tangled, kinds, page, skipped};
+use crate::{Era, Tangled, malformed, page, related_records};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::history`].
@@ -25,11 +25,13 @@ impl Tangled {
             (Vec::new(), vec![Warning::new(why)])
         } else {
             let accounts = self.known_accounts(repository, Some(pull.author()));
-            let found = self.about(&kinds::statuses(names), uri, accounts).await?;
+            let found = self
+                .about(&related_records::statuses(names), uri, accounts)
+                .await?;
             let writers = self.writers(repository).await;
             let mut warnings = found.warnings;
             warnings.extend(writers.doubt.clone());
-            warnings.extend(skipped::malformed_warnings(&found.value, |r| {
+            warnings.extend(malformed::malformed_warnings(&found.value, |r| {
                 status::broken(r, names)
             }));
             let read = status::read(found.value, uri, pull.author(), &writers, names);

@@ -16,20 +16,20 @@ use super::{
     build::PullFacts,
     merge_claim::find_merge_claim,
     record::TangledPull,
-    rest::{self, FullList, Place, Placed},
     status::{self, Status},
+    unindexed_lists::{self, FullList, Place, Placed},
     view::LocatedPull,
 };
 use crate::{
-    DraftMarker, Era, Tangled, kinds,
+    DraftMarker, Era, Tangled,
+    index_pager::{IndexPager, Item, PagePosition, SCAN},
     labels::Labelled,
-    patch,
+    malformed, patch,
     records::Record,
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::{FallbackListing, IN_FLIGHT, is_down},
     tickets,
-    walk::{IndexPager, Item, PagePosition, SCAN},
 };
 
 const SCHEME: &str = "tangled";
@@ -266,7 +266,7 @@ impl Tangled {
         if by_label(query, filters) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, false);
+        let (rows, end) = unindexed_lists::page(&whole.rows, behind.as_ref(), limit, false);
         let mut result = Page::new(self.models(repository, rows, query.fields).await);
         result.next = end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string()));
         result.total = whole.total();
@@ -538,7 +538,7 @@ impl Tangled {
         pull: &TangledPull,
     ) -> Result<Labelled> {
         let uri = pull.record.uri.as_str();
-        let kind = kinds::label_ops(&self.settings.dialects);
+        let kind = related_records::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(pull.author()));
         let found = self.about(&kind, uri, accounts).await?;
         self.labels_of(repository, uri, found.value).await
@@ -557,7 +557,7 @@ impl Tangled {
     ) -> Result<(FullList<PullRow>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
-        let targets = kinds::targets_of_pulls(names);
+        let targets = related_records::targets_of_pulls(names);
         let FallbackListing {
             records,
             statuses,
@@ -576,7 +576,7 @@ impl Tangled {
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        warnings.extend(skipped::malformed_warnings(&statuses, |r| {
+        warnings.extend(malformed::malformed_warnings(&statuses, |r| {
             status::broken(r, names)
         }));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();

@@ -15,20 +15,20 @@ use serde_json::Value;
 
 use super::{
     head_branch,
-    landed::{MergeDetection, Until, subject_of},
     merge_claim::{drop_unproved_warning, find_merge_claim},
+    merge_detection::{MergeDetection, Until, subject_of},
     record::TangledPull,
     state::EffectiveState,
     status::Status,
     view::LocatedPull,
 };
 use crate::{
-    Era, KnotFields, Tangled, fault,
+    Era, KnotFields, Tangled,
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     ingest::Seen,
-    kinds,
     knot::{Checked, KnotBranch, merge_input, no_branch},
     patch::{self, Patch},
+    related_records, xrpc_error,
 };
 
 impl Tangled {
@@ -207,7 +207,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let lost = match merged {
             Ok(_) => None,
-            Err(e) if fault::is_ambiguous(&e) => Some(e),
+            Err(e) if xrpc_error::is_ambiguous(&e) => Some(e),
             Err(e) => return Err(e),
         };
         let name = subject(req, located);
@@ -293,14 +293,14 @@ impl Tangled {
         steps.push(Step::new("record the merge", recorded));
         let ingestion = match written {
             Ok(cids) => {
-                let kind = kinds::statuses(&self.settings.dialects);
+                let kind = related_records::statuses(&self.settings.dialects);
                 let seen = Seen::About(kind, &uri);
                 let written = record.written(&did, cids);
                 let told = self.ingestion(&located.repository, seen, &written).await;
                 told.ingestion
             }
             Err(e) => {
-                let what = match fault::is_ambiguous(&e) {
+                let what = match xrpc_error::is_ambiguous(&e) {
                     true => "merged on the knot, but it is unknown whether that is recorded",
                     false => "merged on the knot, but not recorded, so that it still shows as open",
                 };

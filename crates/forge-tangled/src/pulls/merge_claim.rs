@@ -11,7 +11,7 @@ use forge_core::{
 };
 
 use super::{
-    landed::{MergeDetection, Until, subject_of},
+    merge_detection::{MergeDetection, Until, subject_of},
     record::{Round, TangledPull},
     status::{self, Status},
     view::LocatedPull,

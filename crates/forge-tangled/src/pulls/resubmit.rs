@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     create::{parse_given_patch, replaced},
-    landed::MergeDetection,
     merge_claim::find_merge_claim,
+    merge_detection::MergeDetection,
     record::TangledPull,
     state::EffectiveState,
     view::LocatedPull,

@@ -11,15 +11,16 @@ use forge_core::{
 };
 
 use super::{
-    landed::MergeDetection,
     merge_claim::{CALLED_MERGED, find_merge_claim},
+    merge_detection::MergeDetection,
     state::EffectiveState,
     view::LocatedPull,
 };
 use crate::{
-    Tangled, fault,
+    Tangled,
     hints::{AS_PATCH, merge},
     repository::TangledRepository,
+    xrpc_error,
 };
 
 /// Maximum height of a stack.
@@ -53,7 +54,7 @@ impl Tangled {
                 Ok(found) => found,
                 // The author has deleted the lower pull request, so the upper one no longer depends
                 // on it.
-                Err(e) if fault::is_gone(&e) => break,
+                Err(e) if xrpc_error::is_gone(&e) => break,
                 Err(e) => return Err(e),
             };
             if !self.is_to_be_merged(&found).await? {
@@ -199,7 +200,7 @@ impl Tangled {
         };
         match self.locate_below(located, uri.clone()).await {
             Ok(below) => self.tip_of(&below).await.map(Some),
-            Err(e) if fault::is_gone(&e) => Ok(None),
+            Err(e) if xrpc_error::is_gone(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }

@@ -9,15 +9,15 @@ use futures::future;
 use serde_json::json;
 
 use super::{
-    landed::MergeDetection,
     merge_claim::find_merge_claim,
+    merge_detection::MergeDetection,
     record::TangledPull,
     status::{self, Status, Words},
     view::LocatedPull,
 };
 use crate::{
-    Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::TangledRepository,
-    sources::Kind, tid, write,
+    Era, Tangled, comments, ingest::Seen, records::NewRecord, related_records,
+    repository::TangledRepository, sources::Kind, tid, write,
 };
 
 /// The current state, and the time in the status record that decides it.
@@ -90,7 +90,7 @@ impl Tangled {
         pull: &TangledPull,
     ) -> Result<Vec<Status>> {
         let names = &self.settings.dialects;
-        let (kind, words) = (kinds::statuses(names), Words::of_pulls(names));
+        let (kind, words) = (related_records::statuses(names), Words::of_pulls(names));
         let of = (pull.record.uri.as_str(), pull.author());
         self.statuses_about(repository, &kind, words, of).await
     }
@@ -332,7 +332,7 @@ impl Tangled {
         located: &LocatedPull,
         statuses: &[Status],
     ) -> Ingestion {
-        let kind = kinds::statuses(&self.settings.dialects);
+        let kind = related_records::statuses(&self.settings.dialects);
         let subject = (Seen::Pull, &located.pull.record);
         self.ingestion_of_state(kind, statuses, subject).await
     }
@@ -353,7 +353,7 @@ impl Tangled {
         let cids = self
             .create_records(undeclared, std::slice::from_ref(&record))
             .await?;
-        let kind = kinds::statuses(&self.settings.dialects);
+        let kind = related_records::statuses(&self.settings.dialects);
         let written = record.written(&did, cids);
         let seen = Seen::About(kind, &uri);
         let told = self.ingestion(&located.repository, seen, &written).await;

@@ -18,18 +18,18 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, checks, comments, fault,
+    Era, Tangled, checks, comments,
     hints::{another_round_hint, list_pulls},
-    kinds,
     knot::Checked,
     labels::{self, Labelled},
+    malformed,
     patch::{self, Patch},
     records::{self, Record},
+    related_records,
     repository::TangledRepository,
-    skipped,
     sources::Sourced,
     tickets::{self, Talk},
-    verdicts,
+    verdicts, xrpc_error,
 };
 
 /// A pull request with its repository.
@@ -92,13 +92,12 @@ impl Tangled {
             return Err(missing_pull_error(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record =
-            records::get_uri(&pds, uri)
-                .await
-                .map_err(|e| match fault::is_missing_record(&e) {
-                    true => missing_pull_error(uri),
-                    false => e,
-                })?;
+        let record = records::get_uri(&pds, uri).await.map_err(|e| {
+            match xrpc_error::is_missing_record(&e) {
+                true => missing_pull_error(uri),
+                false => e,
+            }
+        })?;
         let pull = TangledPull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
@@ -219,9 +218,9 @@ impl Tangled {
         }
         let names = &self.settings.dialects;
         let kinds = [
-            kinds::statuses(names),
-            kinds::comments(names),
-            kinds::label_ops(names),
+            related_records::statuses(names),
+            related_records::comments(names),
+            related_records::label_ops(names),
         ];
         let uri = pull.record.uri.as_str();
         let (said, fresh) = future::join(
@@ -249,9 +248,9 @@ impl Tangled {
         let text = uri.to_string();
         let names = &self.settings.dialects;
         let (status_kind, comment_kind, label_kind) = (
-            kinds::statuses(names),
-            kinds::comments(names),
-            kinds::label_ops(names),
+            related_records::statuses(names),
+            related_records::comments(names),
+            related_records::label_ops(names),
         );
         let accounts = || self.known_accounts(repository, Some(&uri.authority));
         let labels = async {
@@ -289,13 +288,13 @@ impl Tangled {
         let statuses = section("the status", said.statuses, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::malformed_warnings(&statuses, |r| {
+        warnings.extend(malformed::malformed_warnings(&statuses, |r| {
             status::broken(r, &self.settings.dialects)
         }));
-        warnings.extend(skipped::malformed_warnings(&comments, |r| {
+        warnings.extend(malformed::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
-        warnings.extend(skipped::malformed_warnings(&operations, |r| {
+        warnings.extend(malformed::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
         warnings.extend(repository.doubt());
@@ -407,7 +406,7 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        warnings.extend(skipped::malformed_warnings(&comments, |r| {
+        warnings.extend(malformed::malformed_warnings(&comments, |r| {
             comments::broken(r, self.fields())
         }));
         let comments = comments::sorted(comments, self.fields());

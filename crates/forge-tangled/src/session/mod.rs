@@ -23,9 +23,10 @@ use futures::future;
 use tokio::sync::Mutex;
 
 use crate::{
-    Origin, TangledSettings, blocking, fault,
+    Origin, TangledSettings, blocking,
     identity::{AccountIdentity, Identities},
     xrpc::{Xrpc, XrpcFailure},
+    xrpc_error,
 };
 use store::{SessionStore, Tokens};
 
@@ -345,7 +346,7 @@ impl Session {
             .with_class(class);
         let token = self.access(viewer, None).await?;
         match call(server.clone().with_token(token.clone())).await {
-            Err(e) if fault::is_stale_token(&e) => {
+            Err(e) if xrpc_error::is_stale_token(&e) => {
                 let token = self.access(viewer, Some(&token)).await?;
                 call(server.with_token(token)).await
             }
@@ -538,7 +539,7 @@ fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
         return Ok(Secret::new(token));
     }
     let why = "its token has a character that is not allowed in a header";
-    Err(fault::garbled(origin, nsid, why, false))
+    Err(xrpc_error::garbled(origin, nsid, why, false))
 }
 
 /// Converts an atrium error back to the JSON that the server sent: `{"error": …, "message": …}`.

@@ -6,12 +6,13 @@ use forge_core::{Error, ErrorKind, PageReq, Result, Warning, text::one_line};
 use serde_json::Value;
 
 use crate::{
-    IndexFields, fault,
+    IndexFields,
     hints::from_start,
     read_limits,
     records::{self, Record},
     sources::{Items, MAX_SUBJECT_RECORDS},
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 /// Number of rows per request if a filter may drop most of them.
@@ -235,7 +236,7 @@ impl<'a> IndexPager<'a> {
         let asked = records::page(&self.index, self.query, &params, &mut size);
         let page: Items = asked.await?;
         if size != self.at.size && self.at.skip > 0 {
-            return Err(fault::too_long(self.index.origin()));
+            return Err(xrpc_error::too_long(self.index.origin()));
         }
         self.at.size = size;
         let got = page.items.len();
@@ -249,7 +250,12 @@ impl<'a> IndexPager<'a> {
             && rows.all(|row| missing_row_field(row, self.fields).is_some())
         {
             let why = format!("`items[0]`: {why}");
-            return Err(fault::garbled(self.index.origin(), self.query, &why, false));
+            return Err(xrpc_error::garbled(
+                self.index.origin(),
+                self.query,
+                &why,
+                false,
+            ));
         }
         self.page = page.items.into_iter().skip(self.at.skip).collect();
         // An empty page, a missing cursor or a repeated cursor ends the list.

@@ -478,7 +478,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{answers::tests::other_names, dialect::Table as _};
+    use crate::{dialect::Table as _, field_rename::tests::other_names};
 
     fn made(subject: &str) -> Made {
         Made {

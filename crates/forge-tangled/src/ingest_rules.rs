@@ -7,11 +7,12 @@ use forge_core::{AtUri, text::one_line};
 use serde_json::Value;
 
 use crate::{
-    ShFields, Tangled, fault,
+    ShFields, Tangled,
     ingest::Seen,
     patch,
     pulls::{record::Content, status::Writers, view::LocatedPull},
     records::{self, Record},
+    xrpc_error,
 };
 
 /// Maximum number of rounds whose patches are checked, newest first. Each check costs a request.
@@ -79,7 +80,7 @@ impl Tangled {
         let about = self.with_did(AtUri::parse(subject).ok()?).await.ok()?;
         let pds = self.identities.pds(&about.authority).await.ok()?;
         let error = records::get_uri(&pds, &about).await.err()?;
-        fault::is_missing_record(&error).then(|| {
+        xrpc_error::is_missing_record(&error).then(|| {
             format!("its subject {about} does not exist: it was deleted, or never written")
         })
     }

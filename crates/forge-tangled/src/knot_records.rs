@@ -8,11 +8,12 @@ use forge_http::Idempotency;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Audience, Tangled, fault,
+    Audience, Tangled,
     records::{self, NewRecord, Record},
     repository::TangledRepository,
     write::{self, MAX_EDIT_ATTEMPTS},
     xrpc::Xrpc,
+    xrpc_error,
 };
 
 impl Tangled {
@@ -48,7 +49,7 @@ impl Tangled {
                     return Ok(found);
                 }
                 // The second request may be refused because the first one has arrived.
-                Err(e) if tried > 0 || fault::is_ambiguous(&e) => (e, find().await),
+                Err(e) if tried > 0 || xrpc_error::is_ambiguous(&e) => (e, find().await),
                 Err(e) => return Err(e),
             };
             let error = match found {
@@ -123,14 +124,14 @@ impl Tangled {
                     }
                     return Ok(true);
                 }
-                Err(e) if fault::is_conflict(&e) => {
+                Err(e) if xrpc_error::is_conflict(&e) => {
                     if let Some(expected) = expected {
                         return Err(write::stale(&uri, expected, "another"));
                     }
                 }
                 // The next loop iteration shows whether the write arrived. Sending it again is
                 // safe, because it applies only to the version that was read.
-                Err(e) if fault::is_ambiguous(&e) && lost.is_none() => lost = Some(e),
+                Err(e) if xrpc_error::is_ambiguous(&e) && lost.is_none() => lost = Some(e),
                 Err(e) => return Err(e),
             }
             let pause = Duration::from_millis(fastrand::u64(..20 << attempt.min(5)));
@@ -164,7 +165,7 @@ impl Tangled {
         let first = known.get().cloned().unwrap_or_else(|| usual.clone());
         let second = if first == usual { other } else { usual };
         match self.call_for(&knot, &first, method, input).await {
-            Err(e) if known.get().is_none() && fault::is_wrong_audience(&e) => {
+            Err(e) if known.get().is_none() && xrpc_error::is_wrong_audience(&e) => {
                 let answer = self.call_for(&knot, &second, method, input).await?;
                 // A concurrent call may have set the same value.
                 let _ = known.set(second);

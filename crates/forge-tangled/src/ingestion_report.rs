@@ -12,9 +12,9 @@ use crate::{
     Era, Tangled,
     declaration::Undeclared,
     ingest::{IndexProbe, Seen},
-    kinds,
     pulls::record::TangledPull,
     records::{self, Record},
+    related_records,
 };
 
 /// Age above which a slow index no longer explains a missing record.
@@ -368,10 +368,10 @@ impl Tangled {
             return Some(Seen::Repository);
         }
         let kinds = [
-            kinds::statuses(dialects),
-            kinds::issue_states(dialects),
-            kinds::comments(dialects),
-            kinds::label_ops(dialects),
+            related_records::statuses(dialects),
+            related_records::issue_states(dialects),
+            related_records::comments(dialects),
+            related_records::label_ops(dialects),
         ];
         let kind = kinds.into_iter().find(|k| k.collection == collection)?;
         let subject = kind.subject(record)?;
