@@ -74,7 +74,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     let names: Vec<String> = known.into_iter().take(MAX_FULL_LIST).map(quoted).collect();
     let names = names.join(", ");
     match (meant, are_few) {
-        (Some(meant), true) => format!("{meant} the {what} are {names}"),
+        (Some(meant), true) => format!("the {what} are {names}; {meant}"),
         (Some(meant), false) => meant,
         (None, true) => format!("the {what} are {names}"),
         (None, false) => format!("some of the {what} are {names}"),
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn only_short_lists_are_shown_in_full() {
         let h = hint("bgu", ["bug", "docs"], "labels");
-        assert_eq!(h, "did you mean 'bug'? the labels are 'bug', 'docs'");
+        assert_eq!(h, "the labels are 'bug', 'docs'; did you mean 'bug'?");
         assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");
         let many: Vec<String> = (0..40).map(|n| format!("name-{n:02}-long")).collect();
         let h = hint("zzzzzzzzzzzz", many.iter().map(String::as_str), "branches");

@@ -81,7 +81,7 @@ const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", 
 /// `immediate`.
 fn ingestion_state(output: &Output) -> &'static str {
     let said = output.stderr_text();
-    if said.contains("the index ignores it (ineffective): ") {
+    if said.contains("the index ignores it: ") {
         return "ineffective";
     }
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
@@ -176,8 +176,7 @@ fn dropped_record_under_each_index_state_is_ineffective() {
             "ineffective",
             "{mood}: {output:?}"
         );
-        let why =
-            "is stored, but the index ignores it (ineffective): the patch of round 0 is not gzip";
+        let why = "is stored, but the index ignores it: the patch of round 0 is not gzip";
         let look =
             format!("Recovery: see the details, and how to recover: forge tangled ingestion {uri}");
         let _ = output.says(why).says(&look);

@@ -238,7 +238,7 @@ fn repeated_change_of_dropped_record_is_ineffective() {
     let ready = t.forge(&t.alice, &ready).output().exits(1);
     let _ = ready
         .says("is already \"ready for review\"")
-        .says("the index ignores it (ineffective): ");
+        .says("the index ignores it: ");
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let (_, record) = t.world.pds().record(&uri).unwrap();
     assert_eq!(record["title"], "Better", "it is stored");
     assert!(t.world.index().knows(&uri).is_none());
-    assert!(output.stderr_text().contains("the index ignores it (ineffective): "));
+    assert!(output.stderr_text().contains("the index ignores it: "));
     said(&t, &output)
 }
 

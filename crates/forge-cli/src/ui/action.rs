@@ -138,6 +138,7 @@ pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
         _ => command(named.built(), action, named),
     });
     match words {
+        Some(words) if hint.text().ends_with('?') => format!("{} {words}", hint.text()),
         Some(words) => format!("{}: {words}", hint.text()),
         None => hint.text().to_owned(),
     }

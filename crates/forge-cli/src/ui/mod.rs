@@ -465,7 +465,7 @@ impl Ui {
                 let look = Action::new(Call::Ingestion).on(uri);
                 return Err(Error::new(
                     ErrorKind::Protocol,
-                    format!("{uri} is stored, but the index ignores it (ineffective): {reason}"),
+                    format!("{uri} is stored, but the index ignores it: {reason}"),
                 )
                 .with_hint(Hint::new("see the details, and how to recover").with_action(look)));
             }

@@ -229,12 +229,12 @@ async fn unknown_field_or_value_lists_valid_names() {
         (
             values([("Stats", Some("Todo"))]),
             "board octo/1 has no field 'Stats'; nothing was changed",
-            "did you mean 'Status'? the fields are 'Status', 'Estimate'",
+            "the fields are 'Status', 'Estimate'; did you mean 'Status'?",
         ),
         (
             values([("Status", Some("Dong"))]),
             "field 'Status' of board octo/1 has no value 'Dong'; nothing was changed",
-            "did you mean 'Doing' or 'Done'? the values are 'Todo', 'Doing', 'Done'",
+            "the values are 'Todo', 'Doing', 'Done'; did you mean 'Doing' or 'Done'?",
         ),
     ] {
         let e = repo.edit_issue(&id(repo, 1), &edit).await.unwrap_err();

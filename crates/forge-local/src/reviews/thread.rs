@@ -30,7 +30,7 @@ impl Local {
                 .find(|t| t.id == key)
                 .ok_or_else(|| {
                     let shown = text::one_line(key).into_owned();
-                    Error::not_found(Noun::Thread, format!("#{number} has no thread {shown}"))
+                    Error::not_found(Noun::Thread, format!("#{number} has no thread '{shown}'"))
                         .with_hint(
                             Hint::from(format!("look for the id among the threads of #{number}"))
                                 .with_action(Action::op(Op::ThreadList).on(number)),

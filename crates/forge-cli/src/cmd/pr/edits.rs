@@ -22,12 +22,13 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
     let mut piped = args.body_file.as_deref() == Some("-");
     for given in &args.edit {
         let Some((path, file)) = given.split_once('=').filter(|(_, file)| !file.is_empty()) else {
-            return Err(refused(format!("'{given}' is not of the form path=file")));
+            return Err(refused(format!("'{given}' is not of the form PATH=FILE")));
         };
         let from_pipe = file == "-";
         if from_pipe && piped {
             return Err(refused(format!(
-                "standard input ('-') can be read only once, but '{path}' and another flag name it"
+                "standard input ('-') can be read only once, but both --edit '{path}=-' and an earlier \
+                 flag read it"
             )));
         }
         piped |= from_pipe;
@@ -50,7 +51,11 @@ fn read_content(file: &str) -> Result<Vec<u8>> {
             File::open(file).and_then(|f| f.take(MAX_EDITS_BYTES + 1).read_to_end(&mut bytes));
         (format!("'{file}'"), done)
     };
-    done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
+    done.map_err(|e| {
+        Error::invalid("edits", format!("{name} cannot be read: {e}"))
+            .with_hint("check the path, and whether you may read the file")
+            .with_source(e)
+    })?;
     if bytes.len() as u64 > MAX_EDITS_BYTES {
         return Err(refused(format!(
             "{name} is larger than {MAX_EDITS_BYTES} bytes"
@@ -61,6 +66,7 @@ fn read_content(file: &str) -> Result<Vec<u8>> {
 
 fn refused(why: String) -> Error {
     Error::invalid("edits", why).with_hint(
-        "write --edit path/in/the/repository=file/here, with '-' once for standard input",
+        "write --edit PATH=FILE: the path in the repository, and the file with its new content; '-' \
+         as FILE is standard input",
     )
 }
