@@ -157,9 +157,9 @@ impl Ctx {
         }
     }
 
-    /// Returns whether the base repository's configuration may start programs. The repository of
-    /// the working directory is the user's own, so it may. A different local repository, named by a
-    /// remote or by `forge.repo`, must not.
+    /// Returns whether the git configuration of the base repository may start programs:
+    /// - The repository of the working directory may, because it is the user's own.
+    /// - A different local repository, named by a remote or by `forge.repo`, must not.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);

@@ -54,8 +54,8 @@ pub fn of_error(e: &Error) -> Exit {
 /// Prints an error, and returns its exit code.
 ///
 /// If the result of a write cannot be printed, the message confirms the write, because a script
-/// would otherwise repeat it. As in gh, closing the output early (`forge pr diff | head`) is not a
-/// failure, even after a write.
+/// would otherwise repeat the write. As in gh, closing the output early (`forge pr diff | head`) is
+/// not a failure, even after a write.
 pub fn report(ui: &Ui, e: &Error) -> Exit {
     match (ui.unseen_writes(e), is_broken_pipe(e)) {
         (None, true) => Exit::Ok,

@@ -223,7 +223,7 @@ pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap
         _ => false,
     };
     if (advice.is_some() || is_distant) && e.remove(ContextKind::SuggestedArg).is_some() {
-        // Removed too, because clap's usage line contains the suggested flag.
+        // clap's usage line is also removed, because it contains the suggested flag.
         e.remove(ContextKind::Usage);
     }
     // clap puts the nearest name last.

@@ -59,7 +59,8 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
 }
 
 /// Prints help, version or a usage error.
-/// - Help and version go to stdout, with exit code 0. A group without a command prints help, too.
+/// - Help and version go to stdout, with exit code 0. A command group without a subcommand also
+///   prints help.
 /// - A usage error goes to stderr, with gh's exit code 1 (clap's is 2).
 fn usage(e: clap::Error) -> ExitCode {
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

@@ -13,8 +13,8 @@ pub struct CommandNames {
     pub target: Option<String>,
     /// The typed values of the arguments in `NAMES`, by argument id.
     pub names: Vec<(&'static str, Vec<String>)>,
-    /// The repository in the target's locator. It is parsed later, because this needs the
-    /// configured hosts.
+    /// The repository in the target's locator. The locator is parsed later, because parsing needs
+    /// the configured hosts.
     pub repo_of_target: OnceLock<String>,
     /// The clap definition of all commands and flags, not yet built.
     pub definition: Command,
@@ -71,7 +71,8 @@ impl CommandNames {
         }
     }
 
-    /// Returns the definition after clap's `build`, which takes time and therefore runs only once.
+    /// Returns the clap definition after `Command::build`. The build takes time, so it runs only
+    /// once.
     pub fn built(&self) -> &Command {
         self.built.get_or_init(|| {
             let mut definition = self.definition.clone();

@@ -1,4 +1,5 @@
-//! `--wait` and `--no-wait`: how long a write waits until the forge's index shows it.
+//! `--wait` and `--no-wait`: how long a write waits until the forge's index (on tangled: the
+//! appview) shows it.
 
 use std::{str::FromStr, time::Duration};
 

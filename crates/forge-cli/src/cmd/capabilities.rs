@@ -132,7 +132,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns the name of the support in JSON.
+/// Returns the JSON name for how a forge supports a capability.
 fn support_name(support: &Support) -> &'static str {
     match support {
         Support::Native => "native",

@@ -101,7 +101,7 @@ fn with_candidates(shell: Shell, script: &str, definition: &Command) -> String {
     }
 }
 
-/// Returns the commands of a group that take a pull request or an issue, and their aliases.
+/// Returns the subcommands of `group` that take a pull request or an issue, with their aliases.
 fn with_selector(definition: &Command, group: &str) -> Vec<String> {
     let group = definition.find_subcommand(group);
     let commands = group.into_iter().flat_map(Command::get_subcommands);

@@ -243,7 +243,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints problems of the configuration as warnings, because they do not stop these commands.
+/// Prints problems of the configuration as warnings, because they do not stop `forge config`.
 fn problems(ctx: &Ctx, config: &Config) {
     for problem in config.problems() {
         let skipped = match problem.level {

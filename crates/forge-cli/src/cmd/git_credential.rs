@@ -26,8 +26,9 @@ pub struct GitCredentialArgs {
     pub operation: String,
 }
 
-/// Reads git's request from standard input and prints the host's token. For another origin or
-/// account, prints nothing, so that git asks its next helper.
+/// Reads git's request from standard input and prints the token of the requested host. Prints
+/// nothing if forge has no token for the requested origin and account, so that git asks its next
+/// helper.
 ///
 /// # Errors
 ///

@@ -12,7 +12,7 @@ const MAX_LIMITED_PAGES: usize = 1_000;
 /// The items of a list, with the metadata of its pages.
 pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
-    /// The total, if the forge reports it.
+    /// The total number of items, if the forge reports it.
     pub total: Option<u64>,
     more: bool,
     /// The number of items read before filtering. Zero if the forge itself filters the list.
@@ -95,7 +95,7 @@ async fn pages<T>(
 /// the memory of the items that it keeps. Returns each warning of the pages once.
 ///
 /// # Errors
-/// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
+/// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`] pages.
 pub(super) async fn for_each<T>(
     size: usize,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -122,7 +122,7 @@ pub(super) async fn for_each<T>(
         .with_hint("open the list on the web page of the forge"))
 }
 
-/// Reads a whole list, in pages as long as the forge allows.
+/// Reads a whole list, in pages of the maximum size that the forge allows.
 ///
 /// # Errors
 /// The errors of [`for_each`]; `protocol` for a list that exceeds the size limit.

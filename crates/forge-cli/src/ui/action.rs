@@ -219,7 +219,8 @@ fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Returns the flag with the corrected value. The other values of a list do not change.
+/// Returns the flag with the corrected value. If the flag takes a list, the other values of the
+/// list do not change.
 fn corrected(
     command: &Command,
     param: Param,
@@ -248,7 +249,7 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // No argument is needed without a matching flag: by default, a section is shown, and a diff
+        // A command without a matching flag needs no argument: it shows every section, and its diff
         // contains all files.
         return matches!(param, Param::Include | Param::Path).then(Vec::new);
     };

@@ -292,8 +292,8 @@ impl Ui {
     }
 
     /// Like [`Self::outcome`], for a write that changed nothing: `line` replaces the first warning.
-    /// As for a write, prints whether an index shows the record, because the index may not show the
-    /// existing state yet.
+    /// Prints whether the forge's index shows the record, because the index may lag behind even if
+    /// this command changed nothing.
     ///
     /// # Errors
     /// The errors of [`Self::outcome`].
@@ -332,7 +332,7 @@ impl Ui {
         indented(&action::advice(hint, &self.named))
     }
 
-    /// Returns the writes of this command, for [`progress::Progress`].
+    /// Returns the log of this command's writes, in which [`progress::Progress`] records them.
     #[must_use]
     pub fn writes(&self) -> WriteLog {
         Arc::clone(&self.writes)

@@ -59,7 +59,7 @@ impl Pager {
     ///
     /// # Errors
     ///
-    /// Fails if the pipe fails for another reason.
+    /// Fails if the pipe fails although the user has not closed the pager.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool> {
         if self.closed {
             return Ok(false);

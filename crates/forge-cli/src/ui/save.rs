@@ -37,7 +37,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // The umask still applies to this mode, as to that of other new files.
+        // The umask restricts this mode, as for every new file.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut new = builder.tempfile_in(dir)?;

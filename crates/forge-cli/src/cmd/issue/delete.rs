@@ -12,7 +12,7 @@ pub struct IssueDeleteArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    // gh's older name of the flag is accepted, too.
+    // `--confirm`, gh's older name of this flag, is also accepted.
     /// Do not ask
     #[arg(long, alias = "confirm")]
     pub yes: bool,

@@ -101,7 +101,7 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if the user passed a flag for a change. A flag with an empty list counts, too,
+    /// Returns true if the user passed a flag for a change. A flag with an empty list also counts,
     /// although it changes nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
@@ -290,9 +290,9 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     Ok(edit)
 }
 
-/// Adds estimate and priority to the edits. Without a board, reads each issue first, because the
-/// edit depends on the issue: an old label may have to be removed, or the issue may spell a field's
-/// name in another way.
+/// Adds estimate and priority to the edits. If no board (a GitHub project) stores these values,
+/// reads each issue first, because the edit depends on the issue: an old label may have to be
+/// removed, or the issue may spell a field's name in another way.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,

@@ -52,7 +52,8 @@ impl ValueArgs {
     /// is the edited issue, if it already exists.
     ///
     /// # Errors
-    /// `invalid_input` (field `estimate` or `priority`) for a value that is not in the scale.
+    /// `invalid_input` (field `estimate` or `priority`) for a value that the workflow does not
+    /// define.
     pub(super) fn put(
         &self,
         workflow: &Workflow,

@@ -183,7 +183,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     }
 }
 
-/// Returns the head of a pull request that is stored in the current repository itself.
+/// Returns the head of `pull`, if the current repository itself stores its pull requests.
 async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHead> {
     let branch = format!("refs/heads/{}", pull.head_branch);
     let found = match commit(ctx.git(), &branch).await? {
@@ -229,8 +229,8 @@ async fn fetched(
         _ => None,
     };
     let mut upstreams = vec![(remote.to_owned(), head_ref.to_owned())];
-    // Without an owner, the head may be in a deleted fork. A branch of the same name in the base
-    // repository may then be unrelated.
+    // If the owner of the head is unknown, the head may be in a deleted fork. A branch of the same
+    // name in the base repository may then be unrelated.
     if owner.is_some() {
         let of_head = of_branch.iter().chain(&fork);
         upstreams.extend(of_head.map(|remote| (remote.clone(), branch.clone())));

@@ -157,7 +157,7 @@ impl BranchRelation {
     }
 }
 
-/// If `branch` has no upstream, sets the upstream of the head.
+/// Gives `branch` the upstream of the head, unless `branch` already has an upstream.
 async fn follow(
     ctx: &Ctx,
     git: &Git,

@@ -60,9 +60,9 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // Patches need no warning, because their author may claim any commit id. If the current
-    // repository stores the pull request, no warning is needed, because its local branch is the
-    // head.
+    // Two cases need no warning:
+    // - The head is a patch. Its commit id proves nothing, because the author may claim any id.
+    // - The current repository stores the pull request. The local branch is then the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -230,8 +230,8 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     if head == tip {
         return Ok(true);
     }
-    // One of the two comes from the forge. Only commit ids are accepted, because git would resolve
-    // a branch name to its tip.
+    // One of the two values comes from the forge. Only full commit ids are accepted, because git
+    // would resolve a branch name to its tip.
     if ![head, tip].into_iter().all(is_full_oid) {
         return Ok(false);
     }

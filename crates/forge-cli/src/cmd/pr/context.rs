@@ -69,7 +69,7 @@ pub struct ContextArgs {
 ///
 /// # Errors
 ///
-/// Fails if the pull request cannot be read; an unreadable section is a warning.
+/// Fails if the pull request cannot be read. A section that cannot be read causes only a warning.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Exit> {
     let names = CONTEXT_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), CONTEXT_FIELDS)?;
@@ -225,7 +225,8 @@ pub(super) async fn check_record(
     if of_flag.comparison_key() == found.comparison_key() {
         return Ok(());
     }
-    // A repository on tangled has several names, so both are resolved before the comparison.
+    // A repository on tangled has several names, so the repositories of the flag and of the pull
+    // request are resolved before the comparison.
     let of_flag = match of_flag.kind == found.kind {
         true => forges.open(&of_flag, ctx.policy()?).await?.info().await?.id,
         false => of_flag,

@@ -113,7 +113,8 @@ fn short_oid(oid: &str) -> String {
     word(oid.get(..12).unwrap_or(oid))
 }
 
-/// Formats the evidence of a requirement. Quotes all names in it, because they are foreign text.
+/// Formats the evidence of a merge requirement. Quotes all names in the evidence, because other
+/// people chose them.
 fn evidence(r: &Requirement) -> String {
     let names = r.counted.as_ref().and_then(|(what, _)| {
         let rest = r.evidence.strip_prefix(what.as_str())?;

@@ -138,7 +138,7 @@ pub struct CreateArgs {
 ///
 /// # Errors
 ///
-/// Fails if something is missing or refused. Nothing is created then.
+/// Fails if a required value is missing, or a value is refused. Nothing is created then.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     args.base = non_empty(args.base.as_ref());
     args.head = non_empty(args.head.as_ref());
@@ -161,8 +161,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // With `--depends-on`, the base is the head branch of that pull request, even if a default
-        // base is configured.
+        // With `--depends-on`, the base is the head branch of the pull request that the flag names,
+        // even if a default base is configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };

@@ -42,8 +42,8 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         key("dependsOn", "DependsOn", &below.key.to_string());
     }
     key("draft", "Draft", &req.draft.to_string());
-    // With `--depends-on`, the base branch is the head branch of that pull request, so it is not
-    // printed.
+    // With `--depends-on`, the base branch is the head branch of the pull request that the flag
+    // names, so it is not printed.
     if req.base.is_some() || req.depends_on.is_none() {
         key("base", "Base", req.base.as_deref().unwrap_or(""));
     }

@@ -28,8 +28,8 @@ pub(super) struct Push {
     pub(super) asked: bool,
 }
 
-/// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. Sets
-/// the repository that receives the push in `head`.
+/// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. In
+/// `head`, sets the repository that receives the push.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
@@ -357,9 +357,9 @@ impl Push {
         let mut output = git.run(args).await?;
         let login = git_credential::with_login(&git, repo.id());
         let is_withheld = login.is_none() && git_credential::is_supported(repo.id());
-        // The first push uses only the user's own credential helpers. If forge's helper were among
-        // them, git would store forge's token with the others, too. Therefore forge's helper is
-        // used alone, and only if the host accepted no login in the first push.
+        // The first push uses only the user's own credential helpers. If forge's helper were added
+        // to them, git would also store forge's token in the user's helpers. Therefore forge's
+        // helper is used alone, and only if the host accepted no login in the first push.
         if output.status != 0
             && is_refused_login(&String::from_utf8_lossy(&output.stderr))
             && let Some(login) = login

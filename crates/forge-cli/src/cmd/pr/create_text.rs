@@ -86,7 +86,7 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     Ok(())
 }
 
-/// Composes the text; `None` if the user cancels.
+/// Composes title and description; `None` if the user cancels.
 pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
@@ -196,7 +196,7 @@ fn fill_of(args: &CreateArgs) -> Option<FillSource> {
     }
 }
 
-/// Returns true if [`write`] will read commits, which needs the base branch.
+/// Returns true if [`write`] will read commits. Reading commits needs the base branch.
 pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
@@ -335,8 +335,9 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
     }
 }
 
-/// Returns the commits of the branch, usually from this clone. A local repository is read instead
-/// if it is the current one, or if this clone lacks the branch.
+/// Returns the commits of the branch, usually from this clone. If `repo` is a directory, its
+/// commits are read there in two cases: it is the current repository, or this clone lacks the
+/// branch.
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,

@@ -182,8 +182,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if let Some(pull) = unjudged.as_ref().filter(open) {
         req.expected_head = req.expected_head.or(pull.head_patch.clone());
     }
-    // Issue links are taken from this read. A link that is added later, to the description or to
-    // the references, does not close its issue.
+    // `linking` is the pull request as it was before the merge. Only its issue links are used: a
+    // link that is added later, to the description or to the references, does not close its issue.
     let linking = match seen.as_ref().or(unjudged.as_ref()) {
         Some(pull) => Some(pull.clone()),
         None if merged_issues::links_by_text(&selected.repo) => match selected.found() {
@@ -271,7 +271,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
 
 /// Prints the unmet and unknown requirements of the open `pull`. The merge ignores them.
 ///
-/// Requirements of this program do not stop a merge, so they share a line.
+/// The requirements that this program adds do not stop a merge, so they share one line.
 async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Ok(config) = ctx.config() else {
         return;

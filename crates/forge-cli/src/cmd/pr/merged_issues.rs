@@ -16,8 +16,8 @@ const NO_ISSUE_MOVED: &str = "the merge is done, and no issue was moved";
 /// Moves or closes the issues of a completed merge, and reports this on stderr. A pending merge
 /// does not move issues. Failures are only warnings, because the merge is done.
 ///
-/// `linking` is the pull request as the user saw it before the merge. If issues are linked only by
-/// the description and the references, those of `linking` are used.
+/// `linking` is the pull request as the user saw it before the merge. If only the description and
+/// the references link issues, the description and references of `linking` are used.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
@@ -167,7 +167,7 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     lines.map(|l| text::one_line(&l).into_owned()).collect()
 }
 
-/// Appends its hint to the reason of each issue that could not be changed.
+/// For each issue that could not be changed, appends the hint to the reason.
 pub(crate) fn add_recovery(ctx: &Ctx, report: &mut MergeReport) {
     for left in &mut report.failed {
         if let Some(hint) = left.hint.take() {

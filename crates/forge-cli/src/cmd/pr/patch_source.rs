@@ -105,8 +105,8 @@ pub(super) async fn of_unpushed(
             Some(oid) => commit(ctx, oid).await,
             None => None,
         };
-        // Without the commits of the pull request `below`, the patch would contain its changes,
-        // too.
+        // If the clone lacks the commits of the pull request `below`, they cannot be excluded from
+        // the patch.
         if tip.is_none() {
             let key = &below.id.key;
             return Err(Error::invalid(

@@ -79,7 +79,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// The fields of `--json`: some fields of the pull request, and whether the index shows the round.
+/// The fields of `--json`: some fields of the pull request, and whether the forge's index (on
+/// tangled: the appview) shows the new round.
 const FIELDS: &[JsonField<Outcome<PullRequest>>] = &[
     JsonField {
         name: "headRefOid",

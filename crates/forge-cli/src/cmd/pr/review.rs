@@ -503,7 +503,7 @@ impl From<FileComment> for NewThread {
     }
 }
 
-/// Maximum size of `--comments-file`: this number of comments of maximum length.
+/// Maximum size of `--comments-file`, as a number of comments that each have the maximum length.
 const MAX_COMMENTS: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {

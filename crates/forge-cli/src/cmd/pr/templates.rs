@@ -169,8 +169,8 @@ pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     found.map(|template| template.body).unwrap_or_default()
 }
 
-/// Asks for a template, and returns its text. If there is no choice, returns the text of the
-/// default template. `blank` is the menu item for no template.
+/// Asks for a template, and returns its text. If there are no templates to choose from, returns the
+/// text of the default template. `blank` is the menu item for no template.
 ///
 /// # Errors
 ///

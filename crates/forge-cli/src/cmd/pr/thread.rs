@@ -232,7 +232,8 @@ async fn resolve(
     resolved: bool,
 ) -> Result<Exit> {
     let selected = select(ctx, repo, Some(&args.selector)).await?;
-    // A comment's URL names the comment's thread. Only for such a URL, all threads have to be read.
+    // An argument may be the URL of a comment in a thread. Only then all threads have to be read,
+    // to find the thread of the comment.
     let threads = match args.threads.iter().any(|key| comment::is_url_part(key)) {
         true => read(&selected, ThreadFilter::All).await?,
         false => Vec::new(),

@@ -402,7 +402,7 @@ pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     (!counts.is_empty()).then(|| ui.advice(&hint))
 }
 
-/// Formats comments and reviews. Without `all`, shows only the newest, as in gh.
+/// Formats comments and reviews. Without `all`, shows only the newest comment or review, as in gh.
 fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
     let c = ui.palette();
     let said = collect_remarks(p);

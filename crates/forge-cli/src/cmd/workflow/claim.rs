@@ -41,7 +41,7 @@ pub struct WorkflowClaimArgs {
 ///
 /// # Errors
 ///
-/// Fails if another holder has a claim, or the issue may not be worked on.
+/// Fails if another holder has a claim, or work on the issue is not allowed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

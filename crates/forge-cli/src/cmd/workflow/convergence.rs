@@ -39,7 +39,7 @@ fields! {
         "truncated", |c| Json::Bool(c.truncated);
 }
 
-/// Prints the convergence of the issue's group.
+/// Prints whether the issue's group has reached the state, and which issues have not.
 ///
 /// # Errors
 ///

@@ -180,8 +180,8 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         Some(named) if repo.is_some() || named.starts_with(forge::DEFINITION_IN_REPO) => {
             Some(ctx.repo(repo).await?)
         }
-        // A failure to open is ignored, because a file outside of any repository cannot be part of
-        // a head under review.
+        // A failure to open is ignored, because outside of a repository the file cannot be part of
+        // a pull request's changes.
         Some(_) => ctx.repo(None).await.ok(),
     };
     forges.definition_text(repo.as_ref()).await

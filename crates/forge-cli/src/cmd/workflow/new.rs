@@ -1,4 +1,4 @@
-//! `forge workflow new`: prints a definition as a template.
+//! `forge workflow new`: writes a preset to a file, as the start of the user's own definition.
 
 use std::{fs, io::Write as _, path::PathBuf};
 

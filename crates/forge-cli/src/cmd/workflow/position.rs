@@ -97,7 +97,7 @@ pub(super) fn member_table(ctx: &Ctx, members: &[Member], own: &RepoId) -> Strin
     table::render(MEMBERS, &rows, ctx.ui.table_width(), ctx.ui.palette())
 }
 
-/// Prints the phase.
+/// Prints the phase of the group.
 ///
 /// # Errors
 ///

@@ -48,8 +48,8 @@ pub struct WorkflowSetStateArgs {
 ///
 /// # Errors
 ///
-/// Fails if the issue may not move to the state, or another holder has a claim. Nothing is written
-/// then.
+/// Fails if the move to the state is not allowed, or another holder has a claim. In both cases
+/// nothing is written.
 pub async fn run(
     ctx: &Ctx,
     repo: Option<&str>,

@@ -222,7 +222,7 @@ pub(super) fn selection<T>(
     Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
 }
 
-/// Formats a move with the claim, such as `#3: In Review -> Done (closed), claim …`.
+/// Formats a state change and its claim, such as `#3: In Review -> Done (closed), claim …`.
 pub(super) fn change_line(change: &StateChange) -> String {
     let id = issue_name(&change.id, &change.id.repo);
     let mut line = format!("{id}: {}", change.previous_state);
@@ -261,7 +261,7 @@ pub(super) fn show_change(
     })
 }
 
-/// Warning for a group that was not read in full.
+/// Warning for a group (an issue with its linked issues) that was not read in full.
 pub(super) const NOT_ALL_READ: &str = "not all issues of the group could be read";
 
 pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {

@@ -34,9 +34,9 @@ pub(super) fn render(source: &str, html: &mut HtmlWriter) {
 
 struct HtmlRenderer<'a> {
     html: &'a mut HtmlWriter,
-    /// The open links. Each has its target, and true if it was written as a link.
+    /// The links that have begun and not ended: the target, and true if it was written as a link.
     links: Vec<(String, bool)>,
-    /// The current block of HTML.
+    /// The block of embedded HTML that is being read.
     raw: Option<String>,
     /// True while the head of a table is read.
     is_head: bool,

@@ -59,9 +59,9 @@ pub enum Attr<'a> {
 /// A link target within the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// The kind of target.
+    /// The HTML id, without the number.
     pub name: &'static str,
-    /// The number of a repeated target.
+    /// The number, if several targets share the name.
     pub number: Option<usize>,
 }
 
@@ -213,7 +213,7 @@ impl HtmlWriter {
         self.close("a");
     }
 
-    /// Writes an instant.
+    /// Writes a `time` element with date and time.
     pub fn time(&mut self, at: Timestamp) {
         let written = at.to_string();
         let minute = written.get(11..16).unwrap_or_default();

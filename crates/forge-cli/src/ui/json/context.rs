@@ -278,8 +278,8 @@ fn ci_status(report: &ChecksReport) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    // Requirement R-002-7 defines four values. A cancelled check therefore has the status of a
-    // failed one; `conclusion` distinguishes them.
+    // The JSON format (requirement R-002-7) has no status for a cancelled check. A cancelled check
+    // therefore has the status of a failed one; the field `conclusion` distinguishes them.
     let status = match c.status {
         CheckStatus::Cancelled => CheckStatus::Failure,
         other => other,

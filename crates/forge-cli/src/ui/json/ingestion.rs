@@ -1,4 +1,5 @@
-//! The ingestion of a write as JSON: whether the forge's index shows the written record.
+//! The ingestion of a write as JSON: whether the forge's index (on tangled: the appview) shows the
+//! written record.
 
 use std::time::Duration;
 

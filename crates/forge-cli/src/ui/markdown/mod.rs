@@ -110,11 +110,11 @@ struct TerminalRenderer {
     code_block: bool,
     /// The prefix of each line: quote marks and indents of at most `MAX_DEPTH` blocks.
     prefix: Vec<String>,
-    /// Number of open quotes and items beyond `MAX_DEPTH`, which are not indented.
+    /// Number of nested quotes and list items beyond `MAX_DEPTH`. They are not indented.
     deeper: usize,
-    /// The prefix of an item's first line.
+    /// The bullet or number that replaces the indent on the first line of a list item.
     bullet: Option<String>,
-    /// The open lists, with the next number of a numbered list.
+    /// The lists around the current text, each with its next number if it is numbered.
     lists: Vec<Option<u64>>,
     links: Vec<String>,
     rows: Vec<Vec<String>>,

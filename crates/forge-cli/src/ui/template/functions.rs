@@ -56,7 +56,7 @@ impl Table {
     }
 }
 
-/// Adds gh's functions.
+/// Adds gh's template functions to `template`. `tablerow` stores its rows in `table`.
 pub(super) fn add(template: Template, look: OutputStyle, table: &Arc<Mutex<Table>>) -> Template {
     let rows = Arc::clone(table);
     let rendered = Arc::clone(table);

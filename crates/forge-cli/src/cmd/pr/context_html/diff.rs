@@ -119,7 +119,7 @@ impl<'a> ThreadAnchors<'a> {
     }
 }
 
-/// Formats the lines of a thread, such as `src/a.rs:3–7`.
+/// Formats where a thread is, such as `src/a.rs:3–7`.
 fn place(thread: &Thread) -> String {
     let side = match thread.side {
         Side::Left => " before the change",
@@ -252,7 +252,8 @@ fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     }
 }
 
-/// Writes which parts of a file are left out, and how to read those that even the whole diff lacks.
+/// Writes which parts of a file are left out. If even the whole diff lacks a part, also writes how
+/// to read that part.
 fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);

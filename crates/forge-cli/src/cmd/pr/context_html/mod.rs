@@ -337,7 +337,7 @@ impl HtmlSections<'_> {
         });
     }
 
-    /// Writes the parts that could not be read, and the warnings.
+    /// Writes which parts of the context could not be read, and the warnings.
     fn unread(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.errors.is_empty() && c.warnings.is_empty() {
