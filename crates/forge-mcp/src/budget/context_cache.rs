@@ -41,8 +41,8 @@ pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// Returns a bundle that is at most `ttl` old. A bundle that is not settled (see
-    /// [`is_settled`]) is returned only for a further page of the same bundle (`is_page`).
+    /// Returns a bundle that is at most `ttl` old. A bundle that may soon change (see
+    /// [`is_settled`]) is returned only for another page of the same bundle (`is_page`).
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.lock_state();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
@@ -56,7 +56,7 @@ impl ContextCache {
     }
 
     /// Caches a bundle of `weight` bytes, and drops the oldest bundles to make room. Does nothing
-    /// if a write has ended since `begun`, because the bundle may be outdated.
+    /// if a write has ended since `begun`, because the bundle may then be outdated.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.lock_state();
         if kept.writes != begun.0 {

@@ -1,4 +1,5 @@
-//! Opaque cursors, each bound to a tool, the arguments and a head commit.
+//! Opaque cursors of result pages. A cursor is valid only for the same tool, arguments and head
+//! commit.
 
 use std::hash::Hash;
 
@@ -56,7 +57,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// The usual name for the content of earlier pages in errors of [`unpin`].
+/// How the errors of [`unpin`] usually call the content of earlier pages.
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.
@@ -65,7 +66,7 @@ pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
 }
 
 /// Returns the position that [`pin`] bound. `before` computes the hash of the current content
-/// before a position. Errors call that content `what`.
+/// before a position. In errors, `what` is the name of that content.
 ///
 /// # Errors
 ///
@@ -100,8 +101,8 @@ pub(crate) fn unpin(
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` if the text is damaged. The first page is no fallback, because it
-/// would repeat content.
+/// Fails with `invalid_input` if the text is damaged. The function does not fall back to the first
+/// page, because that would repeat content.
 fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }

@@ -25,7 +25,7 @@ const BYTES_PER_TEXT: usize = size_of::<String>() + 16;
 /// How long a diff stays cached after its last use.
 const DIFF_CACHE_TTL: Duration = Duration::from_secs(300);
 
-/// The head and base of a diff, as its pull request reports them.
+/// The head and base of a diff, as the forge reports them for the pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiffEnds {
     /// The head commit; empty if unknown.
@@ -82,7 +82,7 @@ impl DiffFile {
     }
 }
 
-/// A diff with all its files, as far as they were read.
+/// A diff with all files that were read.
 #[derive(Debug)]
 pub(crate) struct FullDiff {
     pub ends: DiffEnds,
@@ -90,7 +90,7 @@ pub(crate) struct FullDiff {
     pub warnings: Vec<Warning>,
     /// For a diff since an earlier head commit: how the head has moved since then.
     pub since: Option<SinceHead>,
-    /// True if the end of the diff was not read. Further files may be missing.
+    /// True if the end of the diff was not read, so that its last files may be missing.
     pub cut: bool,
     pub bytes: usize,
 }

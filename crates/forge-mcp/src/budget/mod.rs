@@ -1,7 +1,8 @@
 //! Limits the length of results; a limited result states every omission.
 //!
-//! A result has two forms: text for the model, and data (JSON) for programs. The text consists of
-//! blocks, such as one comment or one hunk. A page is a list of blocks that fits the length limit.
+//! A tool result has two forms: the text result for the model, and the structured result (JSON,
+//! called data here) for programs. The text consists of blocks, such as one comment or one hunk. A
+//! page is a list of blocks that fits the length limit.
 
 pub(crate) mod context_cache;
 pub(crate) mod cursor;
@@ -25,11 +26,12 @@ const MIN_CHARS: usize = 1_000;
 /// out and how to continue.
 const TAIL_CHARS: usize = 500;
 
-/// When a block is cut, its part on the page has room for at least this many characters.
+/// When a block is cut, the part of the block on the page has room for at least this many
+/// characters.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data that repeats long texts, such as comments, in characters. Longer data
-/// omits them, because the text for the model contains them.
+/// Maximum length of a structured result with long texts, such as comments, in characters. A longer
+/// structured result omits the long texts, because the text result contains them.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// Returns the length limit of a call, in characters.
@@ -38,19 +40,20 @@ pub(crate) fn chars(asked: Option<u64>) -> usize {
     asked.clamp(MIN_CHARS, MAX_CHARS)
 }
 
-/// Returns the combined limit for text and data, if the text has at most `max` characters.
+/// Returns the combined limit for the text result and the structured result. The text result has at
+/// most `max` characters.
 const fn combined_limit(max: usize) -> usize {
     max / 3 * 8
 }
 
 /// Returns how many characters the name lists of a pull request, such as its labels, may take in
-/// the data. The text has at most `max` characters.
+/// the structured result. The text result has at most `max` characters.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
 
-/// Returns true if the data may repeat the long texts that the text contains. `data` and `text` are
-/// their lengths.
+/// Returns true if the structured result may contain the long texts, such as comments, that the
+/// text result contains. `data` and `text` are the lengths of the two results.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= MAX_TWICE_CHARS && data + text <= combined_limit(max)
 }
@@ -60,10 +63,10 @@ pub(crate) fn length(data: &impl serde::Serialize) -> usize {
     serde_json::to_string(data).map_or(0, |json| json.chars().count())
 }
 
-/// Lengths of a result's data, in characters.
+/// Lengths of the parts of a structured result, in characters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths<'a> {
-    /// The length of the data that every page contains.
+    /// The length of the structured data that every page contains.
     pub always: usize,
     /// The length of each block's data, which is on the page where the block begins.
     pub blocks: &'a [usize],
@@ -117,7 +120,8 @@ pub(crate) fn fit<S: AsRef<str>>(
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// Like [`fit`], for blocks with data. A page ends when the text or the data has no room left.
+/// Like [`fit`], for blocks with structured data. A page ends when its text or its structured data
+/// has no room left.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -189,7 +193,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// Returns the beginning of a text that has no further pages. `rest` says where the whole text is.
+/// Cuts a text that is shown without pages. `rest` says where the reader finds the whole text.
 ///
 /// The cut may be within a line, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {

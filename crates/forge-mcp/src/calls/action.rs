@@ -1,10 +1,10 @@
 //! Renders hints for agents: a sentence, and the tool call that carries out the hint.
 //!
-//! An [`Action`] is the step that a hint recommends, without the words of a tool or a command line.
-//! Two tables render it: one maps calls to tools, the other maps parameters to arguments. A call
-//! that has no tool becomes a command for the user's terminal. The schemas of the offered tools are
-//! checked: a call with an unknown argument, or without a required one, is not rendered as a tool
-//! call.
+//! An [`Action`] is the step that a hint recommends, independent of tools and command lines. Two
+//! tables render it for agents: one maps calls to tools, the other maps parameters to tool
+//! arguments. A call that has no tool becomes a command for the user's terminal. The schemas of the
+//! offered tools are checked: a call with an unknown argument, or without a required one, is not
+//! rendered as a tool call.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::args;
 use crate::content::{Clean, Cleaner, MAX_VALUE_CHARS, name_of};
 
-/// A call, the tool that makes it, and the tool's fixed arguments.
+/// A kind of call, the tool that makes it, and the arguments that this call always passes.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
 
 /// The tool for each kind of call.
@@ -173,7 +173,7 @@ const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Op(Op::LabelDefine), "label create", false),
 ];
 
-/// The command's flag for each parameter; empty for a positional argument.
+/// The command-line flag for each parameter; empty for a positional argument.
 const FLAGS: &[(Param, &str)] = &[
     (Param::Account, "--account"),
     (Param::Author, "--author"),
@@ -214,7 +214,7 @@ pub(crate) struct HintContext {
     pub tool: String,
     pub repo: Option<String>,
     pub number: Option<String>,
-    /// The received arguments by schema name, once they are parsed.
+    /// The received arguments under their names in the schema, once they are parsed.
     pub arguments: Option<Arc<JsonObject>>,
     pub tools: Tools,
 }
@@ -238,7 +238,8 @@ impl fmt::Display for ToolCall {
 pub(crate) struct Advice {
     /// The sentence. It includes a terminal command or the arguments to choose, but no tool call.
     pub line: Clean,
-    /// The same sentence for the text of a result, where it is quoted if it contains foreign text.
+    /// The same sentence for the text of a result. The sentence is quoted there if it contains text
+    /// that other people wrote.
     pub shown: String,
     /// The tool call that carries out the hint.
     pub call: Option<ToolCall>,
@@ -254,8 +255,8 @@ impl fmt::Display for Advice {
 }
 
 impl Advice {
-    /// Renders a hint. The sentence is cut to `most` characters; a longer call or command is
-    /// omitted.
+    /// Renders a hint. The sentence is cut to `most` characters. A tool call or command longer than
+    /// that is omitted.
     pub fn of(hint: &Hint, about: &HintContext, cleaner: &Cleaner, most: usize) -> Self {
         let line = cleaner.line(hint.text()).cut(most);
         let shown = match hint.is_constant() {
@@ -481,7 +482,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// Returns the name of the argument that takes the issue or pull request.
+/// Returns the name of the argument with which the tool takes an issue or pull request.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -494,14 +495,15 @@ fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Returns the tool's argument for a parameter.
+/// Returns the name of the tool's argument for a parameter.
 fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
     names.iter().find(has).copied()
 }
 
-/// Replaces a wrong value, or a wrong item of a list. Returns true if a value was replaced.
+/// Replaces `wrong` by `right` if it is the whole value or an item of a list. Returns true if a
+/// value was replaced.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {
@@ -748,8 +750,8 @@ mod tests {
                 Action::op(Op::PrEdit).with(Param::Base, base),
                 "do it (pr_edit, argument base=main)",
             ),
-            // Tools that are not offered are not rendered, nor are arguments that a tool does not
-            // have.
+            // A tool that is not offered is not rendered. The same holds for an argument that the
+            // tool does not have.
             (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
             (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
             (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),

@@ -1,4 +1,5 @@
-//! Argument and tool names of other MCP servers: some are accepted as aliases, others get advice.
+//! Argument and tool names of other MCP servers. Some are accepted as aliases; for the others, the
+//! error names what this server has instead.
 
 /// Alternative argument names, as other servers use them.
 pub(super) const ALIASES: &[(&str, &[&str])] = &[
@@ -98,8 +99,8 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
 pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ("draft", &["true"]),
     ("ready", &["false", "ready_for_review"]),
-    // `false` is no alias of `reopen`, because clients in a strict mode send `false` for an unset
-    // argument.
+    // `false` is no alias of `reopen`. Clients in a strict mode send `false` for an argument that
+    // the model did not set, which must not reopen a thread.
     ("resolve", &["true", "resolve_thread"]),
     ("reopen", &["unresolve", "unresolve_thread"]),
     ("checks", &["ci", "status", "check_runs"]),
@@ -116,12 +117,12 @@ pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
 /// a comment, which would overwrite the description.
 pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
 
-/// Aliases of branch arguments that are refused in tools for lists, because the values could be
-/// dates.
+/// Aliases of branch arguments that are refused in tools for lists, because there `from` and `to`
+/// could be dates.
 pub(super) const MAYBE_DATES: &[&str] = &["from", "to"];
 
 /// Arguments of other servers that are never accepted. Each row has their names, the arguments that
-/// the tool's schema must contain for the row to apply, and the advice.
+/// the tool's schema must contain for the row to apply, and the text of the error.
 pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["page"],

@@ -75,8 +75,8 @@ pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) 
     serde_path_to_error::deserialize(args).map_err(|e| refusal(args, e.path(), schema))
 }
 
-/// Explains the wrong argument at a path. The words come from the schema, because serde's message
-/// has names of Rust types.
+/// Explains the wrong argument at a path. The wording comes from the schema, because serde's own
+/// message names Rust types.
 fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObject) -> Error {
     let (mut at, mut is_optional) = (String::new(), false);
     // The value at the part of the path read so far, with its schema; `None` at the top level.
@@ -177,7 +177,7 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
 fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Error {
     let kind = schema.get("type").and_then(Value::as_str);
     let takes = match kind {
-        // Some numbers have 32 bits, and no argument needs a larger one.
+        // Some arguments are 32-bit numbers, and no argument needs a larger number.
         Some("integer") => format!("a whole number from 0 to {}", u32::MAX),
         _ => describe_type(schema).unwrap_or_else(|| "another value".to_owned()),
     };
@@ -202,13 +202,13 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
     refused(format!("{at} is {}, but takes {takes}", show_value(value))).with_hint(hint)
 }
 
-/// Formats a text or a value of the caller: quoted, on one line, and cut.
+/// Formats a value that the caller passed: quoted, on one line, and cut.
 fn quote(sent: impl fmt::Display) -> String {
     let cleaner = Cleaner::new();
     cleaner.excerpt(sent, MAX_VALUE_CHARS).to_string()
 }
 
-/// Formats a value of the caller; objects and lists are quoted as JSON.
+/// Formats a value that the caller passed; objects and lists are quoted as JSON.
 fn show_value(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -232,7 +232,7 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
 /// Returns the advice for a `method` of `pull_request_read` or `issue_read`, the tools of
 /// github-mcp-server that read pull requests and issues.
 fn method_call(name: &str, value: &Value, properties: &JsonObject) -> Option<String> {
-    // A tool with `body` writes. It has its own advice.
+    // A tool with a `body` argument writes, so the methods of these reading tools do not apply.
     if snake_case(name) != "method" || properties.contains_key("body") {
         return None;
     }
@@ -289,7 +289,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let mut args = JsonObject::new();
     // The received name of each argument in `args`, for errors.
     let mut received: BTreeMap<String, String> = BTreeMap::new();
-    // Only a comment on a line has these arguments.
+    // Only the arguments of a comment on a line of the diff include these two.
     let line = LineArguments {
         is_given: sent.contains_key("line"),
         side: sent
@@ -370,8 +370,8 @@ fn check_word_length(name: &str, value: &Value, schema: &Value) -> Result<()> {
 }
 
 /// Returns true for an empty value. Strict modes (OpenAI, Gemini) send every argument of a schema,
-/// with an empty text, an empty list or 0 if the user gave no value. Callers exclude `content`,
-/// where an empty text is an empty file.
+/// with an empty text, an empty list or 0 if the user gave no value. Callers do not use this
+/// function for `content`, where an empty text is an empty file.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),
@@ -401,8 +401,8 @@ fn is_default(
     };
     match name {
         "direction" | "order" => text == "desc",
-        // Only `pr_create` has `depends_on`, and there `true` is the default. In an edit, the
-        // argument would be a change.
+        // Only the schema of `pr_create` has `depends_on`. When a pull request is created, `true`
+        // is the default; in an edit, `true` would be a change.
         "maintainer_can_modify" => text == "true" && known("depends_on"),
         "method" => text == "get" && known("include"),
         "page" => ["0", "1", "1.0"].contains(&text.as_str()),
@@ -418,7 +418,7 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// Puts `owner` in front of `repo`, because other servers split the name of a repository. If the
+/// Puts `owner` in front of `repo`, because github-mcp-server takes them as two arguments. If the
 /// owner were ignored, the call would go to another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);

@@ -1,4 +1,5 @@
-//! The context of a tool call: repository, permissions, confirmation, progress.
+//! The context of one tool call. It opens the repository, checks permissions, asks the user to
+//! confirm, and reports progress.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,7 +102,7 @@ impl CallContext {
             .clone()
     }
 
-    /// Records the received arguments by schema name, for hints.
+    /// Records the received arguments under their names in the schema, for hints.
     pub fn learn_arguments(&self, arguments: Arc<JsonObject>) {
         self.note(|about| about.arguments = Some(arguments));
     }
@@ -111,7 +112,7 @@ impl CallContext {
         Advice::of(hint, &self.about(), &self.cleaner, MAX_MESSAGE_CHARS)
     }
 
-    /// Returns the message of an error, with the recovery.
+    /// Returns the message of an error, with its hint if it has one.
     pub fn error_text(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
@@ -159,8 +160,9 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Fails as [`Self::repo`] does. Fails with `invalid_input` if the two arguments name different
-    /// repositories, so that a URL from foreign text cannot redirect a call.
+    /// Fails as [`Self::repo`] does. Fails with `invalid_input` if `number` is a URL in another
+    /// repository than `repo`. Otherwise a URL in text that other people wrote could redirect the
+    /// call.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<PullTarget> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
         Ok(target)

@@ -40,7 +40,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub state: PrState,
     /// The complete question to the user.
     pub question: &'a str,
-    /// Further facts in the question. An answer is invalid if these facts have changed since.
+    /// All other facts in the question. An answer is invalid if one of them has changed since.
     pub bound: &'a str,
     pub confirm: Option<&'a str>,
 }
@@ -104,7 +104,8 @@ pub(crate) async fn confirm(
             )];
             let sealed = call.server.seals().seal(&bind)?;
             let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
-            // The mark says that the question contains foreign text, such as the title.
+            // The mark tells the client that the question contains text of other people, such as
+            // the title.
             required.meta = Some(call.cleaner.mark());
             return Err(ToolError::Ask(Box::new(required)));
         }
@@ -119,7 +120,8 @@ pub(crate) async fn confirm(
         .await;
     match answer {
         Ok(Some(Form { confirm: true })) => Ok(call.acquire_slot().await?),
-        // The server cannot ask the user over a stateless connection either.
+        // The client has no forms, or it did not announce any because the connection is stateless.
+        // The call must therefore pass a seal.
         Err(ElicitationError::CapabilityNotSupported) => {
             check_seal(call, &ask, &bind)?;
             Ok(call.acquire_slot().await?)
@@ -145,8 +147,8 @@ pub(crate) async fn confirm(
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let about = call.about();
     let args = about.arguments.iter().flat_map(|args| args.iter());
-    // The head is left out here, because it is bound below even if the caller passes no
-    // `expected_head`.
+    // `expected_head` is left out of the arguments, because the head commit is bound below in any
+    // case.
     let args = args.filter(|(name, _)| !["confirm", "expected_head"].contains(&name.as_str()));
     // The keys are sorted, so that the order of the client's arguments does not matter.
     let args: std::collections::BTreeMap<&String, &Value> = args.collect();
@@ -192,8 +194,8 @@ fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
 }
 
 /// Checks the call of a client that cannot ask the user. The call must pass the seal of an earlier
-/// question. Fails if the server requires a person, because otherwise a model could confirm its own
-/// request.
+/// question. Fails if the server requires that a person confirms, because otherwise a model could
+/// confirm its own request.
 fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
         return Err(no_elicitation_error(&call.params.name, ask));

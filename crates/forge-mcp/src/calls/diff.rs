@@ -24,9 +24,9 @@ const BYTES_PER_PART: usize = 512;
 /// Maximum number of attempts to read a diff whose head or base moves meanwhile.
 const MAX_TRIES: usize = 2;
 
-/// Reads the diff that `req` selects, or takes a cached diff with the same `ends`. Reads from the
-/// server's clone if possible, and sends progress for each mebibyte. The result states its own head
-/// and base, because they may have moved since `ends` was read.
+/// Reads the diff that `req` selects, or takes a cached diff with the same head and base (`ends`).
+/// Reads from the server's clone if possible, and sends progress for each mebibyte. The result has
+/// `ends` of its own, because head and base may have moved in the meantime.
 ///
 /// # Errors
 ///
@@ -50,7 +50,8 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // The diff names no head or another head, so a push may have moved the head.
+            // The diff states no head commit, or another one than `ends`. A push may have moved the
+            // head.
             let now = DiffEnds::of(&repo.pull(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
@@ -82,8 +83,8 @@ pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     .with_hint("call again when no push is in progress")
 }
 
-/// Reads the diff from the forge. The `ends` of the result lack the base, which the forge does not
-/// report, and possibly the head.
+/// Reads the diff from the forge. In the result, `ends.base` is empty, because the forge does not
+/// report the base with a diff. `ends.head` may be empty as well.
 async fn read_now(
     repo: &Repo,
     pr: &PrId,
@@ -144,7 +145,7 @@ struct DiffBuffer {
     /// The number of files and hunks.
     parts: usize,
     /// Length in bytes of the complete lines that were searched for files and hunks. The search
-    /// ends after [`MAX_PARTS`] of them.
+    /// ends after [`MAX_PARTS`] files and hunks.
     counted: usize,
 }
 
@@ -181,8 +182,8 @@ impl DiffBuffer {
     }
 }
 
-/// Returns how many files the diff lacks, compared with the forge's count of changed files. There
-/// is no such count for a diff since an earlier head.
+/// Returns how many files the diff lacks, compared with the forge's count of changed files. For a
+/// diff since an earlier head commit, the forge has no such count.
 pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
@@ -206,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// Before the limit on files and hunks, five diffs of tiny hunks took 286 MB.
+    /// Without the limit on files and hunks, five diffs of tiny hunks took 286 MB.
     #[tokio::test]
     async fn diff_of_tiny_hunks_is_charged_and_cut() {
         let hunk = b"@@ -1 +1 @@\n";

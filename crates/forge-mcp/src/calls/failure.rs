@@ -65,7 +65,7 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
             what: Noun::Comment,
         } => Action::op(Op::CommentList),
         ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
-        // This server's own lists exclude the repository, so every further call to it would be
+        // This server's own allow lists exclude the repository, so every other call for it would be
         // refused.
         ErrorKind::PermissionDenied { missing, .. }
             if missing
@@ -134,9 +134,9 @@ fn other_kind(e: &Error, about: &HintContext) -> Option<String> {
     is_meant.then(|| format!("if {number} is {kind}, call {other}; otherwise"))
 }
 
-/// Renders the failure, its reason and the next call as text and data. Each long part is cut
-/// separately, so that a long message cannot displace the hint. A next call that is too long is
-/// omitted.
+/// Renders the failure, its reason and the next call, both as text and as structured data. Each
+/// long part is cut separately, so that a long message cannot displace the hint. A next call that
+/// is too long is omitted.
 pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
@@ -210,7 +210,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     result
 }
 
-/// Returns the number of seconds, rounded up.
+/// Returns the duration in seconds, rounded up.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -281,7 +281,8 @@ mod tests {
         let sent = serde_json::to_value(&failed).unwrap();
         let mark = &sent["_meta"]["forge/content"];
         assert_eq!(mark["integrity"], "untrusted");
-        // Text and data contain the same hidden characters, so they are counted once.
+        // The text and the structured result contain the same hidden characters, so these are
+        // counted once.
         assert_eq!(mark["hidden_characters_removed"], 3);
         assert_eq!(mark["html_comments_removed"], 0);
         assert_eq!(mark["unseen_texts_removed"], 0);

@@ -5,7 +5,8 @@ use forge_core::{Capability, ForgeKind};
 
 use crate::safety::allow::AllowList;
 
-/// Optional tool sets with their tools. Tools outside these sets are offered by default.
+/// Optional tool sets with their tools. Tools that are in none of these sets are offered by
+/// default.
 pub const TOOL_SETS: &[(&str, &[&str])] = &[
     (
         "issues",
@@ -40,7 +41,8 @@ pub struct ServerOptions {
     /// The repositories that calls may access; an empty list allows all. A local directory must be
     /// in [`Self::paths`] or be the directory where the server was started.
     pub repos: AllowList,
-    /// Directories. Calls may also access the repositories in these directories.
+    /// Directories (`--allow-path`) with repositories that calls may access, in addition to
+    /// [`Self::repos`].
     pub paths: AllowList,
     /// The repositories that calls may change, if [`Self::repos`] or [`Self::paths`] also allows
     /// the access; an empty list adds no restriction.

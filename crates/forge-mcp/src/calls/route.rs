@@ -35,7 +35,7 @@ pub(crate) enum ToolEffect {
     Set,
     /// Replaces or extends a value.
     Replace,
-    /// Sets a value that is hard to restore; repeating the call changes nothing.
+    /// Sets a value whose old value is hard to restore; repeating the call changes nothing.
     Destroy,
 }
 
@@ -60,7 +60,8 @@ pub(crate) trait Tool: 'static {
     /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
-    /// Returns true for a read that needs no forge. Such a read does not wait for a slot.
+    /// Returns true if a call with these arguments needs no forge. Such a call does not wait for a
+    /// slot.
     fn is_local(_args: &Self::Args) -> bool {
         false
     }
@@ -71,7 +72,7 @@ pub(crate) trait Tool: 'static {
     ) -> impl Future<Output = Result<ToolOutput<Self::Out>, ToolError>> + Send;
 }
 
-/// Result of a tool: text for the model, data for programs.
+/// Result of a tool: text for the model, and structured data for programs.
 #[derive(Debug)]
 pub(crate) struct ToolOutput<T> {
     pub text: String,
@@ -147,8 +148,8 @@ impl Route {
     }
 }
 
-/// A running call that may write. When the call ends, even with a failure, the cached `pr_context`
-/// bundles are dropped.
+/// A running call that may write. When the call ends, even with a failure, the cached results of
+/// `pr_context` are dropped.
 struct Write(ServerState);
 
 impl Drop for Write {

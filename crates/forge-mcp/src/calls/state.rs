@@ -35,15 +35,16 @@ struct ServerStateInner {
     seals: Seals,
     accounts: KnownAccounts,
     turns: Arc<Semaphore>,
-    /// The permit for reads whose results do not count against the memory limit. Only one such read
-    /// runs at a time.
+    /// The permit for a repeated read, whose results do not count against the memory limit; see
+    /// [`ServerState::bounded`]. Only one such read runs at a time.
     large: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
     contexts: ContextCache,
 }
 
-/// Waits for a permit, at most [`SLOT_TIMEOUT`]. `others` describes the running calls in the error.
+/// Waits for a permit, at most [`SLOT_TIMEOUT`]. If the wait times out, the error says with
+/// `others` which calls hold the permits.
 async fn acquire(
     permits: &Arc<Semaphore>,
     others: impl Fn() -> String,
@@ -112,8 +113,8 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// Returns hashes of the credentials for a host and for Jira. They are part of cache keys,
-    /// because the visible content depends on both accounts.
+    /// Returns hashes of the credentials for a host and for Jira. The hashes are part of cache
+    /// keys, because the visible content depends on both accounts.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
         // Reading the credential store blocks, because it is a file.
@@ -247,8 +248,8 @@ impl ServerState {
         blocking(move || ask(&server.0.gate, &id)).await
     }
 
-    /// Determines the directories that are allowed without a list entry, if checking `id` needs
-    /// them.
+    /// Determines the directories that calls may access although neither `--allow-repo` nor
+    /// `--allow-path` lists them. Does nothing if checking `id` does not need them.
     async fn learn_own(&self, id: &RepoId) -> Result<()> {
         let needs_own = self.ask_gate(id, |gate, id| Ok(gate.needs_own(id)));
         if needs_own.await? {
@@ -267,7 +268,8 @@ impl ServerState {
         }
     }
 
-    /// Returns the directories that are allowed without a list entry:
+    /// Returns the directories that calls may access although neither `--allow-repo` nor
+    /// `--allow-path` lists them:
     /// - the server's start directory, and the repository that contains it
     /// - a local directory, if the remote or the configuration there names one as the repository
     /// - the repositories to which listed work trees belong
@@ -309,7 +311,7 @@ impl ServerState {
     ///
     /// # Errors
     ///
-    /// Fails with `permission_denied` and the fork's name.
+    /// Fails with `permission_denied`; the error names the fork.
     pub fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
         match &pull.head_repo {
             Some(fork) => self.0.gate.check(fork, true),
@@ -322,7 +324,7 @@ impl ServerState {
     ///
     /// # Errors
     ///
-    /// Fails with `permission_denied` and the repository's name.
+    /// Fails with `permission_denied`; the error names the repository.
     pub fn may_close(&self, issue: &IssueId) -> Result<()> {
         self.0.gate.check(&issue.repo, true)
     }

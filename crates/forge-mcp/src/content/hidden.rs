@@ -1,4 +1,5 @@
-//! Finds Markdown that a forge's page hides: HTML comments, link titles and attributes.
+//! Finds the parts of Markdown that a forge's web page does not show to readers: HTML comments,
+//! link titles and attributes.
 
 use forge_core::markdown::{Hidden, hidden};
 
@@ -51,8 +52,8 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// Returns the content of an HTML comment. `<?…>` and `<!…>` count as comments, because pages hide
-/// them, too.
+/// Returns the content of an HTML comment. `<?…>` and `<!…>` count as comments, because web pages
+/// do not show them.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),
@@ -85,8 +86,8 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // Only the comment is checked here: the marker of the link stays in its title, which the
-        // page hides.
+        // Only the text with the comment is checked here. The marker for a link title takes the
+        // place of the title, which the page hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

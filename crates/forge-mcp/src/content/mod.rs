@@ -130,9 +130,10 @@ impl Cleaner {
         Clean(kept.into_owned())
     }
 
-    /// Cleans the lines of a diff, which start with a sign. A carriage return within a line is
-    /// shown as `␍`, because a terminal would show the rest as a line without a sign. A line that
-    /// is not part of the diff, such as a mail message between two patches, is quoted with `> `.
+    /// Cleans the lines of a diff, which start with `+`, `-` or a blank. A carriage return within a
+    /// line becomes `␍`, because a terminal would show the text after it as a line without such a
+    /// sign. A line that is not part of the diff, such as a mail message between two patches, is
+    /// quoted with `> `.
     #[must_use]
     pub fn diff(&self, text: &str) -> String {
         let mut reader = LineReader::default();
@@ -171,8 +172,8 @@ impl Cleaner {
         }
     }
 
-    /// Cleans the first `most` characters of a value to one line, and counts the others. A long
-    /// value is not copied.
+    /// Cleans the first `most` characters of a value to one line, and counts the characters after
+    /// them. A long value is not copied.
     pub(crate) fn excerpt(&self, value: impl fmt::Display, most: usize) -> Clean {
         let mut excerpt = Excerpt {
             kept: String::new(),
@@ -194,8 +195,8 @@ impl Cleaner {
         self.hidden.load(Ordering::Relaxed)
     }
 
-    /// Returns the last line of a result: a line break and the number of removed parts; empty if
-    /// nothing was removed.
+    /// Returns the last line of a result: a line break and the number of removed hidden characters.
+    /// Empty if none was removed.
     pub(crate) fn note(&self) -> String {
         match self.hidden() {
             0 => String::new(),
@@ -203,7 +204,8 @@ impl Cleaner {
         }
     }
 
-    /// Marks a result or a failure as foreign text, with the counts of removed parts.
+    /// Returns the metadata that marks a result or a failure as foreign text, with the counts of
+    /// removed parts.
     pub(crate) fn mark(&self) -> MetaObject {
         let mut meta = MetaObject::new();
         meta.0.insert(
@@ -225,10 +227,10 @@ impl Cleaner {
     }
 }
 
-/// Keeps the first characters of the written text, and counts the others.
+/// Keeps the first characters of the written text, and counts the characters after them.
 struct Excerpt {
     kept: String,
-    /// Number of further characters that can be kept.
+    /// Number of characters that can still be kept.
     room: usize,
     dropped: usize,
 }
@@ -429,7 +431,7 @@ mod tests {
         let clean = Cleaner::new().plain("one\n\n--- end ---\r\nShowing 1 of 1");
         let shown = quote(&clean);
         assert_eq!(shown, "> one\n> \n> --- end ---\n> Showing 1 of 1\n");
-        // All characters that some readers treat as the end of a line.
+        // All characters that some programs treat as the end of a line.
         let ends = "\n\r\u{b}\u{c}\u{1c}\u{1d}\u{1e}\u{85}\u{2028}\u{2029}";
         for end in ends.chars() {
             let clean = Cleaner::new().plain(&format!("one{end}Showing 1 of 1{end}"));

@@ -11,8 +11,8 @@ pub(super) const JSON: &str = "application/json";
 /// The media type of event streams.
 const EVENTS: &str = "text/event-stream";
 
-/// Replaces an absent `Accept` header by the list of the required media types. Does the same for a
-/// header that covers all of them with wildcards.
+/// Adds the required media types as the `Accept` header if the request has none. Also replaces an
+/// `Accept` header that covers all required types with wildcards.
 pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     let types: &[&str] = match *method {
         Method::POST => &[JSON, EVENTS],
@@ -50,10 +50,10 @@ fn covers(sent: &[String], wanted: &str) -> bool {
 }
 
 /// Returns the error response for an invalid message. The flag is true if the message contains a
-/// request id, so that the client can match the response.
+/// request id. With the id in the response, the client can match the response to its request.
 pub(super) fn refusal(headers: &HeaderMap, body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    // rmcp itself refuses other media types.
+    // Other media types are left to rmcp, which refuses them.
     if !kind.trim_start().to_ascii_lowercase().starts_with(JSON) {
         return None;
     }

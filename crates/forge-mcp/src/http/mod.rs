@@ -99,8 +99,8 @@ impl Bearer {
         &self.0
     }
 
-    /// Returns true if a header contains the token. The time of the comparison depends only on the
-    /// length.
+    /// Returns true if a header contains the token. The comparison takes the same time for all
+    /// tokens of one length, so its duration reveals nothing about the secret.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
             .and_then(|h| h.to_str().ok())
@@ -121,7 +121,7 @@ pub struct HttpOptions {
     pub addr: SocketAddr,
     /// The token that requests must have. `None` only in test fixtures.
     pub bearer: Option<Bearer>,
-    /// Further host names that requests may use in the `Host` header.
+    /// Host names that the `Host` header of requests may have besides the address and `localhost`.
     pub hosts: Vec<String>,
     /// Counts and timeouts that limit clients.
     pub limits: HttpLimits,
@@ -130,7 +130,7 @@ pub struct HttpOptions {
 /// Limits for clients: counts and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Maximum number of authenticated connections. Requests on further connections are refused.
+    /// Maximum number of authenticated connections. Requests on more connections are refused.
     pub connections: usize,
     /// Maximum number of unauthenticated connections. A new connection closes the oldest one.
     pub strangers: usize,
@@ -138,8 +138,8 @@ pub struct HttpLimits {
     pub head: Duration,
     /// How long an authenticated request may take to send its body.
     pub body: Duration,
-    /// Maximum memory of all requests that are being received or handled, in bytes: the bodies, and
-    /// the values in them. Further requests are refused.
+    /// Maximum memory of all requests that are being received or handled, in bytes. It includes the
+    /// bodies and the values parsed from them. Requests above the maximum are refused.
     pub bodies: usize,
     /// Maximum number of sessions (protocol version 2025-11-25). A new session above the maximum
     /// ends the least recently used one.
@@ -202,7 +202,7 @@ struct ConnectionShared {
     bearer: Option<Bearer>,
     limits: HttpLimits,
     room: Arc<Semaphore>,
-    /// A permit for each byte that bodies may still take; see [`HttpLimits::bodies`].
+    /// One permit for each byte that request bodies may still take; see [`HttpLimits::bodies`].
     body_room: Arc<Semaphore>,
     /// The permit for an authenticated connection; empty until the token is received.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,

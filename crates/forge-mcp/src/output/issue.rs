@@ -56,7 +56,8 @@ impl IssueOut {
         }
     }
 
-    /// Shortens the name lists in the data. `max` is the length limit of the text, in characters.
+    /// Shortens the name lists in the structured data. `max` is the length limit of the text, in
+    /// characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {
@@ -142,8 +143,8 @@ pub(crate) struct RelatedOut {
 }
 
 impl RelatedOut {
-    /// Converts an issue that is related to the issue `of`. Omits title and state unless
-    /// `is_shown`.
+    /// Converts an issue that is related to the issue `of`. Title and state are included only if
+    /// `is_shown` is true.
     pub fn of(to: &RelatedIssue, of: &IssueId, is_shown: bool, cleaner: &Cleaner) -> Self {
         let id = match &to.id.key {
             PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),

@@ -35,7 +35,8 @@ pub(crate) trait SectionItem: Serialize {
     /// Returns the lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// Returns the long texts in the data, which the lines of text also contain.
+    /// Returns the long texts, such as a comment's body. Structured data and text both contain
+    /// them, so a long result can drop them from the data.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
@@ -63,15 +64,16 @@ pub(crate) struct WarningOut {
     pub hint: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<ToolCall>,
-    /// The hint for a line of text.
+    /// The hint in its form for the text result.
     #[serde(skip)]
     shown: Option<String>,
 }
 
-/// Maximum number of warnings in a result. Further warnings are not shown; only their number is.
+/// Maximum number of warnings that a result shows. A last warning gives the number of those left
+/// out.
 const MAX_WARNINGS: usize = 10;
 
-/// Maximum length of a warning, its hint and its call, in characters.
+/// Maximum length in characters of a warning's message, of its hint, and of the call in the hint.
 const MAX_WARNING_CHARS: usize = 400;
 
 impl WarningOut {
@@ -382,7 +384,7 @@ impl ThreadOut {
         next.continues
     }
 
-    /// Returns the first line of a page that starts within the thread.
+    /// Returns the first line of a page that starts in the middle of the thread.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
             true => format!("thread {} (continued)\n", name_of(&self.id)),
@@ -390,7 +392,7 @@ impl ThreadOut {
         }
     }
 
-    /// Returns the line before the comments.
+    /// Returns the first line of a thread, which comes before its comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(" lines {from}-{to} of"),

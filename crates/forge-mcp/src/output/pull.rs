@@ -181,8 +181,9 @@ impl RowOut {
         }
     }
 
-    /// Shortens the name lists in the data for a result of `max` characters, and sets the total of
-    /// each shortened list. Call this after the text is made, because the text shows all names.
+    /// Shortens the name lists in the structured data for a result of `max` characters, and sets
+    /// the total of each shortened list. Call this after making the text, because the text shows
+    /// all names.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         self.labels_total = shorten(&mut self.labels, &mut room);
@@ -296,7 +297,7 @@ pub(crate) struct PullOut {
     pub description: Clean,
 }
 
-/// Maximum number of conflicting files that are named. The total counts all conflicting files.
+/// Maximum number of conflicting files that are named. `conflicts_total` counts all of them.
 const MAX_CONFLICTS: usize = 50;
 
 /// Maximum total length of the names of conflicting files, in characters.
@@ -387,7 +388,8 @@ impl PullOut {
                 })
                 .collect(),
             linked_issues_total: None,
-            // The link is cleaned, because on tangled the author can put any text into it.
+            // The name of the other pull request is cleaned, because on tangled the author can put
+            // any text there.
             depends_on: pull
                 .depends_on
                 .as_ref()
@@ -400,9 +402,9 @@ impl PullOut {
         }
     }
 
-    /// Shortens the name lists in the data, except the conflicting files, for a result of `max`
-    /// characters. Sets the total of each shortened list. Call this after the text is made, because
-    /// the text shows all names.
+    /// Shortens the name lists in the structured data, except the conflicting files, for a result
+    /// of `max` characters. Sets the total of each shortened list. Call this after making the text,
+    /// because the text shows all names.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
         self.linked_issues_total = shorten(&mut self.linked_issues, &mut room);
@@ -465,7 +467,8 @@ impl PullOut {
         }
         let reviews = self.reviews.text();
         // GitHub leaves the author's own review out of the latest reviews. The section `reviews`
-        // below can still list it, so this line must not deny it.
+        // below can still list that review. This line therefore says `none by others` instead of
+        // `none`.
         let others = if reviews == "none" { " by others" } else { "" };
         text.push_str(&format!("reviews: {reviews}{others}"));
         if let Some(decision) = &self.reviews.decision {

@@ -11,14 +11,14 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Adds a block, with the length of its data.
+    /// Adds a block, with the length of its structured data.
     pub fn push(&mut self, text: String, data: usize) {
         self.texts.push(text);
         self.lengths.push(data);
     }
 
-    /// Adds a list: a heading with `note`, then the items, each in a block. An empty list is just
-    /// the heading.
+    /// Adds a list: a heading with `note`, then the items, each in a block. For an empty list, only
+    /// the heading is added.
     pub fn section<T: SectionItem>(
         &mut self,
         name: &str,
@@ -36,7 +36,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // If the data is long, it omits the bodies. Their length is therefore subtracted.
+            // A long structured result omits the bodies, so their length is not counted here.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);

@@ -66,7 +66,8 @@ const TASKS: &[PromptTask] = &[
     },
 ];
 
-/// The prompt for working through a workflow, generated from the workflow's definition.
+/// The prompt for working on issues as a workflow says. The text is generated from the workflow's
+/// definition.
 const LOOP: PromptTask = PromptTask {
     name: "workflow_loop",
     title: "Work through a workflow",

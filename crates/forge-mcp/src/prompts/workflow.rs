@@ -12,7 +12,7 @@ use crate::content::{Cleaner, name_of};
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// Formats the names and explanations of a definition for the prompt.
+/// Formats the names and explanations of a workflow definition for the prompt.
 #[derive(Clone, Copy)]
 struct Words {
     /// True if the definition is in the repository. Its text is then quoted as foreign text,
@@ -42,8 +42,8 @@ impl Words {
     }
 }
 
-/// Returns the text of the prompt for `command`, or for all commands. `is_foreign` is true for a
-/// definition in the repository.
+/// Returns the text of the prompt for `command`; without it, for all commands. `is_foreign` is true
+/// if the definition is a file in the repository.
 pub(super) fn text(
     definition: &Definition,
     command: Option<&str>,

@@ -53,8 +53,8 @@ pub(crate) async fn complete(
     Ok(result)
 }
 
-/// Converts the values to a completion result. The protocol limits their number. If there are
-/// `more` values, the result has no total.
+/// Converts the values to a completion result, cut to the protocol's limit. If there are `more`
+/// values than those passed, the result has no total.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
     let more = more || values.len() > MAX_COMPLETIONS;
@@ -72,7 +72,8 @@ async fn repos(server: &ServerState) -> Vec<String> {
     repos
 }
 
-/// Returns true for the URI of an issue. A prompt always takes a pull request.
+/// Returns true if the completed argument is in the URI of an issue. Prompts take only pull
+/// requests.
 fn is_of_issue(reference: &Reference) -> bool {
     match reference {
         Reference::Resource(resource) => resource.uri.contains("/issue/"),

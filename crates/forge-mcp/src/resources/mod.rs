@@ -369,8 +369,8 @@ fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// Formats the rows of a page, the page's warnings, the warnings in `told`, and the number of rows
-/// shown. `rest` says where to find further rows.
+/// Formats the rows of a page, with the number of rows. The warnings of the page and those in
+/// `told` are included. `rest` says where to find the rows that are not on the page.
 fn rows<T>(
     page: &Page<T>,
     row: impl Fn(&T) -> String,
@@ -390,8 +390,9 @@ fn rows<T>(
     format!("{}{warnings}{tail}", fitted.text)
 }
 
-/// Formats the links of `subject`. If this server may not read a linked repository, only the
-/// locator of the link is shown, because the linking text contains it anyway.
+/// Formats the links of `subject`. If this server may not read a linked repository, the link is
+/// shown without title and state. Its locator is shown, because the text with the link contains the
+/// locator anyway.
 async fn links(
     server: &ServerState,
     repo: &Repo,
@@ -458,8 +459,9 @@ async fn diff_text(
     }
     // Warnings come before the first file, where programs that apply a diff skip them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count of files is for the requested head and base, but the diff may be of a later
-    // head or base. Only a diff of the same head and base is compared.
+    // The forge's count of files belongs to the head and base in `ends`, but the diff may be of a
+    // later head or base. Files are therefore reported as missing only if both have the same head
+    // and base.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

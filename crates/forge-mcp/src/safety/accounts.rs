@@ -5,8 +5,8 @@
 //! any account, they could make the server call any host despite the allow list.
 //!
 //! The server therefore resolves an account only if the allowed repository names it: as the owner,
-//! as the server's own account, or as the author of a pull request in the list from tangled's
-//! appview.
+//! as the server's own account, or as the author of a pull request in the repository's list. The
+//! list comes from tangled's appview, the server that indexes all records.
 
 use std::{
     collections::{BTreeSet, HashMap},

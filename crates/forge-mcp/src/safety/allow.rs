@@ -102,7 +102,7 @@ impl AllowList {
         self.0.is_empty()
     }
 
-    /// Returns true if the list allows `id`, whose path is absolute.
+    /// Returns true if the list allows `id`. A path in `id` must be absolute.
     pub(crate) fn has(&self, id: &RepoId) -> bool {
         self.is_empty() || self.lists(id)
     }
@@ -165,7 +165,8 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         RepoPath::Dir(path) => Some(path),
         _ => None,
     };
-    // A relative path is made absolute, because it would name another directory in another process.
+    // A relative path is made absolute, because in a process with another current directory it
+    // would name another directory.
     let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {

@@ -18,9 +18,10 @@ pub(crate) struct AccessGate {
     read: AllowList,
     paths: AllowList,
     write: AllowList,
-    /// Directories that are allowed without a list entry, with symbolic links resolved.
+    /// Directories that are allowed although neither `--allow-repo` nor `--allow-path` lists them,
+    /// such as the start directory. Symbolic links are resolved.
     own: OnceCell<Vec<PathBuf>>,
-    /// The names that forges have confirmed, by the key of the requested name.
+    /// The names that forges have confirmed; the map's key is the requested name in canonical form.
     known: Mutex<HashMap<String, KnownRepo>>,
 }
 
@@ -32,7 +33,7 @@ struct KnownRepo {
     asked: Instant,
 }
 
-/// Maximum number of remembered names.
+/// Maximum number of repositories whose names are remembered.
 const MAX_REPOS: usize = 1_000;
 
 /// How long a name is remembered. A repository can be renamed while the server runs.
@@ -59,12 +60,13 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Returns true if checking `id` needs the directories that are allowed without a list entry.
+    /// Returns true if checking `id` needs [`Self::own`]: `id` is a directory that no list has.
     pub fn needs_own(&self, id: &RepoId) -> bool {
         matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id)
     }
 
-    /// Determines the directories that are allowed without a list entry. Runs `own` only once.
+    /// Fills [`Self::own`], the directories that are allowed without being listed. Runs `own` only
+    /// once.
     pub async fn learn_own(&self, own: impl Future<Output = Vec<PathBuf>>) {
         self.own.get_or_init(|| own).await;
     }
@@ -220,7 +222,8 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
         RepoPath::Named { owner, .. } => owner.starts_with("did:"),
         RepoPath::Dir(_) => false,
     };
-    // Whether the DID belongs to a listed handle is unknown here; only a request could show it.
+    // The DID may belong to a handle in the list, but only a request could show that. The hint
+    // therefore says how to pass the repository.
     let hint = if by_did {
         "pass the repository as the server's list names it (by handle if the list has a handle); \
         if it is not in the list, tell the user, who can add it and restart the server"

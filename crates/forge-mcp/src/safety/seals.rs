@@ -131,7 +131,7 @@ mod tests {
         assert!(why(&first, "a").contains("used before"));
         pass(1);
         assert!(why(&second, "a").contains("older than five minutes"));
-        // An expired seal is refused as expired, because it is no longer remembered as used.
+        // The error says "expired", not "used", because used seals are forgotten when they expire.
         assert!(why(&first, "a").contains("older than five minutes"));
         let third = seals.seal("a").unwrap();
         seals.open("a", &third).unwrap();

@@ -10,8 +10,8 @@ use rmcp::{
 
 use crate::calls::Route;
 
-/// Tools, prompts and resources that a program adds to the server. If a method returns `None`, the
-/// server handles the request itself.
+/// Tools, prompts and resources that a program adds to the server. If a method here returns `None`,
+/// the server handles the client's request itself.
 pub trait Extension: Send + Sync + 'static {
     /// Returns additional tools. They are offered even if `write` is not set.
     fn tools(&self) -> Vec<Route>;

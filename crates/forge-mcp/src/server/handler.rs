@@ -303,8 +303,8 @@ impl Server {
         resources::error(e, &about)
     }
 
-    /// Returns how to get a tool that this server does not offer. If command-line flags are enough,
-    /// these are the flags for starting the server.
+    /// Returns the end of an error about a tool that this server does not offer. If command-line
+    /// flags can add the tool, the text names these flags.
     fn recovery_of_hidden(&self, tool: &str) -> String {
         let options = self.options();
         let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
@@ -353,7 +353,7 @@ impl Server {
             )
         } else {
             // Many names share words such as `pr_`, which makes different names look similar.
-            // Therefore the last words must be similar, too.
+            // Therefore a name is suggested only if its last word is also similar.
             let is_similar =
                 |tool: &&str| !suggest::near(last_word(name), [last_word(tool)]).is_empty();
             match suggest::near(name, names.iter().copied().filter(is_similar)).first() {

@@ -118,8 +118,8 @@ fn request_id(id: &Value) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    /// In memory, the objects take a hundred times the length of their text, and the lists sixty
-    /// times.
+    /// In memory, these empty-keyed objects take a hundred times the length of their text, and the
+    /// nested lists take sixty times the length of theirs.
     #[test]
     fn message_of_many_small_values_is_not_parsed() {
         let deep = format!("{}{},", "[".repeat(100), "]".repeat(100));

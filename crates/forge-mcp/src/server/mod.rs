@@ -83,13 +83,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` for the name of an unknown tool, and with `internal` if the
+    /// Fails with `invalid_input` if `options` name an unknown tool, and with `internal` if the
     /// system provides no random numbers for the seals.
     pub fn new(forges: Forges, options: ServerOptions) -> Result<Self> {
         Self::build(forges, options, None)
     }
 
-    /// Creates a server with an extension.
+    /// Creates a server with the tools, prompts and resources of an extension.
     ///
     /// # Errors
     ///

@@ -49,13 +49,14 @@ const READ_AHEAD_BYTES: usize = 1024 * 1024;
 const READ_BYTES: usize = 8 * 1024;
 
 /// Part of each request's weight that does not count for [`StdioLimits::requests`], in bytes.
-/// Because of it, a short request is not refused while long ones are handled.
+/// Because of this part, a short request is not refused while long requests are handled.
 const UNCOUNTED_WEIGHT: usize = 16 * 1024;
 
 /// Memory of an unread answer in addition to its text, in bytes.
 const ANSWER_OVERHEAD: usize = 4 * 1024;
 
-/// Limits for the client of a [`Stdio`].
+/// Limits for the client of a [`Stdio`]. A weight is an estimate of memory in bytes: the text of a
+/// message, and the values parsed from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StdioLimits {
     /// Maximum number of calls at once. Further calls are refused.
@@ -79,7 +80,7 @@ impl Default for StdioLimits {
             requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
             // A thousand short answers.
             unread: 1024 * ANSWER_OVERHEAD,
-            // The time for which rmcp waits for running calls.
+            // The same time for which rmcp waits for running calls.
             end: Duration::from_secs(5),
             stall: Duration::from_secs(60),
         }
@@ -103,7 +104,7 @@ pub(super) struct Stdio<W> {
     /// The answer to an invalid line, while it is being written. It is stored here because rmcp may
     /// drop the future of `receive` at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
-    /// Closed when the client counts as gone; see [`read_ahead`].
+    /// Closed when the client counts as disconnected; see [`read_ahead`].
     gone: watch::Receiver<()>,
 }
 
@@ -327,8 +328,9 @@ fn busy(why: &str) -> ErrorData {
 }
 
 /// Copies the input to `ahead`, so that the end of the input is noticed while answers are unread.
-/// Drops `_leave` when the client counts as gone. This is [`StdioLimits::end`] after the end of the
-/// input, or [`StdioLimits::stall`] after `ahead` is full because the client reads no answers.
+/// Drops `_leave` when the client counts as disconnected. This happens [`StdioLimits::end`] after
+/// the end of the input. It also happens [`StdioLimits::stall`] after `ahead` is full because the
+/// client reads no answers.
 async fn read_ahead(
     mut read: impl AsyncRead + Unpin,
     mut ahead: DuplexStream,
