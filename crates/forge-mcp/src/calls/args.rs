@@ -22,8 +22,8 @@ const MAX_NAMES: usize = 3;
 /// search. The length is limited because a waiting call keeps its arguments in memory.
 const MAX_WORD_BYTES: usize = 4096;
 
-/// Arguments whose length is limited elsewhere: the forge limits texts, and this server its
-/// cursors.
+/// Arguments that [`MAX_WORD_BYTES`] does not limit. The forge limits the length of texts, and this
+/// server limits the length of cursors.
 const LONG_TEXTS: [&str; 11] = [
     "append", "body", "comment", "content", "cursor", "message", "patch", "reason", "subject",
     "title", "values",
@@ -381,7 +381,8 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// The arguments of a line comment that decide whether arguments of other servers are redundant.
+/// Two arguments of a comment on a line. [`is_default`] compares arguments of other servers with
+/// them.
 struct LineArguments {
     is_given: bool,
     side: String,

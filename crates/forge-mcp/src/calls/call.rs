@@ -94,7 +94,7 @@ impl CallContext {
         );
     }
 
-    /// Returns the context for hints, with everything that the call has recorded so far.
+    /// Returns the context for hints: what the call has recorded so far.
     pub fn about(&self) -> HintContext {
         self.about
             .lock()
@@ -160,8 +160,8 @@ impl CallContext {
     ///
     /// # Errors
     ///
-    /// Fails as [`Self::repo`] does. Fails with `invalid_input` if `number` is a URL in another
-    /// repository than `repo`. Otherwise a URL in text that other people wrote could redirect the
+    /// Fails as [`Self::repo`] does. Fails with `invalid_input` if `number` names another
+    /// repository than `repo`. Otherwise a URL from text that other people wrote could redirect the
     /// call.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<PullTarget> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;

@@ -6,7 +6,8 @@
 //!   the call with the user's answer and the seal.
 //! - Protocol version 2025-11-25: the server asks the client during the call, without a seal.
 //! - A client that cannot ask the user: the call fails with the question and a seal, and the model
-//!   repeats it with the seal as `confirm`. A server that requires a person refuses this.
+//!   repeats it with the seal as `confirm`. A server with the option `confirm_required` refuses
+//!   such calls.
 //!
 //! A seal is bound to the tool, the arguments, the repository, the head commit and all facts in the
 //! question. It can be used once, within five minutes.

@@ -23,10 +23,10 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// Returns the schema of a tool's result. Clients use it for failed calls as well, and those
-/// results have only the field `error`. The other fields are therefore required only if `error` is
-/// absent. If every field is optional, the schema requires at least one field other than
-/// `warnings`.
+/// Returns the schema of a tool's result. Clients validate the results of failed calls with the
+/// same schema, and these results have only the field `error`. The other fields are therefore
+/// required only if `error` is absent. If every field is optional, the schema requires at least one
+/// field other than `warnings`.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
     let required = schema.remove("required");

@@ -43,7 +43,7 @@ struct ServerStateInner {
     contexts: ContextCache,
 }
 
-/// Waits for a permit, at most [`SLOT_TIMEOUT`]. If the wait times out, the error says with
+/// Waits for a permit, at most for [`SLOT_TIMEOUT`]. If the wait times out, the error says with
 /// `others` which calls hold the permits.
 async fn acquire(
     permits: &Arc<Semaphore>,

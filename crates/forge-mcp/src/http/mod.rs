@@ -99,8 +99,8 @@ impl Bearer {
         &self.0
     }
 
-    /// Returns true if a header contains the token. The comparison takes the same time for all
-    /// tokens of one length, so its duration reveals nothing about the secret.
+    /// Returns true if a header contains the token. The duration of the comparison depends only on
+    /// the length of the token, not on its characters.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
             .and_then(|h| h.to_str().ok())

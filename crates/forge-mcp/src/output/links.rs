@@ -3,7 +3,7 @@ use forge_core::model::{Link, LinkState, Links, SubjectKind};
 use crate::content::{Cleaner, name};
 
 /// Formats one line for each link. If `known` returns false for a link, its line shows only the
-/// locator, without title and state.
+/// locator.
 pub(crate) fn link_lines(
     links: &Links,
     known: impl Fn(&Link) -> bool,

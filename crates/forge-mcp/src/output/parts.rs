@@ -242,7 +242,8 @@ impl SectionItem for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let id = name_of(&self.id);
         let author = content::name(&self.author);
-        // The facts come before the author, whose name is foreign text.
+        // The facts come before the author's name, because the name is foreign text and could
+        // imitate a fact.
         let mut head = format!("comment {id} {}", self.created_at);
         if let Some(role) = self.association.as_ref().filter(|r| r.as_data() != "NONE") {
             head.push_str(&format!(" ({})", content::name(role)));

@@ -60,12 +60,13 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Returns true if checking `id` needs [`Self::own`]: `id` is a directory that no list has.
+    /// Returns true if checking `id` needs the list `own`, because `id` is a directory that no
+    /// allow list has.
     pub fn needs_own(&self, id: &RepoId) -> bool {
         matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id)
     }
 
-    /// Fills [`Self::own`], the directories that are allowed without being listed. Runs `own` only
+    /// Stores the directories that are allowed although no allow list has them. Runs `own` only
     /// once.
     pub async fn learn_own(&self, own: impl Future<Output = Vec<PathBuf>>) {
         self.own.get_or_init(|| own).await;

@@ -55,8 +55,8 @@ const UNCOUNTED_WEIGHT: usize = 16 * 1024;
 /// Memory of an unread answer in addition to its text, in bytes.
 const ANSWER_OVERHEAD: usize = 4 * 1024;
 
-/// Limits for the client of a [`Stdio`]. A weight is an estimate of memory in bytes: the text of a
-/// message, and the values parsed from it.
+/// Limits for the client of a [`Stdio`]. A weight is an estimate of the memory that a message
+/// takes, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StdioLimits {
     /// Maximum number of calls at once. Further calls are refused.
@@ -80,7 +80,7 @@ impl Default for StdioLimits {
             requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
             // A thousand short answers.
             unread: 1024 * ANSWER_OVERHEAD,
-            // The same time for which rmcp waits for running calls.
+            // As long as rmcp waits for running calls.
             end: Duration::from_secs(5),
             stall: Duration::from_secs(60),
         }

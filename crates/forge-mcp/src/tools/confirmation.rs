@@ -1,4 +1,5 @@
-//! Binds a confirmation to the facts in its question, such as the head that was read.
+//! Binds the user's confirmation to the facts in the question, such as the head commit. If a fact
+//! changes, the confirmation is invalid.
 
 use std::fmt::Debug;
 
@@ -21,8 +22,8 @@ pub(super) struct ConfirmationArgs<'a> {
 pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text of the question.
     pub text: &'a str,
-    /// Facts in the question other than the head and the arguments. An answer is invalid if they
-    /// have changed since.
+    /// Facts in the question other than the head and the arguments. The user's answer is invalid if
+    /// one of them has changed since.
     pub bound: &'a str,
 }
 
@@ -156,8 +157,8 @@ fn is_of_common_script(c: char) -> bool {
 const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// Formats a count with the counted names in quotes. The names are foreign text. Because of the
-/// quotes, no name can imitate the next one or the count.
+/// Formats a count with the counted names in quotes. The names are foreign text. The quotes show
+/// where a name ends, so no name can imitate another name or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| in_quotes(&cut(call.cleaner.line(name).as_data(), MAX_BRIEF));
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
@@ -209,7 +210,8 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Checks the forge's capabilities. Call this before asking the user and before any write.
+/// Checks that the forge has these capabilities. Call this before asking the user and before any
+/// write.
 ///
 /// # Errors
 ///
@@ -223,7 +225,7 @@ pub(super) fn require_supported(repo: &Repo, needs: &[Capability]) -> Result<(),
     Ok(())
 }
 
-/// Checks capabilities as [`require_supported`] does, and checks the repository's own restrictions.
+/// Checks that the forge has these capabilities and that this repository does not restrict them.
 ///
 /// # Errors
 ///

@@ -166,7 +166,8 @@ async fn repository(
 ) -> Result<RepositoryOut, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
-    // The capabilities are about other calls, so their hints must not suggest to repeat this call.
+    // A missing capability concerns other tools. Its hint is therefore rendered without this tool's
+    // name, so that it does not suggest to repeat this call.
     let elsewhere = HintContext {
         tool: String::new(),
         ..call.about()
@@ -228,7 +229,7 @@ fn login(call: &CallContext, e: &Error) -> String {
     format!("a login: {}", call.error_text(e))
 }
 
-/// Formats a warning from the repository's information.
+/// Formats a warning that came with the repository's information.
 fn format_doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {

@@ -95,8 +95,8 @@ impl Tool for IssueEdit {
                 .with_hint("pass state=closed with it, or omit reason")
                 .into());
         }
-        // Clients in a strict mode send a choice for every argument, so even an edit of the title
-        // comes with a state and a reason. That state is the first choice, `open`. It must not
+        // Clients in a strict mode send a value for every argument. Even an edit of the title then
+        // comes with a reason and with the state `open`, the first choice. That state must not
         // reopen a closed issue.
         let ignores_state = reason.is_some() && state == Some(IssueState::Open);
         if ignores_state {

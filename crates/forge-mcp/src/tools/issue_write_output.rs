@@ -69,8 +69,7 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// Converts the id of an issue to the id of a pull request, because results of writes take only the
-/// latter.
+/// Converts the id of an issue to a [`PrId`], the only type of id that results of writes take.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -82,7 +81,7 @@ pub(super) fn non_blank(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }
 
-/// Returns the names in a list, except blank ones.
+/// Returns the list without blank names.
 pub(super) fn names(list: Vec<String>) -> Vec<String> {
     let names = list.into_iter().filter(|name| !name.trim().is_empty());
     names.collect()
@@ -125,9 +124,9 @@ pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> 
 }
 
 /// Checks the estimate and priority in `edit`, and moves them to the field or label where the
-/// workflow stores them. Without a project board, the issue `id` is read first, because an old
-/// label may have to be removed, or a field may be spelled differently there. Returns true if a
-/// label stores a value.
+/// workflow stores them. Without a project board, the issue `id` is read first: its label with the
+/// old value may have to be removed, and the issue may spell the name of a field differently.
+/// Returns true if `edit` now adds a label for one of the values.
 ///
 /// # Errors
 ///

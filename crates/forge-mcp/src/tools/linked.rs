@@ -16,7 +16,7 @@ use crate::{
     content::{Clean, Cleaner, MAX_MESSAGE_CHARS, issue_id},
 };
 
-/// The plan for the linked issues of a pull request, with the workflow that moves them.
+/// The plan for the issues that a pull request closes, with the workflow that moves them.
 pub(super) struct LinkedIssuesPlan {
     workflow: Option<Workflow>,
     plan: MergePlan,
@@ -37,7 +37,8 @@ impl LinkedIssuesPlan {
     ) -> Result<Self, Error> {
         let forges = call.server.forges();
         let linked = forge::workflow::linked_issues(pull, &target.repo, forges.hosts());
-        // Without linked issues, a workflow that is not usable must not block the merge.
+        // The workflow is read only for linked issues. Without them, an unusable workflow must not
+        // block the merge.
         let workflow = match linked.is_empty() {
             true => None,
             false => forges.merge_workflow(&target.repo).await?,
@@ -76,7 +77,7 @@ impl LinkedIssuesPlan {
         lines.join(", ")
     }
 
-    /// Returns the issues that the forge itself closes, besides those of [`Self::in_words`].
+    /// Returns the issues that the forge itself closes. [`Self::in_words`] does not contain them.
     pub fn closed_by_forge(&self) -> impl Iterator<Item = &IssueId> {
         self.plan.closed_by_forge.iter().map(|issue| &issue.id)
     }
@@ -145,10 +146,10 @@ pub(super) struct LinkedIssuesOut {
     /// The closed or moved issues, as lines of the text.
     #[serde(skip)]
     lines: Vec<String>,
-    /// True if the issues were moved, not only closed.
+    /// True if a workflow moved the issues to other states; false if they were closed.
     #[serde(skip)]
     moved: bool,
-    /// True if a write to an issue failed.
+    /// True if closing or moving an issue was tried and failed.
     #[serde(skip)]
     tried: bool,
 }
@@ -215,7 +216,7 @@ impl LinkedIssuesOut {
     }
 
     /// Formats one line for all closed or moved issues, one for the issues left to the forge, and
-    /// one for each further issue.
+    /// one for each issue that was not closed or moved.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),

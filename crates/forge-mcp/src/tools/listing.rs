@@ -19,7 +19,7 @@ pub(super) struct ListRequest<'a, B> {
     pub cursor: Option<&'a str>,
     pub limit: usize,
     pub max_chars: Option<u64>,
-    /// The plural noun in `No … match`.
+    /// The plural noun for the text of an empty list: `No … match`.
     pub noun: &'static str,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Listing<R> {
     pub warnings: Vec<WarningOut>,
 }
 
-/// Returns the number of rows in a page of the forge's list.
+/// Returns how many rows to request per page of the forge's list.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
     let limits = repo.limits();
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
@@ -60,7 +60,8 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         })
     }
 
-    /// Splits this call's cursor into the pinned position and the forge's own cursor.
+    /// Splits this call's cursor into the pinned position (see [`cursor::pin`]) and the forge's own
+    /// cursor.
     fn position(&self) -> Result<Option<(&'a str, &'a str)>> {
         let Some(text) = self.cursor else {
             return Ok(None);
@@ -73,7 +74,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     ///
     /// # Errors
     ///
-    /// Fails with `conflict` if earlier rows have changed.
+    /// Fails with `conflict` if the rows of this list page that were already shown have changed.
     pub fn listing<M, R: Serialize>(
         &self,
         call: &CallContext,
@@ -83,7 +84,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
         // The position is pinned to the keys of earlier rows. Otherwise an item that is opened or
-        // closed meanwhile would shift the rows, and the next page would skip or repeat one.
+        // closed meanwhile would shift the rows, and the next page would skip or repeat a row.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);

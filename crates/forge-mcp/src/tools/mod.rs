@@ -1,4 +1,4 @@
-//! The tools, each in its own file. To add a tool, write its file and add its name in two places
+//! The tools, each in its own file. To add a tool, write its file and add it to the two lists
 //! below.
 
 mod confirmation;

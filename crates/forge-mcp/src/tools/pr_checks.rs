@@ -194,7 +194,8 @@ async fn log(
     }
 }
 
-/// Returns the time to wait for a log, if the forge reports one, and the recovery.
+/// Returns the end of the line about a missing log: the time to wait, if the forge reports one, and
+/// the hint.
 fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),

@@ -42,7 +42,8 @@ impl Tool for PrComment {
         args: PrCommentInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
         // On GitHub, a comment on a pull request is also a comment on the issue with its number. It
-        // could therefore count as an entry of a workflow's audit trail.
+        // could therefore count as an entry of a workflow's audit trail, so a text of that form is
+        // refused.
         write_output::refuse_trail_entry("body", args.body.as_deref().unwrap_or_default())?;
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let (repo, pr) = (&target.repo, &target.id);

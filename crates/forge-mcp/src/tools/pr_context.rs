@@ -418,8 +418,8 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // While a wait is unfinished, the result has the cursor that continues the wait. It then
-        // has no cursor of the next page.
+        // While a wait is unfinished, the result has the cursor that continues the wait instead of
+        // the cursor of the next page.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -456,7 +456,8 @@ impl PrContextInput {
         named.any(|section| matches!(section, PrContextSection::Comments))
     }
 
-    /// Returns the arguments that select the bundle, but not those that select a page of it.
+    /// Returns the arguments that decide what is read. The arguments that select a page of the
+    /// result are left out.
     fn wanted(&self) -> String {
         let alike = Self {
             repo: None,
@@ -469,8 +470,9 @@ impl PrContextInput {
     }
 }
 
-/// Returns the bundle, from the cache if possible. A local repository is read again, unless the
-/// call asks for a further page: reading it is cheap, and the user may have just changed it.
+/// Returns the bundle (all that was read of the pull request), from the cache if possible. A local
+/// repository is read again, unless the call asks for a further page: reading it is cheap, and the
+/// user may have just changed it.
 async fn gathered(
     call: &CallContext,
     target: &PullTarget,
@@ -583,8 +585,8 @@ fn format_event(event: &ContextEvent) -> String {
     one_line(&text).into_owned()
 }
 
-/// Converts a check. Requirement R-002-7 has no status for a cancelled check, so its status becomes
-/// a failure. The conclusion still says that it was cancelled.
+/// Converts a check. A cancelled check gets the status `failure`, because requirement R-002-7 has
+/// no status for cancelled checks. Its conclusion still says that it was cancelled.
 fn check_out(check: &Check, c: &Cleaner) -> CheckOut {
     let mut out = CheckOut::of(check, c);
     if check.status == CheckStatus::Cancelled {
@@ -617,7 +619,8 @@ fn summary(found: &PullContext, c: &Cleaner) -> SummaryOut {
 }
 
 impl VerdictOut {
-    /// Converts the verdict without its requirements, because they are a section with pages.
+    /// Converts the verdict about merging. Its requirements are left out, because they are a
+    /// section of their own.
     fn of(found: &PullContext) -> Self {
         let r = &found.readiness;
         Self {

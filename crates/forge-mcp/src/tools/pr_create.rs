@@ -59,8 +59,8 @@ fn with_push_hint(e: Error) -> Error {
     e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
 }
 
-/// Adds to the hint that `edits` create the head branch, even without a clone. Applies to the
-/// errors for a missing head branch and for an unsupported patch.
+/// Adds to the error's hint that `edits` create the head branch, even without a clone. Changes only
+/// two errors: a missing head branch, and an unsupported patch.
 fn or_edits(e: Error) -> Error {
     let is_patch = matches!(
         e.kind(),
@@ -72,7 +72,7 @@ fn or_edits(e: Error) -> Error {
         return e;
     }
     let hint = match e.hint() {
-        // This hint names similar branches, so it is kept.
+        // A hint with variable text names similar branches, so it is kept.
         Some(hint) if !hint.is_constant() => {
             let edits = |text: &str| format!("{text}; or pass edits, which create the branch");
             hint.clone().map_text(edits)
@@ -133,7 +133,7 @@ impl Tool for PrCreate {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
-        // Without this, a full ref name would become `refs/heads/refs/heads/x`.
+        // The prefix is removed; otherwise a full ref name would become `refs/heads/refs/heads/x`.
         let head = head.strip_prefix("refs/heads/").unwrap_or(&head);
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<_>, _>>()?;

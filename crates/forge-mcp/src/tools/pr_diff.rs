@@ -135,8 +135,8 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
-        // The order is that of the diff in `pr_context`: by class, and in each class the files with
-        // only deletions last.
+        // The order is that of the diff in `pr_context`: by class (code, test, docs, …). In each
+        // class, the files with only deletions come last.
         chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
@@ -164,8 +164,8 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // The index of the file to which each block belongs. The first block of a file also has the
-        // file's row.
+        // The index of the file to which each block belongs. The entry for the first block of a
+        // file also has the file's row.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);
@@ -257,7 +257,7 @@ impl Tool for PrDiff {
     }
 }
 
-/// Reads the diff, and the pull request at the time when it had the diff's head and base.
+/// Reads the diff and the pull request, both with the same head and base.
 async fn read(
     call: &CallContext,
     target: &PullTarget,

@@ -135,7 +135,7 @@ impl Tool for PrEdit {
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
         // The text names the new draft state. A client may have sent `false` only to fill the
-        // argument; from the text it notices that it has published the draft.
+        // argument; the text then tells it that it has published the draft.
         let did = match (edit.is_empty(), args.draft) {
             (_, None) => "edited",
             (true, Some(DraftState::Draft)) => "marked as draft",
@@ -187,8 +187,8 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// Returns the error for a description that contains markers in place of hidden parts. If the
-/// markers were written, these parts would be lost.
+/// Returns the error for a new description that contains markers. A marker stands for a hidden part
+/// of the old description, which would be lost if the marker were written.
 fn lost_parts_error() -> Error {
     let message = "cannot edit the body: it contains a marker of removed text (such as \
     `[html comment removed: …]`), which would overwrite the hidden text";
@@ -197,8 +197,9 @@ fn lost_parts_error() -> Error {
     )
 }
 
-/// Converts the error if all changes but the draft state were written. The hint repeats only the
-/// change of the draft state, because repeating the whole call would repeat the other changes.
+/// Converts the error of a call that has written all changes except the draft state. The hint
+/// repeats only the change of the draft state, because the whole call would repeat the written
+/// changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!(

@@ -150,8 +150,9 @@ impl Tool for PrMerge {
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
-                // Repository names and the message come last. A failure cuts long texts at the end,
-                // so a long name or message cannot displace a warning.
+                // Repository names and the message come last. If the question is too long for an
+                // error message, its end is cut. A long name or message therefore cannot displace a
+                // warning.
                 + &plan.closed_by_forge_in_words(&target)
                 + &message(call, &target.id, &args);
             warnings.extend(warn_of_unmet(&verdict));
@@ -180,8 +181,8 @@ impl Tool for PrMerge {
             false => settled(call, &target, fields).await?,
         };
         facts.ensure_unchanged(&self::facts(&now))?;
-        // Links and requirements are compared only for an open pull request. In other states the
-        // forge accepts or refuses the merge.
+        // Links and requirements are compared only for an open pull request. In other states, the
+        // forge itself decides whether to accept the merge.
         if let Some(judged) = &judged
             && now.state == PrState::Open
         {
@@ -252,8 +253,8 @@ async fn verdict(call: &CallContext, target: &PullTarget, pull: &PullRequest) ->
     readiness(&target.repo, pull, &settings).await
 }
 
-/// The requirements that were unmet or unknown when the user was asked. A confirmation covers only
-/// these requirements.
+/// The requirements that were unmet or unknown when the user was asked. The confirmation covers
+/// only these.
 #[derive(Debug)]
 struct OpenRequirements(Vec<(&'static str, &'static str, RequirementStatus)>);
 
@@ -300,7 +301,7 @@ impl OpenRequirements {
 }
 
 /// Returns true for a requirement that may become met without any action while the user decides.
-/// Its change must not invalidate the user's answer. There are two such requirements:
+/// Its change must not invalidate the user's answer. Such requirements are:
 /// - `ChecksFinished`, because checks are running.
 /// - An unknown requirement that only time or CI can clear, unless it counts named items.
 fn passes_by_itself(r: &Requirement) -> bool {
@@ -439,7 +440,8 @@ async fn finish_merge(
     ))
 }
 
-/// Removes the first warning if nothing was changed, because the result's text already says so.
+/// Removes the first warning of a merge that changed nothing. The result's text already says that
+/// nothing was changed.
 fn drop_redundant_warning(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -452,7 +454,7 @@ fn has_conflicts(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
-/// The sections of a pull request that decide about a merge and its effects.
+/// The parts of a pull request on which a merge and its effects depend.
 const MERGE_SECTIONS: [&str; 6] = [
     "checks",
     "latest_reviews",
@@ -462,8 +464,8 @@ const MERGE_SECTIONS: [&str; 6] = [
     "threads",
 ];
 
-/// Returns the warnings about [`MERGE_SECTIONS`] that could not be read. The confirmation question
-/// must include them.
+/// Returns the warnings for those of [`MERGE_SECTIONS`] that could not be read. The confirmation
+/// question must include them.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
     let tells = |w: &&Warning| w.section.is_some_and(|s| MERGE_SECTIONS.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
@@ -482,8 +484,8 @@ pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     text
 }
 
-/// Refuses a pull request whose merge is claimed but not verified. The pull request does not count
-/// as merged, and its branch must not be deleted.
+/// Refuses a pull request that is reported as merged, if a warning says that the merge is not
+/// verified. Such a pull request does not count as merged, and its branch must not be deleted.
 pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
@@ -586,8 +588,8 @@ fn check(
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    // The rules can be met although GitHub still requires an approval, by a person whom this server
-    // does not know. So GitHub's own decision counts, too.
+    // GitHub may require an approval by a person whom this server does not know. GitHub's own
+    // review decision is therefore checked in addition to the rules.
     let is_refused = matches!(
         pull.review_decision,
         Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested)
@@ -595,8 +597,8 @@ fn check(
     let wanted = [
         (
             args.require_checks,
-            // If no check is required, the rules are met even if no check has passed. So the
-            // overall result must be a success, too.
+            // If no check is required, the rules are met even if no check has passed. The overall
+            // result of the checks must therefore be a success as well.
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
@@ -633,8 +635,8 @@ fn check(
     check_rules(target, pull, verdict)
 }
 
-/// Refuses a merge if a rule of the base branch is not met. The forge would refuse this merge after
-/// the user agreed.
+/// Refuses a merge if a rule of the base branch is not met. Otherwise the forge would refuse the
+/// merge, but only after the user has confirmed it.
 fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> Result<(), Error> {
     let found = pull.mergeability.as_ref();
     let (hint, op) = match found.map_or("", |m| m.status.as_str()) {
@@ -672,7 +674,8 @@ fn check_rules(target: &PullTarget, pull: &PullRequest, verdict: &Readiness) -> 
 }
 
 /// Refuses a merge by which the forge would close an issue in a repository that this server may not
-/// change. Title and message are searched too, because they become the message of a commit.
+/// change. The title and the caller's message are searched for such issues, because they become the
+/// message of a commit.
 fn check_closings(
     call: &CallContext,
     target: &PullTarget,
@@ -713,7 +716,8 @@ const CHECKED: [Rule; 3] = [
 ];
 /// The rules that `require_approval` covers.
 const APPROVED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
-/// Further rules that `require_approval` covers, if the verdict lists them.
+/// All rules about reviews. With `require_approval`, none of them may be open; only [`APPROVED`]
+/// must be in the verdict.
 const REVIEWED: [Rule; 4] = [
     Rule::NoChangesRequested,
     Rule::Approved,
@@ -743,14 +747,14 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     ])
 }
 
-/// Returns the version of the record if the head is a patch. The record determines the patch, its
-/// target branch and the message of the merge.
+/// Returns the version of the pull request's record on tangled if the head is a patch. The record
+/// determines the patch, its target branch and the message of the merge.
 fn record(pull: &PullRequest) -> Option<String> {
     pull.head_patch.as_ref().map(|_| pull.version.clone())
 }
 
-/// Formats a sorted list of names. With the names, an exchange of one item is noticed; the number
-/// alone could stay the same.
+/// Formats a sorted list of names. Unlike their number, the names also change if one item replaces
+/// another.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -839,7 +843,7 @@ fn question(
 }
 
 /// Formats the message that the caller passed, and the issues that follow its closing keywords. A
-/// forge may close these issues although the plan does not name them.
+/// forge may close these issues although the plan for linked issues does not name them.
 fn message(call: &CallContext, id: &PrId, args: &PrMergeInput) -> String {
     let parts = [&args.subject, &args.body].into_iter().flatten();
     let parts: Vec<&str> = parts

@@ -80,7 +80,7 @@ impl Tool for PrReview {
         args: PrReviewInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
         // On tangled, a review is a comment. It could therefore count as an entry of a workflow's
-        // audit trail.
+        // audit trail, so a text of that form is refused.
         write_output::refuse_trail_entry("body", args.body.as_deref().unwrap_or_default())?;
         for comment in &args.comments {
             write_output::refuse_trail_entry("comments", &comment.body)?;

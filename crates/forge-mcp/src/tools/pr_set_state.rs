@@ -135,7 +135,7 @@ async fn require_unmerged(target: &PullTarget, pull: &PullRequest) -> Result<(),
     if pull.state != PrState::Merged {
         return Ok(());
     }
-    // A pull request whose merge is claimed but not verified can still be closed.
+    // A pull request that is reported as merged can still be closed if the merge is not verified.
     let found = target.repo.pull(&target.id, PrFields::MERGEABILITY).await?;
     if ensure_verified(target, &found).is_err() {
         return Ok(());
@@ -150,8 +150,9 @@ async fn require_unmerged(target: &PullTarget, pull: &PullRequest) -> Result<(),
     ))
 }
 
-/// Returns the facts in the question other than the head. The state is one of them: a user who
-/// confirms only a deletion has not confirmed closing a pull request that was reopened meanwhile.
+/// Returns the facts in the question other than the head. The state is one of them. A user who
+/// confirms only deleting the branch has not confirmed closing a pull request that was reopened
+/// meanwhile.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),

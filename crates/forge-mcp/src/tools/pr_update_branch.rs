@@ -69,8 +69,8 @@ impl Tool for PrUpdateBranch {
         };
         let pull = target.repo.pull(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
-        // A refusal that is already known comes before any further request, and before the user is
-        // asked.
+        // A rebase that cannot succeed is refused before another request is sent and before the
+        // user is asked.
         let doubt = match rebases {
             true => {
                 require_open(&target, &pull)?;
@@ -95,7 +95,7 @@ impl Tool for PrUpdateBranch {
     }
 }
 
-/// Returns how others use the head branch, as [`shared_as`] does; `None` for a branch of a fork.
+/// Returns how others use the head branch; see [`shared_as`]. `None` for a branch of a fork.
 async fn use_of_head(repo: &Repo, pull: &PullRequest) -> Result<Option<String>, Error> {
     match pull.head_repo {
         Some(_) => Ok(None),
@@ -104,8 +104,8 @@ async fn use_of_head(repo: &Repo, pull: &PullRequest) -> Result<Option<String>, 
 }
 
 /// Returns how others use a branch: as the default branch, or as the base of pull requests.
-/// Changing a branch that others use has the effect of a merge. Branches of forks are not checked.
-/// On a file system that ignores case, names that differ only in case are the same branch.
+/// Changing such a branch has the effect of a merge. Branches of forks are not checked. On a file
+/// system that ignores case, names that differ only in case are the same branch.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
     if let Some(default) = &info.default_branch
@@ -247,14 +247,14 @@ fn require_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     .with_hint(hint))
 }
 
-/// Maximum number of conflicting files that a question names. Only the number of further files is
-/// given.
+/// Maximum number of conflicting files that a question names. The names end with the number of
+/// files left out.
 const MAX_NAMED_FILES: usize = 10;
 
-/// Refuses a pull request with conflicts before the user is asked. There is one exception: files
-/// that the forge names are conflicts of a merge, but a rebase drops commits that the base already
-/// has, and may succeed. A rebase then only gets a warning. Does not wait if the mergeability is
-/// still unknown.
+/// Refuses to rebase a pull request with conflicts, before the user is asked. If the forge names
+/// the conflicting files, only returns a warning: they conflict in a merge, but a rebase drops
+/// commits that the base already has, and may succeed. Does not wait if the mergeability is still
+/// unknown.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

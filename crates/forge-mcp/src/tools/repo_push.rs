@@ -105,7 +105,7 @@ fn answer(
     }
 }
 
-/// Returns the error for a full ref name. It is refused because some forges would read
+/// Returns the error for a full ref name. A full ref name is refused because some forges would read
 /// `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);

@@ -1,4 +1,4 @@
-//! Reports requested reviewers, and those who could not be requested.
+//! Reports which reviewers were requested, and which reviewers could not be requested.
 
 use forge_core::{
     Outcome,
@@ -69,8 +69,8 @@ pub(super) fn answer(
     }
 }
 
-/// Returns true if the forge shows the requested review. A bot may also be named by a prefix of its
-/// login.
+/// Returns true if the forge lists the reviewer as asked. A bot may also be named by a prefix of
+/// its login.
 fn is_asked(wanted: &Reviewer, pull: &PullRequest) -> bool {
     let mut asked = pull.pending_reviewers.iter();
     asked.any(|asked| is_same(wanted, asked))
@@ -85,7 +85,7 @@ fn is_same(wanted: &Reviewer, asked: &Reviewer) -> bool {
     }
 }
 
-/// Returns the forge's warning about a reviewer, or a default text.
+/// Returns why a reviewer was not asked: the forge's warning about the reviewer, or a default text.
 fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
     let name = wanted.handle().trim_start_matches('@');
     let told = outcome.warnings.iter().map(|w| w.message.as_str());

@@ -79,9 +79,10 @@ struct FailedOut {
     error: Clean,
 }
 
-/// Maximum number of issues that a question names. Only the number of further issues is given.
+/// Maximum number of issues that a question names. The names end with the number of issues left
+/// out.
 const MAX_NAMED: usize = 20;
-/// Maximum length of the error for one issue, and of the recovery for it, in characters.
+/// Maximum length of the error for one issue, and of the error's hint, in characters.
 const MAX_ERROR: usize = 400;
 
 impl Tool for WorkflowAdvance {
@@ -133,8 +134,8 @@ impl Tool for WorkflowAdvance {
         if plan.advanced.is_empty() {
             return Ok(answer(call, &workflow, &target, &plan));
         }
-        // A sub-issue may be in another repository. Opening it checks that this server may change
-        // issues there.
+        // A sub-issue may be in another repository. Opening that repository checks that this server
+        // may change issues there.
         let own = target.id.repo.comparison_key();
         for moved in &plan.advanced {
             if moved.id.repo.comparison_key() != own {

@@ -182,7 +182,8 @@ fn format_change(
     }
 }
 
-/// Returns the result of a heartbeat, which renews a claim before its lease ends.
+/// Returns the result of a heartbeat. A heartbeat renews a claim before its lease, its time limit,
+/// ends.
 fn format_renewal(
     call: &CallContext,
     target: &IssueTarget,

@@ -1,4 +1,5 @@
-//! Result parts of the workflow tools: issues, claims, moves.
+//! Result parts of the workflow tools: issues, claims (an agent's reservation of an issue) and
+//! moves between states.
 
 use forge::workflow::{
     Candidate, Claim, Definition, Member, Pick, StateChange, TrailEntry, TrailEvent, Workflow,
@@ -14,7 +15,7 @@ use crate::{
     output::WriteOut,
 };
 
-/// Maximum number of issues in a list. Only the number of further issues is given.
+/// Maximum number of issues in a list. The result gives the number of issues left out.
 pub(super) const MAX_ROWS: usize = 50;
 /// Maximum length of a title, state or reason, in characters.
 pub(super) const MAX_TEXT: usize = 120;
@@ -127,8 +128,8 @@ impl MemberOut {
     }
 }
 
-/// Formats the name of a state within a line. Only a state that the workflow defines has no quotes.
-/// Any other state is foreign text, and could imitate a fact of the result.
+/// Formats the name of a state within a line. A state that the workflow defines has no quotes. Any
+/// other state is foreign text and is quoted, because it could imitate a fact of the result.
 pub(super) fn state(state: &Clean, is_defined: bool) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
     match is_defined && !state.is_empty() && state.as_data().chars().all(is_plain) {
@@ -330,8 +331,7 @@ impl WorkflowChangeOut {
     }
 }
 
-/// Converts the id of an issue to the id of a pull request, because questions and results take only
-/// the latter.
+/// Converts the id of an issue to a [`PrId`], the only type of id that questions and results take.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

@@ -188,7 +188,7 @@ impl Tool for WorkflowView {
     }
 }
 
-/// What is needed to format a part of the result.
+/// The values with which each part of the result is formatted.
 struct ViewContext<'a> {
     call: &'a CallContext,
     definition: &'a Definition,
@@ -207,8 +207,9 @@ impl ViewContext<'_> {
             |ids: &[IssueId]| first(ids.iter().map(|id| issue_name(call, id, of)).collect()).0;
         let (issues, issues_left_out) =
             first(group.issues.iter().map(|m| self.member(m)).collect());
-        // The reason, and the list of unknown states, can name states of issues in repositories
-        // that this server may not read.
+        // The reason for the recommendation, and the list of unknown states, can name states of
+        // issues in repositories that this server may not read. Such a reason and such states are
+        // left out.
         let is_shown = |member: &&Member| may_show(call, &member.id, of);
         let names_state = |member: &Member| {
             let state = member.state.as_deref();

@@ -9,8 +9,8 @@ use crate::{
     output::{IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
 };
 
-/// Refuses a comment that is an entry of a workflow's audit trail. Foreign text can tell an agent
-/// to post such an entry, which would count as the user's own.
+/// Refuses a comment that is an entry of a workflow's audit trail. Text of other people can tell an
+/// agent to post such an entry, which would then count as the user's own entry.
 ///
 /// # Errors
 ///

@@ -12,7 +12,8 @@ use crate::{
 /// Maximum length of a hunk, and of the ids of a review's comments, in characters.
 const MAX_EXTRA_CHARS: usize = 1_000;
 
-/// Returns the limit for a hunk or for ids in a result whose text has at most `max` characters.
+/// Returns the maximum length of a hunk, or of the ids, in a result whose text has at most `max`
+/// characters.
 fn extra(max: usize) -> usize {
     MAX_EXTRA_CHARS.min(max / 5)
 }

@@ -1,5 +1,5 @@
-//! Waits within a call until a pull request changes, but not longer than clients wait for an
-//! answer.
+//! Waits within a call until a pull request meets a condition. A wait is shorter than the usual
+//! timeout of clients.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ const MAX_WAIT: Duration = Duration::from_secs(45);
 const NEWS_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum number of reported changes; the newest are kept.
 const MAX_CHANGES: usize = 50;
-/// Distinguishes the cursor that continues a wait from the cursor of a page.
+/// Takes the place of a tool name in the cursor that continues a wait, so that it differs from the
+/// cursor of a page.
 const CURSOR_OF: &str = "wait";
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -89,7 +90,7 @@ impl ChangeOut {
         let from = from.as_ref();
         let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
         let facts = format!("{what} {from}{}", content::name(to));
-        // The name comes after the facts, because it is foreign text.
+        // The name comes after the facts, because it is foreign text and could imitate a fact.
         match name.is_empty() {
             true => facts,
             false => format!("{facts}: {}", content::name(name)),
@@ -130,7 +131,8 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            // The baseline in the cursor is empty if the earlier wait ended before its first read.
+            // The cursor contains the baseline, the state with which later polls are compared. It
+            // is empty if the earlier wait ended before its first poll.
             Ok("") => None,
             Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
@@ -150,7 +152,7 @@ pub(super) async fn wait_for(
     let followed = scope::kept(false, follow(call, &mut watch, &mut changes));
     let outcome = match tokio::time::timeout(deadline, followed).await {
         Ok((outcome, _)) => outcome?,
-        // The timeout applies even during a poll, which is then ended.
+        // A poll that runs at the timeout is aborted.
         Err(_) => WatchOutcome::Pending,
     };
     call.acquire_slot().await?;
