@@ -716,7 +716,7 @@ const CHECKED: [Rule; 3] = [
 ];
 /// The rules that `require_approval` covers.
 const APPROVED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
-/// All rules about reviews. With `require_approval`, none of them may be open; only [`APPROVED`]
+/// Rules that `require_approval` covers. None of them may be open, but only those in [`APPROVED`]
 /// must be in the verdict.
 const REVIEWED: [Rule; 4] = [
     Rule::NoChangesRequested,
