@@ -27,9 +27,9 @@ const TEXTS: &[&str] = &[
 ];
 
 impl GitHub {
-    /// Fails if the answer contradicts the request, or if an error belongs to no mutation of the
-    /// batch. The error is marked as ambiguous, because GitHub may have run the mutation. The batch
-    /// is therefore not sent again.
+    /// Fails if the answer contradicts the request, or if an error in the answer belongs to no
+    /// mutation of the batch. The returned error is marked as ambiguous, because GitHub may have
+    /// run the mutation. The batch is therefore not sent again.
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
@@ -81,8 +81,8 @@ impl GitHub {
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
 
-    /// Returns the URL of a created object if the URL is on a foreign host. This host and the host
-    /// of its API are not foreign.
+    /// Returns the URL of a created object if the URL is on a foreign host. Foreign is every host
+    /// other than this GitHub host and the host of its API.
     fn foreign_url<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
@@ -167,7 +167,7 @@ fn find_difference<'a>(
             "headRefName" => asked.rsplit(':').next().unwrap_or_default(),
             _ => asked.as_str(),
         };
-        // By default, `stateReason` reports a duplicate as NOT_PLANNED, so this is no difference.
+        // GitHub reports a duplicate as NOT_PLANNED by default, so these two values count as equal.
         let is_duplicate = field == "stateReason" && (asked, told) == ("DUPLICATE", "NOT_PLANNED");
         let is_same =
             is_duplicate || (is_new && asked.is_empty()) || equals_ignoring_blanks(asked, told);

@@ -26,7 +26,7 @@ use crate::{
     weight,
 };
 
-/// The version of GitHub's REST API that all routes use unless they name another.
+/// The version of GitHub's REST API that requests use unless the caller chooses another.
 const API_VERSION: &str = "2022-11-28";
 const VERSION_HEADER: &str = "x-github-api-version";
 /// Media type with a preview that older Enterprise Servers need to return `mergeStateStatus`.
@@ -70,7 +70,7 @@ impl TokenSlot {
 pub(crate) enum TokenChoice {
     #[default]
     Account,
-    /// The token for project boards; without one, the account's token.
+    /// The token for project boards. If none is configured, the account's token is used.
     Board,
 }
 
@@ -182,7 +182,8 @@ impl Api {
         }
     }
 
-    /// Sends a query. Returns partial errors with the answer. Fails if the whole query fails.
+    /// Sends a query. Fails if the whole query fails. The answer contains the errors of single
+    /// fields.
     pub async fn query<T: DeserializeOwned>(
         &self,
         document: &str,
@@ -434,8 +435,8 @@ impl Api {
 
     /// Turns the errors of a GraphQL answer into warnings.
     ///
-    /// `part` names the part of the result that an error concerns: once for the message, and once
-    /// as the field of the model.
+    /// `part` returns the part of the result that an error concerns: its title for the message, and
+    /// its field in the model.
     pub fn warnings<T>(
         &self,
         answer: &GqlAnswer<T>,

@@ -68,7 +68,8 @@ impl BoardCache {
     }
 }
 
-/// Normalizes a board id: logins are case-insensitive.
+/// Returns the cache key of a board. The owner is in lower case, because logins are
+/// case-insensitive.
 fn key(id: &BoardId) -> BoardId {
     BoardId {
         owner: id.owner.to_ascii_lowercase(),
@@ -94,7 +95,8 @@ impl Board {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and the existing names if the field or the option does not exist.
+    /// Fails with `invalid_input` if the field or the option does not exist. The error lists the
+    /// existing names.
     pub fn ids(&self, id: &BoardId, field: &str, value: Option<&str>) -> Result<FieldChoice<'_>> {
         let found = find_by_name(self.selects(), field, |f| &f.name).ok_or_else(|| {
             let names = self.selects().map(|f| f.name.as_str());
@@ -256,7 +258,7 @@ impl GitHub {
             .query_as(TokenChoice::Board, &text, &variables)
             .await?;
         // The document queries the owner both as a user and as an organization. One of the two is
-        // always NOT_FOUND.
+        // always NOT_FOUND, so these errors are dropped.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));

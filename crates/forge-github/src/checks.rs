@@ -195,7 +195,8 @@ async fn end_of(
     }
     let lines = kept.split_inclusive(|b| *b == b'\n');
     let text: Vec<u8> = lines.flat_map(without_time).copied().collect();
-    // A cut through a credential would leave a part of it, so the text is masked before the cut.
+    // A cut through a credential would leave a part that is not recognized, so credentials are
+    // masked before the cut.
     let masked = mask(&String::from_utf8_lossy(&text));
     Ok(CheckLog::end_of(masked.as_bytes(), most, cut))
 }
@@ -223,7 +224,8 @@ fn without_time(line: &[u8]) -> &[u8] {
 
 /// Builds the report of a pull request's checks from its last commit.
 ///
-/// - `unread`: the answer has an error in its checks. This matters only if no checks arrived.
+/// - `unread`: GitHub's answer has an error for the field of the checks. The error matters only if
+///   the answer has no checks.
 /// - `unstable`: GitHub says that a check has not passed. The report is then incomplete if all
 ///   checks in the answer have passed.
 pub(crate) fn section(
@@ -245,16 +247,16 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup, so a missing rollup alone is no gap. A null entry in a
-    // rollup is a check that the viewer may not see, so the report is incomplete.
+    // A commit without checks has no `statusCheckRollup`, so a missing rollup does not make the
+    // report incomplete. A null entry in a rollup does: it is a check that the viewer may not see.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
     let checks: Vec<Check> = all.into_iter().map(check).collect();
-    // A rollup has a state only if the commit has a check. A state without checks is therefore a
-    // gap.
+    // A rollup has a state only if the commit has a check. A state without checks therefore means
+    // that the answer lacks checks.
     let lacks_all = has_state && checks.is_empty();
     let passes = |c: &Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
     let lacks_unstable = unstable && checks.iter().all(passes);
@@ -267,7 +269,7 @@ pub(crate) fn section(
 }
 
 /// Maps the status of a check run. A run that could not start never finishes, so it counts as
-/// failed. A stale run counts as a run without a result, as in gh.
+/// failed. A run with the conclusion `STALE` counts as pending, as in gh.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,

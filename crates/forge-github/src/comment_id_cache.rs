@@ -27,7 +27,7 @@ struct CachedIds {
 }
 
 impl CommentIdCache {
-    /// Adds ids of `pr`, and drops those of another pull request.
+    /// Adds comment ids of `pr`, and drops the cached ids of any other pull request.
     pub fn keep(&self, pr: &PrId, ids: impl Iterator<Item = String>) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match listed.as_mut().filter(|of| of.is_fresh(pr)) {

@@ -105,8 +105,8 @@ impl GitHub {
         self.comment_once_on_pull(pr, &before, body).await
     }
 
-    /// Adds a comment. `before` is the pull request as read before the write. Its newest comment
-    /// tells which comments are new, in case GitHub's answer is lost.
+    /// Adds a comment. `before` is the pull request as read before the write. If GitHub's answer is
+    /// lost, the comment is searched among those that are newer than the newest one in `before`.
     pub(crate) async fn comment_once_on_pull(
         &self,
         pr: &PrId,
@@ -146,8 +146,8 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // The comment may belong to another pull request that readers of `pr` may not see. A
-            // comment number is therefore looked up only in the threads of `pr`.
+            // `key` may be the id of a comment on another pull request, which readers of `pr` may
+            // not see. The reply must not quote that comment, so it counts as not found.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {

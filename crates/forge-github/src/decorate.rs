@@ -26,7 +26,8 @@ pub(crate) struct Decoration<'a> {
 }
 
 impl Decoration<'_> {
-    /// Builds a batch with one mutation for each kind of object: labels, assignees and so on.
+    /// Builds a batch with one mutation for each kind of object (labels, assignees and so on), and
+    /// one for each board.
     pub fn batch(&self, pull: &str, found: &ResolvedIds) -> Batch {
         let mut batch = Batch::default();
         if let Some(milestone) = &found.milestone {
@@ -68,7 +69,7 @@ impl Decoration<'_> {
         self.projects.get(index).map(String::as_str)
     }
 
-    /// Returns a name for what the mutation with this alias sets, for messages.
+    /// Returns what the mutation with this alias sets, as a text for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -77,7 +78,7 @@ impl Decoration<'_> {
         }
     }
 
-    /// Returns the call that makes up for a failed mutation with this alias.
+    /// Returns the call by which the user can repeat a failed mutation with this alias.
     pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
         let (param, values): (Param, Vec<&str>) = match alias {
             "labels" => (Param::AddLabel, texts(self.labels)),

@@ -24,7 +24,8 @@ use crate::{
 /// An entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct GqlError {
-    /// `NOT_FOUND`, `FORBIDDEN` and others. The set is open, and many errors have no type.
+    /// The error type, such as `NOT_FOUND` or `FORBIDDEN`. GitHub may add types, and many errors
+    /// have none.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
     #[serde(default)]
@@ -94,7 +95,7 @@ pub(crate) fn limit_texts(errors: &mut [GqlError]) {
 pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
     pub http: &'a Http,
-    /// The source of the token; error messages name it.
+    /// The source of the token. Error messages say where the token comes from.
     pub tokens: &'a dyn TokenSource,
     pub write: bool,
 }
@@ -350,7 +351,7 @@ pub(crate) fn ambiguous(error: Error) -> Error {
         .with_hint("the request may have succeeded: check that before you try again")
 }
 
-/// Returns the error for a missing pull request if GitHub's answer has no error itself.
+/// Returns the error for a missing pull request. Used if GitHub's answer contains no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
         Hint::new("look for the number in the list of pull requests")
@@ -579,7 +580,8 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
     .with_hint(format!("try again in {seconds} s (at {reset})"))
 }
 
-/// Returns the kind of the missing object from a NOT_FOUND message, which names GitHub's type.
+/// Returns the kind of the missing object. A NOT_FOUND message contains GitHub's type of the
+/// object.
 fn noun(error: &GqlError) -> Noun {
     let what = error
         .message
@@ -774,8 +776,8 @@ fn unmet_rule_error(message: String) -> Error {
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
-/// Returns the error for a write that GitHub refused because a value had changed. GitHub does not
-/// report the values, so they stay empty.
+/// Returns the error for a write that GitHub refused because a value had changed. GitHub reports
+/// neither the expected nor the actual value, so both stay empty in the error.
 fn refused_swap_error(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
@@ -850,7 +852,7 @@ fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
     }
 }
 
-/// Source that marks errors of a host without project boards.
+/// The `source()` of errors from a host without project boards. Code recognizes such errors by it.
 #[derive(Debug)]
 struct NoProjects;
 
@@ -862,7 +864,7 @@ impl fmt::Display for NoProjects {
 
 impl StdError for NoProjects {}
 
-/// Source that marks errors about a field that the host lacks.
+/// The `source()` of errors about a field that the host lacks. Code recognizes such errors by it.
 #[derive(Debug)]
 struct UnknownField;
 
@@ -894,7 +896,8 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
     }
 }
 
-/// Returns the error for a failed part of a write. `done` names the parts that succeeded.
+/// Returns the error for a failed part of a write. `done` has the names of the parts that
+/// succeeded.
 pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();

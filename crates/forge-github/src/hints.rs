@@ -15,8 +15,8 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     Action::op(Op::PrCreate),
 );
 
-/// Recovery if the viewer has a pending review. The user chooses, because submitting the pending
-/// review publishes comments that this call did not name.
+/// Recovery if the viewer has a pending review. The user chooses whether to submit or discard it,
+/// because submitting publishes comments that are not part of this call.
 pub(crate) static END_PENDING: Hint = Hint::fixed(
     "end your pending review: submit it together with this one, or discard it",
     Action::again(&[(Param::Pending, Arg::Choose)]),

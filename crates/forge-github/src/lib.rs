@@ -125,7 +125,7 @@ impl GitHub {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` if the repository is not named by owner and name.
+    /// Fails with `invalid_input` if the repository id does not consist of owner and name.
     pub fn clone_url(&self, repo: &RepoId) -> Result<String> {
         let (owner, name) = owner_and_name(repo)?;
         Ok(format!("{}/{owner}/{name}.git", self.api.endpoint.web))

@@ -124,8 +124,8 @@ impl GitHub {
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // The URL may name an issue or a pull request. This is ignored, because GitHub
-                // serves both under both URLs.
+                // It does not matter whether a URL has `/issues/` or `/pull/`, because GitHub
+                // serves issues and pull requests under both.
                 Some((_, number)) => {
                     // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {
@@ -221,7 +221,7 @@ fn alias(number: u64) -> String {
     format!("n{number}")
 }
 
-/// Returns the nodes of the newest page, with a warning if there are older ones.
+/// Returns the nodes of the newest page. Adds a warning if there are older nodes.
 fn take_newest<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let total = nodes.total_count.unwrap_or_default();
     let read = nodes.nodes.as_ref().map_or(0, Vec::len);
@@ -233,7 +233,7 @@ fn take_newest<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> V
     nodes.into_vec()
 }
 
-/// Returns the nodes of the first page, with a warning if there are more pages.
+/// Returns the nodes of the first page. Adds a warning if there are more pages.
 fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let more = nodes.next().is_some();
     let nodes = nodes.into_vec();

@@ -267,7 +267,8 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     Ok(issue)
 }
 
-/// Maps the pull requests that close an issue. Hidden pull requests are left out.
+/// Maps the pull requests that close an issue. Leaves out pull requests that the viewer may not
+/// see.
 pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<ClosingPull> {
     let found = found.into_vec().into_iter();
     let mapped = found.filter_map(|pull| {
@@ -281,7 +282,8 @@ pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<Closing
     mapped.collect()
 }
 
-/// Takes the issue type, the reactions, the number of sub-issues, and whether the issue is pinned.
+/// Extracts the issue type, the reactions, the number of sub-issues, and whether the issue is
+/// pinned.
 pub(crate) fn issue_details(i: &mut wire::Issue) -> IssueDetails {
     let mut details = IssueDetails::default();
     details.issue_type = i.issue_type.take().map(|found| {
@@ -358,9 +360,9 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
     })
 }
 
-/// Maps a pull request of `repo` with the sections in `fields`. `checks_unread` is true if the
-/// answer has an error in the checks, and `rules_unread` if it has one in the rules of the base
-/// branch.
+/// Maps a pull request of `repo` with the optional parts in `fields`. `checks_unread` is true if
+/// GitHub reported an error for the field of the checks, and `rules_unread` if it reported one for
+/// a field of the base branch's rules.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -454,7 +456,8 @@ pub(crate) fn pull(
     pull.base_oid = p.base_ref_oid.0;
     pull.head_branch = p.head_ref_name;
     pull.head_oid = head_oid;
-    // GitHub keeps this ref after the branch is deleted, and also creates it for forks.
+    // GitHub keeps this ref after the branch is deleted. The ref exists even if the branch is in a
+    // fork.
     pull.head_ref = Some(format!("refs/pull/{}/head", p.number));
     pull.head_repo = head_repo;
     pull.depends_on = depends_on;
@@ -529,8 +532,8 @@ pub(crate) fn pull(
 }
 
 /// Finds the pull requests of `repo` whose head is `base`, the base branch of an open pull request.
-/// The default branch is skipped, because most pull requests are based on it, and it is rarely the
-/// head of a stacked one.
+/// Returns none if `base` is the default branch: most pull requests are based on it, and it is
+/// rarely the head of another pull request.
 pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,
@@ -565,8 +568,8 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// Adds the fields that the answer to an edit lacks, which are reviews and merge. They come from
-/// the pull request before the edit.
+/// Adds the fields about reviews and the merge, which GitHub's answer to an edit lacks. They come
+/// from the pull request before the edit.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = now;
     pull.merged_by = before.merged_by;

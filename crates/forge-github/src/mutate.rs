@@ -187,9 +187,9 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// Returns the error of a failed mutation: its path ends at the mutation, or the payload is
-/// missing. An error deeper in the path means that the mutation ran, but a field of the result
-/// could not be read.
+/// Returns the error of the mutation `alias`, if that mutation failed. It failed if the error's
+/// path ends at the mutation, or if the payload is missing. A longer path means that the mutation
+/// ran, but a field of its result could not be read.
 pub(crate) fn failed<'a, T>(
     answer: &'a GqlAnswer<Payloads<T>>,
     alias: &str,
@@ -199,8 +199,9 @@ pub(crate) fn failed<'a, T>(
     errors.find(|e| payload.is_none() || e.names().len() == 1)
 }
 
-/// Resolves a write whose answer may be lost. `read_back` then checks whether the write happened.
-/// The write is never sent again. Adds a warning if it happened although its answer was lost.
+/// Returns the result of a write. If GitHub's answer to the write was lost, `read_back` checks
+/// whether the write happened, and the result has a warning if it did. The write is never sent
+/// again.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,

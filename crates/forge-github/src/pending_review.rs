@@ -317,7 +317,7 @@ fn comment_count(review: Option<&wire::Review>) -> u64 {
     count.unwrap_or_default()
 }
 
-/// Returns the body of a pending review followed by the new one.
+/// Returns the body of the pending review followed by the new body.
 fn join_bodies(pending: &str, new: &str) -> String {
     match (pending.trim().is_empty(), new.trim().is_empty()) {
         (true, _) => new.to_owned(),
@@ -326,8 +326,8 @@ fn join_bodies(pending: &str, new: &str) -> String {
     }
 }
 
-/// Returns the error for a pending review with unexpected content, neither the earlier nor the
-/// requested one. The caller reports the lost answer instead of this error.
+/// Returns the error for a pending review that has neither its earlier nor the requested content.
+/// The caller reports the lost answer instead of this error.
 fn unclear_state_error() -> Error {
     let message = "the pending review has neither its earlier content nor the requested content";
     Error::new(ErrorKind::Protocol, message)

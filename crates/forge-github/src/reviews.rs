@@ -77,7 +77,7 @@ impl Reviews for GitHub {
                 Some(found) => found,
                 None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
             },
-            // The cache of pull requests has no pending reviews.
+            // Cached pull requests lack their pending reviews, so GitHub is always queried.
             PendingReview::Keep | PendingReview::Submit => {
                 self.lookup(pr, selections::PENDING_REVIEW).await?.0
             }
@@ -308,14 +308,14 @@ fn diff_of(review: &NewReview) -> Action {
     paths.sort_unstable();
     paths.dedup();
     let diff = Action::op(Op::PrDiff);
-    // A comma would separate two paths, so the diff of all files is shown instead.
+    // A path with a comma would be read as two paths, so the diff of all files is shown instead.
     match paths.iter().any(|path| path.contains(',')) {
         true => diff,
         false => (paths.iter()).fold(diff, |diff, path| diff.with(Param::Path, *path)),
     }
 }
 
-/// Adds the threads' lines to an error, because GitHub does not name the wrong line.
+/// Adds the threads' lines to an error, because GitHub does not say which line is wrong.
 fn about_lines(error: Error, review: &NewReview) -> Error {
     let field = match error.kind() {
         ErrorKind::InvalidInput {

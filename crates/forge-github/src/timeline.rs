@@ -15,8 +15,8 @@ pub(crate) struct TimelinePage {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads a page of the history `key`, up to its limit. For each page of GitHub's timeline, calls
-/// `read` with the length and the cursor of that page.
+/// Reads at most `page.limit` events of the history `key`. For each page of GitHub's timeline,
+/// calls `read` with the length and the cursor of that page.
 pub(crate) async fn events_page<R>(
     scheme: &'static str,
     key: String,

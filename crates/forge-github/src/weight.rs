@@ -18,7 +18,7 @@ const BYTES_PER_ITEM: usize = 256;
 /// The JSON parser's depth limit.
 const MAX_DEPTH: usize = 128;
 
-/// Source that marks errors about an answer with too many items.
+/// The `source()` of errors about an answer with too many items. Code recognizes such errors by it.
 #[derive(Debug)]
 struct TooMany;
 

@@ -123,8 +123,8 @@ pub(crate) fn without_teams(text: &str) -> Option<String> {
     text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }
 
-/// The lists whose entries have texts of any length. Their pages can be shortened without loss,
-/// because callers read the further pages or compare the length with the total.
+/// The lists whose entries have texts of any length. A query may request shorter pages of these
+/// lists: callers read the remaining pages, or notice missing entries by the total count.
 const TEXT_LISTS: [&str; 6] = [
     "comments",
     "commits",
@@ -134,8 +134,8 @@ const TEXT_LISTS: [&str; 6] = [
     "reviews",
 ];
 
-/// Limits the pages of [`TEXT_LISTS`] to `size` entries. Lists of fewer than 50 entries keep their
-/// size, because their further pages are never read.
+/// Limits the pages of [`TEXT_LISTS`] to `size` entries. A list of which fewer than 50 entries are
+/// requested stays as it is, because its remaining pages are never read.
 pub(crate) fn with_page_size(text: &str, size: usize) -> String {
     let mut text = text.to_owned();
     for list in TEXT_LISTS {

@@ -41,7 +41,8 @@ pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
 fn add_paths(text: &str, found: &mut BTreeSet<FieldPath>) {
     let text = without_arguments(&compact(text));
     let mut words = text.split_whitespace();
-    // A type and a path for each selection set that is open, and for the one to open next.
+    // `open` has a type and a path for each selection set whose end has not been reached. `next`
+    // has those of the selection set that the next brace opens.
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut next = ("Query", Vec::new());
     while let Some(word) = words.next() {

@@ -164,8 +164,8 @@ impl Section {
         } else {
             ""
         };
-        // The number of comments is always queried. A field cannot be selected again with other
-        // arguments, so this selection has an alias.
+        // `comments` is always selected for its total count. GraphQL does not allow a second
+        // selection of a field with other arguments, so this one has an alias.
         let field = if self == Self::Comments {
             "allComments: comments"
         } else {
@@ -277,8 +277,8 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
     text
 }
 
-/// Builds the selection set for the next page of each section. A section comes with the variable
-/// that holds its cursor.
+/// Builds the selection set for the next page of each section. Each section is paired with the
+/// variable that holds its cursor.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {

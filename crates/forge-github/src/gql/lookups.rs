@@ -386,7 +386,7 @@ impl Lookups {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar names if the label does not exist.
+    /// Fails with `invalid_input` if the label does not exist. The error suggests similar names.
     pub fn label_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
         let same = |l: &&String| l.eq_ignore_ascii_case(name);
         let i = self.labels.iter().position(|l| same(&l));
@@ -406,7 +406,7 @@ impl Lookups {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar names if the type does not exist.
+    /// Fails with `invalid_input` if the type does not exist. The error suggests similar names.
     pub fn issue_type_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
         let all: Vec<types::IssueType> = nodes(repo, "issueTypes");
         let same = |found: &&types::IssueType| found.name.to_lowercase() == name.to_lowercase();
@@ -419,7 +419,7 @@ impl Lookups {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar names if the account does not exist.
+    /// Fails with `invalid_input` if the account does not exist. The error suggests similar names.
     pub fn user_id(
         &self,
         login: &str,
@@ -509,12 +509,13 @@ impl Lookups {
             })
     }
 
-    /// Reads the ids from the answer. `query` is the whole answer, and `repo` is the part of the
+    /// Reads the ids from the answer. `query` is the whole answer, and `repo` is its part about the
     /// repository.
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar names for the first name that does not exist.
+    /// Fails with `invalid_input` at the first name that does not exist. The error suggests similar
+    /// names.
     pub fn resolve(
         &self,
         query: &Map<String, Value>,
@@ -707,7 +708,7 @@ fn boards_of(query: &Map<String, Value>, repo: &Map<String, Value>) -> Vec<types
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` and the existing titles if no milestone has that title.
+/// Fails with `invalid_input` if no milestone has that title. The error lists existing titles.
 pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
     let all: Vec<MilestoneNode> = collect_matches(repo, "milestones", "likeMilestone");
     let hit = all

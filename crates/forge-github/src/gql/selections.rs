@@ -1,5 +1,6 @@
-//! Selection sets on one pull request, apart from its sections. They are in a table, so that a test
-//! can check each against the schema.
+//! Selection sets of one pull request for single operations. The selections of its optional parts
+//! are in the module `fields`. They are in a table, so that a test can check each against the
+//! schema.
 
 macro_rules! selections {
     ($all:ident: $($(#[$doc:meta])* $id:ident = $text:literal;)*) => {
@@ -11,9 +12,9 @@ macro_rules! selections {
 }
 
 selections! { ALL:
-    /// State and head.
+    /// The fields that a list shows, such as the state and the head commit.
     ROW = "...PullRow";
-    /// Mergeability.
+    /// Whether the pull request can be merged.
     MERGEABILITY = "...PullRow mergeable mergeStateStatus";
     /// The fields read before the head branch is updated.
     TO_UPDATE_BRANCH = "...PullCore mergeable";
@@ -23,14 +24,14 @@ selections! { ALL:
     TO_LOCK = "...PullCore locked activeLockReason";
     /// Shows whether the head branch exists.
     HEAD_BRANCH = "id number headRef { id }";
-    /// Read before a comment is added. Every comment after the newest one is new.
+    /// The newest comment, read before a comment is added. The added comment comes after it.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
     /// Read after GitHub's answer to a new comment was lost, to find this comment.
     RECENT_COMMENTS = "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
     /// Read after GitHub's answer to a state change was lost. Shows the state, and the comments
     /// among which the change's own comment is searched.
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// Read before a review is added. Every review after the newest one is new.
+    /// The newest review, read before a review is added. The added review comes after it.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
     /// The viewer's pending review, which nobody else sees, and the newest review.
     PENDING_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } } pendingReview: reviews(first: 1, states: [PENDING]) { nodes { viewerDidAuthor ...ReviewNode comments { totalCount } } }";

@@ -142,8 +142,8 @@ fn section_combinations_are_valid() {
             .enumerate()
             .filter(|(i, _)| mask & (1 << i) != 0)
             .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
-        // Each single field and the full set are checked on every document; other sets on one
-        // document.
+        // Every combination is checked in the document `PullView`. The other documents are checked
+        // only with each single section and with all sections.
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",

@@ -174,7 +174,7 @@ wire! {
     }
     /// A project board.
     Project { id: String, title: String, }
-    /// The status of a board item; empty if the field has another type.
+    /// The status of a board item; empty if the field "Status" is no single-select field.
     ProjectStatus { option_id: Option<String>, name: Option<String>, }
     ProjectItem { id: String, project: Project, status: Option<ProjectStatus>, }
     AutoMerge {

@@ -1,5 +1,5 @@
-//! Edits and deletes issue comments, and deletes issues. Each takes one query for checks and one
-//! mutation.
+//! Edits and deletes issue comments, and deletes issues. Each operation sends one query that
+//! verifies the request, and one mutation.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, Result,

@@ -1,5 +1,5 @@
-//! Opens an issue with one query for all checks and one mutation. Another document then sets the
-//! relations and the board values.
+//! Opens an issue: one query verifies the request, and one mutation opens the issue. Another
+//! document then sets the relations and the board values.
 
 use std::collections::HashMap;
 
@@ -227,8 +227,8 @@ impl GitHub {
         Ok(names)
     }
 
-    /// Returns a placeholder for the new issue, used to check that its relations and values
-    /// resolve.
+    /// Returns a placeholder for the new issue. It serves to check the relations and values before
+    /// the issue exists.
     fn draft(&self, repo: &RepoId) -> Result<EditedIssue> {
         let wire = wire::Issue {
             number: 1,

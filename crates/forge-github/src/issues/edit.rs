@@ -33,7 +33,8 @@ use crate::{
 
 /// How many issues one document changes.
 const MAX_ISSUES_PER_WRITE: usize = 20;
-/// How many issues one query reads. An issue costs at most 1,000 of GitHub's 500,000 nodes.
+/// How many issues one query reads. GitHub allows 500,000 nodes in a query, and an issue takes at
+/// most 1,000.
 const MAX_ISSUES_PER_READ: usize = 100;
 
 /// The payload of a mutation that changes an issue. Each mutation has its own name for the issue.
@@ -227,7 +228,7 @@ impl GitHub {
         None
     }
 
-    /// Sends the mutations that use the token `access`, or all mutations without `access`.
+    /// Sends the mutations that use the token `access`, or all mutations if `access` is `None`.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -388,7 +389,8 @@ impl GitHub {
         ))
     }
 
-    /// Reads the issues again whose answers were lost, to find out which changes happened.
+    /// If GitHub's answer for an issue was lost, reads the issue again, to find out which changes
+    /// happened.
     async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
         let lost: Vec<IndexedEdit<'_>> = chunk
             .iter()
@@ -516,8 +518,8 @@ impl RunningEdit<'_> {
         input
     }
 
-    /// Puts the ids of `board` into a value's input. Returns whether they differ from the ids that
-    /// were sent.
+    /// Puts the ids of `board` into the input that sets a board value. Returns whether they differ
+    /// from the ids that were sent.
     fn refresh_ids(&mut self, k: usize, id: &BoardId, board: &Board) -> bool {
         let Some(part) = self.plan.parts.get_mut(k) else {
             return false;
@@ -533,7 +535,7 @@ impl RunningEdit<'_> {
     }
 
     /// Decides which changes happened after GitHub's answer was lost. `now` is the issue read
-    /// again, and `left` contains the changes that it still lacks.
+    /// again, and `left` contains the changes that the issue still lacks.
     fn resolve_lost_answer(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {

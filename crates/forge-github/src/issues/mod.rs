@@ -134,7 +134,7 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     Ok(variables)
 }
 
-/// Returns the error for a missing issue if GitHub's answer has no error itself.
+/// Returns the error for a missing issue. Used if GitHub's answer contains no error.
 pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
         Hint::new("look for the number in the list of issues")

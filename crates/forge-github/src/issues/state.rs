@@ -20,7 +20,7 @@ use crate::{
     pulls::is_mine,
 };
 
-/// Read before a comment is added. Every comment after the newest one is new.
+/// The newest comment, read before a comment is added. The added comment comes after it.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
 /// Read after GitHub's answer was lost. The new comment is searched among these 20 comments.
 pub(crate) const RECENT: &str =

@@ -23,8 +23,8 @@ use crate::{
 /// The data of the answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
 type AcrossOf = BTreeMap<String, Value>;
 
-/// The scope of the searches: search words, and the repositories and owners that are checked to
-/// exist.
+/// The scope of the searches: the words that limit them to repositories and owners, and these
+/// places, whose existence the same document checks.
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
@@ -44,7 +44,8 @@ struct SearchState<'a> {
     rows: u64,
 }
 
-/// Returns the document for `searches`, which also checks that everything in `named` exists.
+/// Returns the document for `searches`, which also reads whether the repositories and owners in
+/// `named` exist.
 pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
@@ -230,8 +231,8 @@ impl GitHub {
     }
 }
 
-/// Converts the scope into search words and named places. Names that cannot exist on GitHub become
-/// failures.
+/// Converts the scope into search words and named places. Names that cannot exist on GitHub are
+/// added to the failures in `across`.
 fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     let mut places = SearchedPlaces::default();
     for (n, repo) in scope.repos.iter().enumerate() {
@@ -262,7 +263,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
             across.failed.push((owner.clone(), e));
         }
     }
-    // The scope words would limit the searches to the named places.
+    // A search with scope words would find nothing outside the named places.
     if scope.everywhere {
         places.words.clear();
     }

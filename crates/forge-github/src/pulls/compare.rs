@@ -51,8 +51,8 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// Identifies the commit by author, time and message, because the comparison has no diff of a
-    /// commit.
+    /// Identifies the commit by author, time and message, because GitHub's comparison has no diffs
+    /// of single commits.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();
@@ -93,7 +93,8 @@ impl GitHub {
     }
 
     /// Compares through GitHub's API, without a clone. If the new head only adds commits to the old
-    /// one, returns these commits and their diff. Otherwise returns the files whose changes differ.
+    /// one, returns these commits and their diff. Otherwise returns the files that the two heads
+    /// change differently.
     async fn compared_since(&self, pr: &PrId, ends: &HeadAndBase, old: &str) -> Result<Diff> {
         let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
         let old = &found.base_commit.sha;
@@ -193,7 +194,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // GitHub also sends these statuses if the diff of a pull request is too large.
+            // These statuses mean that the diff is too large, as for the diff of a pull request.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })

@@ -1,6 +1,6 @@
 //! Opens a pull request in up to three steps:
 //!
-//! - One query makes all checks.
+//! - One query verifies the request.
 //! - One document commits the file edits, if any, and opens the pull request.
 //! - Another document adds labels, people, milestone and boards.
 //!
@@ -73,7 +73,8 @@ struct PullCreatePlan {
     repo_id: String,
     viewer: String,
     base: String,
-    /// The id of the head's repository, if its owner alone does not identify it.
+    /// The id of the repository with the head branch, if the owner alone does not identify the
+    /// repository.
     head_repo_id: Option<String>,
     found: ResolvedIds,
     /// The edits to commit to a new branch.
@@ -241,7 +242,8 @@ impl GitHub {
         let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
             _ if edited.is_some() || before_push => true,
-            // If only the owner is given, GitHub finds a fork of any name.
+            // If the request has only the owner, the fork may have another name than the one looked
+            // up. GitHub finds such a fork itself, so its branch counts as pushed.
             Some(_) => {
                 lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())
             }

@@ -241,7 +241,7 @@ impl GitHub {
     }
 
     /// Called if the answer to a request was lost and no pull request was opened. If GitHub has the
-    /// branch, the returned error names it.
+    /// branch, the returned error says so.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,

@@ -52,7 +52,8 @@ impl GitHub {
         if !git.has_commit(&ends.head).await {
             wanted.push(Self::head_ref(number(pr)?));
         }
-        // The base commit was once the tip of this branch, but a force push may have removed it.
+        // The base commit was once the tip of the base branch. A fetch of the branch therefore
+        // brings the commit, unless a force push removed it.
         if !git.has_commit(&ends.base).await {
             wanted.push(format!("refs/heads/{}", ends.base_branch));
         }

@@ -94,7 +94,7 @@ impl RestFile {
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
     pub more: bool,
-    /// The number of the last page, if the answer has one.
+    /// The number of the last page, if the answer contains this number.
     pub last: Option<usize>,
 }
 

@@ -14,7 +14,7 @@ impl GitHub {
     /// Warns about requested lists, such as reviews, if the answer omits entries without an error.
     /// Without this warning, missing entries would look like an empty list.
     ///
-    /// `said` are the warnings so far. A list that they already name gets no second warning.
+    /// `said` are the warnings so far. A list that one of them is about gets no second warning.
     pub(super) fn missing_sections_warning(
         &self,
         pull: &wire::Pull,
@@ -27,8 +27,8 @@ impl GitHub {
         fn lacks_some<T>(list: &Nodes<T>) -> bool {
             list.nodes.iter().flatten().any(Option::is_none)
         }
-        // The latest reviews and the latest opinions are in the same fragment, so an answer has
-        // both or neither.
+        // The latest reviews and the latest opinions are in the same fragment. If an answer has
+        // only one of the two lists, the other was omitted.
         let (latest, opinions) = (&pull.latest_reviews, &pull.latest_opinionated_reviews);
         let is_one_alone = latest.nodes.is_some() != opinions.nodes.is_some();
         let latest = is_one_alone || lacks_some(latest) || lacks_some(opinions);
@@ -48,7 +48,7 @@ impl GitHub {
     }
 
     /// Warns if the latest reviews were requested, but the answer has neither of their two lists.
-    /// Skips this warning if the warnings `said` already name the latest reviews.
+    /// Skips this warning if one of the warnings `said` is about the latest reviews.
     pub(super) fn missing_latest_warning(
         &self,
         pull: &wire::Pull,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 const SCHEME: &str = "github-pulls";
-/// The page size for large sections; halved if GitHub times out.
+/// The page size for rows that are slow to read; halved if GitHub times out.
 pub(super) const HEAVY_PAGE_SIZE: usize = 25;
 /// The maximum count of results in a GitHub search.
 const MAX_SEARCH_RESULTS: u64 = 1000;
@@ -105,7 +105,7 @@ struct PullChunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,
     warnings: Vec<Warning>,
-    /// The indices of rows with an error in their checks.
+    /// The indices of the rows whose checks GitHub could not read in full.
     unread_checks: HashSet<usize>,
 }
 
@@ -266,8 +266,9 @@ impl GitHub {
                 }
             }
             after = next;
-            // All results of a search may be in other repositories. This page therefore ends here,
-            // and its cursor continues the search.
+            // If no result on this page of the search is in the repository, the next pages may have
+            // none as well. The list's page therefore ends here, and its cursor continues the
+            // search.
             let is_elsewhere = !counted && result.items.len() == before;
             if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
                 break;

@@ -313,7 +313,7 @@ fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
 fn select_mode(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
         // In a repository with a queue, GitHub reports BLOCKED even for pull requests that the
-        // queue accepts.
+        // queue accepts. That state is therefore not checked.
         check_ready(pr, pull)?;
         return Ok(MergeMode::Queue);
     }
@@ -357,8 +357,8 @@ struct MergePreflight {
     unread: Vec<Warning>,
 }
 
-/// Returns the linked issues as a section if the answer has them. Issues that were not read must
-/// not look like an empty list.
+/// Returns the optional parts to map: the linked issues, if the answer has them. Issues that were
+/// not read must not look like an empty list.
 fn sections(pull: &wire::Pull) -> PrFields {
     match pull.closing_issues_references {
         Some(_) => PrFields::LINKED_ISSUES,

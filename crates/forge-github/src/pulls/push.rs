@@ -110,8 +110,8 @@ impl GitHub {
         })
     }
 
-    /// Reports the branch's tip after a push whose answer was lost or names no commit. The tip may
-    /// be someone else's commit, so the push is not reported as a success.
+    /// Adds the branch's tip to the error of a push whose answer was lost or contains no commit.
+    /// The tip may be someone else's commit, so the push is not reported as a success.
     async fn add_branch_tip(
         &self,
         repo: &RepoId,

@@ -162,8 +162,8 @@ fn text(file: &RestFile) -> String {
             }
         }
         None if is_pure(file) => {}
-        // diff(1) prints these lines for files that it does not compare; git refuses to apply
-        // either line.
+        // diff(1) prints these lines for files that it does not compare. git refuses to apply a
+        // diff with such a line.
         None if is_text(file) => {
             let _ = writeln!(out, "Files {from} and {to} differ");
         }

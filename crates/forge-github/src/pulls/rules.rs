@@ -177,9 +177,9 @@ pub(crate) fn unread() -> BaseRules {
     rules
 }
 
-/// Extracts the rules from the answer to a view of the pull request. `failed` is true if the answer
-/// has an error in the rules. A missing protection then does not prove that the branch is
-/// unprotected.
+/// Extracts the rules from the answer to a view of the pull request. `failed` is true if GitHub
+/// reported an error for a field of the rules. A missing protection then does not prove that the
+/// branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules::default();
     let queued = pull.merge_queue_entry.as_ref();
@@ -230,7 +230,7 @@ pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-/// Returns the required checks with these names. `of_apps` names the app that must report a check.
+/// Returns the required checks with these names. `of_apps` tells which app must report a check.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

@@ -319,7 +319,7 @@ impl GitHub {
     }
 }
 
-/// Returns the entries that are newer than the newest one in `before`, oldest first.
+/// Returns the entries that are newer than the newest comment or review in `before`, oldest first.
 pub(crate) fn since<T>(
     recent: Vec<T>,
     before: &wire::Pull,

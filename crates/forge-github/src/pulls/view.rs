@@ -50,7 +50,7 @@ struct PullNode {
 
 /// The maximum count of files in a diff from GitHub (docs.github.com, "Limits on diffs").
 const MAX_DIFF_FILES: u64 = 300;
-/// How many lists of line comments are read further concurrently.
+/// How many lists of line comments one request continues.
 const MAX_CONCURRENT_LISTS: usize = 10;
 
 impl GitHub {
@@ -182,8 +182,8 @@ impl GitHub {
 
     /// Warns about data that the answer shows to be missing: names of teams, and entries of lists.
     ///
-    /// `said` are the warnings so far. If they already name the latest reviews, those get no second
-    /// warning.
+    /// `said` are the warnings so far. If one of them is about the latest reviews, these get no
+    /// second warning.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -280,7 +280,8 @@ impl GitHub {
                 .filter(|section| !open.contains(section))
                 .collect();
         }
-        // The latest reviews are two lists. Both fail together, with equal warnings.
+        // The latest reviews are two lists that fail together with equal warnings, so one of the
+        // two is removed.
         warnings.dedup();
         warnings.extend(self.complete_comments(pull, &mut size).await);
         warnings
@@ -550,15 +551,16 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Appends further pages. A section whose page is missing counts as complete.
+/// Appends further pages. If the page of a section is missing, the section counts as complete,
+/// except the lists that `add` extends.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // A list without its page stays unfinished. If it counted as complete, a sum over it would be
-    // wrong.
+    // Extends a list from which a sum is computed. If the page is missing, the list stays
+    // unfinished, because a sum over an incomplete list would be wrong.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);
