@@ -16,7 +16,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// Input fields of mutations that GitHub's answer returns under the same name.
+/// The input fields of mutations whose names are the same in GitHub's answer.
 const TEXTS: &[&str] = &[
     "title",
     "body",
@@ -122,8 +122,8 @@ fn payload_field(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
-/// Returns the first field whose value differs between input and answer. Also returns the answer's
-/// value.
+/// Returns the first field whose value differs between input and answer, with its value in the
+/// answer.
 fn find_difference<'a>(
     mutation: Mutation,
     input: &Value,

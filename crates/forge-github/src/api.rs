@@ -379,7 +379,7 @@ impl Api {
         })
     }
 
-    /// Converts the first error of an answer.
+    /// Converts the first GraphQL error of an answer to an [`Error`].
     pub fn first_error<T>(&self, answer: &GqlAnswer<T>) -> Error {
         match answer.errors.first() {
             Some(e) => self.error(answer, e),
@@ -390,7 +390,7 @@ impl Api {
         }
     }
 
-    /// Converts one error of an answer.
+    /// Converts a GraphQL error of an answer to an [`Error`].
     pub fn error<T>(&self, answer: &GqlAnswer<T>, e: &GqlError) -> Error {
         error::from_graphql(
             self.error_context_as(answer.access, answer.write),

@@ -258,7 +258,7 @@ impl GitHub {
             .query_as(TokenChoice::Board, &text, &variables)
             .await?;
         // The document queries the owner both as a user and as an organization. One of the two is
-        // always NOT_FOUND, so these errors are dropped.
+        // always NOT_FOUND, so this error is expected.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));

@@ -852,7 +852,7 @@ fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
     }
 }
 
-/// The `source()` of errors from a host without project boards. Code recognizes such errors by it.
+/// Marks errors of a host without project boards. It is the `source()` of such an error.
 #[derive(Debug)]
 struct NoProjects;
 
@@ -864,7 +864,7 @@ impl fmt::Display for NoProjects {
 
 impl StdError for NoProjects {}
 
-/// The `source()` of errors about a field that the host lacks. Code recognizes such errors by it.
+/// Marks errors about a field that the host lacks. It is the `source()` of such an error.
 #[derive(Debug)]
 struct UnknownField;
 

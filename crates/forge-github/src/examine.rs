@@ -138,8 +138,8 @@ impl GitHub {
         Ok(found.collect())
     }
 
-    /// Sends a GET request to a REST route and checks the answer. A status in `refusals` also
-    /// counts as normal, because the account may lack the permission.
+    /// Sends a GET request to a REST route and checks the answer. Besides a success, a status in
+    /// `refusals` counts as normal, because the account may lack the permission.
     async fn examine_route(
         &self,
         name: &str,

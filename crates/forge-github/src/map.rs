@@ -532,8 +532,8 @@ pub(crate) fn pull(
 }
 
 /// Finds the pull requests of `repo` whose head is `base`, the base branch of an open pull request.
-/// Returns none if `base` is the default branch: most pull requests are based on it, and it is
-/// rarely the head of another pull request.
+/// Returns an empty list if `base` is the default branch, because most pull requests are based on
+/// it, and it is rarely the head of another pull request.
 pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,

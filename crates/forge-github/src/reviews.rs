@@ -77,7 +77,7 @@ impl Reviews for GitHub {
                 Some(found) => found,
                 None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
             },
-            // Cached pull requests lack their pending reviews, so GitHub is always queried.
+            // Cached pull requests lack their pending reviews, so the cache is not used here.
             PendingReview::Keep | PendingReview::Submit => {
                 self.lookup(pr, selections::PENDING_REVIEW).await?.0
             }

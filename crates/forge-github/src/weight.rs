@@ -18,7 +18,7 @@ const BYTES_PER_ITEM: usize = 256;
 /// The JSON parser's depth limit.
 const MAX_DEPTH: usize = 128;
 
-/// The `source()` of errors about an answer with too many items. Code recognizes such errors by it.
+/// Marks errors about an answer with too many items. It is the `source()` of such an error.
 #[derive(Debug)]
 struct TooMany;
 

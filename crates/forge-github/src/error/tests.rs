@@ -432,7 +432,7 @@ fn refused_stack_part_is_recognized() {
         *refusal(message).kind() == stacked
     };
     assert!(stacked("This pull request is part of a stack and must be"));
-    // A base branch that cannot be changed needs another recovery, so it is another error.
+    // A refused change of the base branch has a different recovery, so it is a different error.
     assert!(!stacked(
         "Cannot change the base branch because the pull request is part of a stack."
     ));

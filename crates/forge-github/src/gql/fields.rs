@@ -241,7 +241,8 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Returns whether `fields` exclude a part from which a pull request's version is computed.
+/// Returns whether `fields` exclude a part that the pull request's version, a fingerprint, is
+/// computed from.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }

@@ -1,4 +1,5 @@
-//! Resolves names to ids as a part of another query: labels, people, teams, milestones, boards.
+//! Resolves the names of labels, people, teams, milestones and boards to ids. The lookups are added
+//! to another query, so they take no request of their own.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -464,7 +465,7 @@ impl Lookups {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar titles if no board has that title.
+    /// Fails with `invalid_input` if no board has that title. The error suggests similar titles.
     pub fn board_id(
         &self,
         title: &str,
@@ -622,7 +623,7 @@ impl ResolvedIds {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` and similar titles if no board has that title.
+    /// Fails with `invalid_input` if no board has that title. The error suggests similar titles.
     pub fn board(&self, title: &str) -> Result<&str> {
         let same = |b: &&types::Project| b.title.to_lowercase() == title.to_lowercase();
         match self.boards.iter().find(same) {

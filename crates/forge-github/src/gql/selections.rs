@@ -1,6 +1,6 @@
 //! Selection sets of one pull request for single operations. The selections of its optional parts
-//! are in the module `fields`. They are in a table, so that a test can check each against the
-//! schema.
+//! are in the module `fields`. The constants here are in a table, so that a test can check each
+//! against the schema.
 
 macro_rules! selections {
     ($all:ident: $($(#[$doc:meta])* $id:ident = $text:literal;)*) => {

@@ -115,7 +115,7 @@ impl GitHub {
     }
 }
 
-/// Events about relations. Each has a prefix, which is put before the related issue.
+/// The event types about relations between issues. The second text is put before the related issue.
 const RELATED: &[(&str, &str)] = &[
     ("ParentIssueAddedEvent", "parent: +"),
     ("ParentIssueRemovedEvent", "parent: -"),

@@ -190,8 +190,8 @@ impl GitHub {
             let comments = wire.all_comments.take();
             let no_comments = fields.comments && comments.is_none();
             let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
-            // The error does not tell which neighbour's comments are missing. Each neighbour is
-            // therefore read separately.
+            // An error about comments does not tell which neighbour lacks its comments. Each
+            // neighbour is therefore read separately.
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }

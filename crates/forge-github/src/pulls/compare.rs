@@ -194,7 +194,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.error_context(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // These statuses mean that the diff is too large, as for the diff of a pull request.
+            // For the diff of a pull request, GitHub sends these statuses if the diff is too large.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })

@@ -1,5 +1,5 @@
-//! Lists the viewer's pull requests: one for the current branch, their own, and those to review.
-//! All come from one request.
+//! Lists pull requests of interest to the viewer: the one of the current branch, those that the
+//! viewer opened, and those that the viewer is asked to review. One request reads all three.
 
 use std::collections::HashSet;
 

@@ -427,8 +427,8 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// Returns a name for the part that an error concerns, for messages. `depth` is the index of the
-/// section in the error's path.
+/// Returns what messages call the part that an error concerns. `depth` is the index of the section
+/// in the error's path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
