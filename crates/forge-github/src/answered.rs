@@ -16,7 +16,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// The input fields of mutations whose names are the same in GitHub's answer.
+/// Fields that have the same name in a mutation's input and in GitHub's answer.
 const TEXTS: &[&str] = &[
     "title",
     "body",

@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn later_comment_review_keeps_earlier_verdict() {
-        // Requirement C-000-4: the order of the two lists does not matter.
+        // Requirement C-000-4 (docs/reference/requirements.md): the order of the two lists does not
+        // matter.
         let latest = latest_reviews(
             [
                 review("a", ReviewState::Approved, 2),

@@ -1,5 +1,5 @@
-//! Resolves the names of labels, people, teams, milestones and boards to ids. The lookups are added
-//! to another query, so they take no request of their own.
+//! Resolves the names of labels, people, teams, milestones and boards to ids. The lookups are part
+//! of another query, so they need no request of their own.
 
 use std::{collections::BTreeMap, fmt::Write};
 

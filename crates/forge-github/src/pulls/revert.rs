@@ -54,8 +54,8 @@ impl GitHub {
         }
         let payload: RevertPayload = match self.send_one(REVERT, input).await {
             Ok(payload) => payload,
-            // An earlier revert looks the same as this one. Reading the list of pull requests
-            // therefore cannot show whether this revert was opened.
+            // An earlier revert looks the same as this one. A read of GitHub's state therefore
+            // cannot show whether this revert was opened.
             Err(e) if e.retry() == Retry::Ambiguous => {
                 let look = Hint::new("check whether the revert was opened before you try again")
                     .with_action(Action::op(Op::PrList));
