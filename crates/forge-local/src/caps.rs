@@ -17,7 +17,7 @@ pub(crate) const LIMITS: Limits = Limits {
     page_max: 100,
 };
 
-/// Recovery for the missing CI checks: run the tests on this machine.
+/// Hint where CI checks are unsupported: run the tests on this machine.
 static TEST_YOURSELF: Hint = Hint::fixed(
     "run the tests on the head yourself and say so in a review",
     Action::fixed(

@@ -5,7 +5,7 @@ use forge_git::{Git, Signing, parse_signature};
 
 use crate::store::same_login;
 
-/// The viewer, with the current time.
+/// The viewer (the user who runs forge), with the current time.
 #[derive(Clone, Debug)]
 pub(crate) struct CommitIdentity {
     pub actor: Actor,

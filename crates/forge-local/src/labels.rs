@@ -27,7 +27,7 @@ use crate::{
 const MAX_NAME_LENGTH: usize = 50;
 /// Maximum length of `labels.json`, in bytes: room for 20,000 labels.
 const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
-/// Recovery for a label name that already exists.
+/// Hint for a new label whose name already exists.
 static OVERWRITE: Hint = Hint::fixed(
     "choose another name, or overwrite it",
     Action::again(&[(Param::Force, Arg::Set(Cow::Borrowed("true")))]),

@@ -18,7 +18,7 @@ use crate::{
 
 /// Maximum number of mentioned numbers that are looked up for one pull request or issue.
 const MAX_NUMBERS: usize = 50;
-/// Maximum number of pull requests and issues that are read because they may mention the given one.
+/// Maximum number of pull requests and issues to search for mentions of one pull request or issue.
 const MAX_MENTIONING: usize = 100;
 
 /// A pull request or an issue, with all its texts.
@@ -54,7 +54,8 @@ impl Local {
             .read_link_source(&mut cat, kind, number, &mut links.warnings)
             .await?;
         if let Some(pull) = &own.pull {
-            // Missing commits are no error here, because the view of the pull request reports them.
+            // Missing commits are not reported here, because the view of the pull request reports
+            // them.
             let commits = self.all_commits(&mut cat, pull).await.unwrap_or_default();
             let messages = commits.into_iter();
             own.remarks
@@ -250,8 +251,8 @@ impl Local {
     }
 
     /// Adds the pull requests and issues that close or mention `number`. Git searches all stored
-    /// events (descriptions, comments, reviews) for the number. An event whose text was edited or
-    /// deleted later does not count.
+    /// events (descriptions, comments, reviews) for the number. A match in a text that was edited
+    /// or deleted later does not count.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,

@@ -104,8 +104,8 @@ impl Local {
     /// id that may be abbreviated.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
         let is_ref = at.starts_with("refs/heads/") || at.starts_with("refs/tags/");
-        // A tag can have the name of a full ref: `refs/tags/refs/heads/main`. As in git, the ref
-        // comes first.
+        // A tag may be called `refs/heads/main`, like a full ref. As in git, the full ref is tried
+        // before such a tag.
         let short = [branch_ref(at), format!("refs/tags/{at}")];
         let mut names: Vec<String> = is_ref
             .then(|| at.to_owned())

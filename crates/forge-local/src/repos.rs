@@ -71,7 +71,7 @@ impl Repos for Local {
         self.commit_on_branch(req).await
     }
 
-    /// Returns nothing, because a git repository has no services.
+    /// Returns an empty list, because a plain git repository uses no services that can be examined.
     async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
         Vec::new()
     }
@@ -90,7 +90,7 @@ impl Local {
         Ok(found.map(|(branch, _)| branch))
     }
 
-    /// Returns the default branch, and true if it is only a guess.
+    /// Returns the default branch. The flag is true if the branch is only a guess.
     async fn find_default_branch(&self) -> Result<Option<(String, bool)>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(

@@ -9,8 +9,8 @@ use std::{
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
 use forge_git::{Git, Output, blocking, path_of};
 
-/// Arguments that print the common directory, the git directory of the work tree, and the top of
-/// the work tree.
+/// Arguments with which git prints three paths: the common directory, the git directory of the work
+/// tree, and the top of the work tree.
 const DIRECTORIES: [&str; 5] = [
     "rev-parse",
     "--path-format=absolute",
@@ -18,7 +18,7 @@ const DIRECTORIES: [&str; 5] = [
     "--git-dir",
     "--show-cdup",
 ];
-/// Maximum size of a state file of git, in bytes.
+/// Maximum number of bytes that are read from a state file (a small file in the git directory).
 pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
 /// An opened repository in which git can run.
@@ -44,7 +44,8 @@ impl LocalRepository {
     /// bare repository, or a `.git` directory. Git starts only the programs that `trust` allows.
     ///
     /// A bare repository is opened only if a person named it, directly or by one of its work trees.
-    /// Otherwise a bare repository that is committed as files in a clone could bring hooks with it.
+    /// Otherwise a clone could contain a bare repository as committed files, with hooks of a
+    /// stranger.
     pub async fn find(path: &Path, trust: Trust) -> Result<Self> {
         let path = expand(path)?;
         let git = Git::at(&path).with_trust(trust);
@@ -136,8 +137,8 @@ impl LocalRepository {
         dir == self.root || dir == self.common_dir
     }
 
-    /// Returns the work tree of the current directory, if it belongs to this repository. The flag
-    /// is true if this is the main work tree.
+    /// Returns the work tree of the current directory, if it belongs to this repository. The
+    /// returned flag is true for the main work tree.
     pub fn current_work_tree(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -225,7 +226,8 @@ fn state_of(top: &Path) -> Option<PathBuf> {
     state.canonicalize().ok()
 }
 
-/// Reads a small regular state file of git. Returns `None` for anything else.
+/// Reads at most [`MAX_STATE_FILE`] bytes of a state file of git. Returns `None` if the file is
+/// missing or not a regular file.
 pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -292,7 +294,7 @@ fn is_refused_as_bare(output: &Output) -> bool {
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// Returns the error for a path in a bare repository, if no person named the repository.
+/// Returns the error for a bare repository that a person did not name.
 fn bare_repository_error(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {

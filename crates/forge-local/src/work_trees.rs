@@ -22,9 +22,9 @@ use crate::{
     repository::{LocalRepository, MAX_STATE_FILE, line, show, state_file},
 };
 
-/// Maximum number of commits of a branch that are compared with the index of a work tree.
+/// Maximum number of commits of a branch to search for the one on which an index is based.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// Maximum number of files that a message names. The error has all of them.
+/// Maximum number of files in the text of an error. The data of the error lists all files.
 const MAX_NAMED_FILES: usize = 5;
 /// Recovery: repeat the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
@@ -96,7 +96,7 @@ struct Checkout {
     has_staged: bool,
 }
 
-/// A path in which the two commits of a [`Checkout`] differ.
+/// A path that differs between the commits `from` and `to` of a [`Checkout`].
 #[derive(Debug)]
 struct ChangedPath {
     path: Vec<u8>,
@@ -192,9 +192,10 @@ impl Local {
         Ok(found)
     }
 
-    /// Returns the directory of the main work tree. `listed` is the directory that git lists for
-    /// it. If the git directory is not called `.git`, git lists the git directory. In this case
-    /// only the `.git` link in the work tree shows that the two directories belong together.
+    /// Returns the directory of the main work tree. `listed` is the directory that `git worktree
+    /// list` prints for it. If the git directory is not called `.git`, git prints the git directory
+    /// instead. In this case only the `.git` link in the work tree shows that the two directories
+    /// belong together.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -308,8 +309,8 @@ impl Local {
         Ok(checkout)
     }
 
-    /// Checks the work trees again after the move. Updates a work tree that has checked out the
-    /// branch in the meantime. Resets a work tree that has left the branch to the files of its
+    /// Checks the work trees again after the move. If a work tree has checked out the branch in the
+    /// meantime, updates its files. If a work tree has left the branch, resets its files to its
     /// current commit. A failure becomes a warning, because the branch has already moved.
     pub(crate) async fn finish_move(&self, the_move: BranchMove) -> TreeUpdates {
         let mut brought = TreeUpdates {
@@ -341,7 +342,7 @@ impl Local {
                 continue;
             }
             if !the_move.leave && directory == DirectoryCheck::Verified {
-                // If the update fails, the warning below names the command to run.
+                // If this update fails, the warning below gives the user the command for it.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -510,8 +511,8 @@ impl Checkout {
 
     /// Merges two trees into the index. With `-u`, also into the files.
     async fn read_tree(&self, options: &[&str], from: &str, to: &str) -> Result<()> {
-        // The check is repeated here, because the configuration may include a file of another work
-        // tree that has just been updated.
+        // The check for programs is repeated here. Git's configuration may include a file of
+        // another work tree, and forge may have just updated that file.
         self.git
             .in_dir(&self.path)
             .refuse_programs(&self.operation(), is_filter)
@@ -522,8 +523,8 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // Git does not delete the directory in which it was started, so it starts in the user's
-            // directory.
+            // Git never deletes the directory in which it was started. Git therefore starts in the
+            // current directory of the user, so that this directory is kept.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -534,7 +535,7 @@ impl Checkout {
         output.ok("read-tree").map(|_| ())
     }
 
-    /// Returns the name of the operation, for the error that refuses programs.
+    /// Describes the operation, for the error about programs that git would start.
     fn operation(&self) -> String {
         format!("changing the files of {}", show(&self.path))
     }
@@ -575,8 +576,8 @@ impl Checkout {
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
-        // After a refresh of the index, files with a new time but the old content count as
-        // unchanged.
+        // After a refresh of the index, files with a new modification time but the old content
+        // count as unchanged.
         let refresh = ["update-index", "-q", "--ignore-submodules", "--refresh"];
         self.git.run_with_locks(refresh, b"").await?;
         if let Some(older) = &self.older {
@@ -711,8 +712,9 @@ impl Checkout {
 
     /// Returns the files that have unstaged changes while the index also has changes.
     ///
-    /// If the index already has the new content, as after a checkout that a full disk has stopped,
-    /// git keeps the old file. The next commit of all files would then revert the merge.
+    /// For example, a checkout that a full disk has stopped leaves the new content in the index and
+    /// the old file in the work tree. Git then keeps the old file, and the user's next commit of
+    /// all files would revert the merge.
     async fn half_staged(&self) -> Result<BTreeSet<String>> {
         if !self.has_staged {
             return Ok(BTreeSet::new());
@@ -791,8 +793,9 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
 }
 
 /// Returns the commit on which the index of a work tree is based. This is `onto`, or an older
-/// commit if an earlier merge did not update the files. If an index of an older commit were updated
-/// from `onto`, the difference between the two commits would remain as a change of the user.
+/// commit if an earlier merge did not update the files. If forge updated an index of an older
+/// commit as if it were based on `onto`, the difference between the two commits would look like a
+/// change by the user.
 ///
 /// An index with staged changes is assumed to be based on an older commit under two conditions: it
 /// differs from that commit in fewer paths than from `onto`, and each of these paths also differs
@@ -924,7 +927,8 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
-        // A file above the size limit is not read. It is assumed to name every branch.
+        // Of a file above the size limit, only the beginning is read. Such a file is assumed to
+        // name every branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
         is_cut
             || text

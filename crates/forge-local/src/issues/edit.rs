@@ -34,8 +34,8 @@ pub(super) struct AppliedEdit {
 }
 
 impl Local {
-    /// Applies `edit`. If `done` returns a warning for the current state, changes nothing and
-    /// returns the warning instead.
+    /// Applies `edit`. `done` returns a warning if the issue is already in the requested state. In
+    /// this case nothing is changed, and the warning is returned.
     pub(super) async fn change_issue(
         &self,
         number: u64,

@@ -19,7 +19,7 @@ pub(super) const MAX_BLOCKERS: usize = 100;
 const MAX_DEPTH: usize = 100;
 /// Maximum number of sub-issues or blocked issues that are shown for one issue.
 const MAX_REVERSE: usize = 1000;
-/// Maximum number of related issues in [`forge_core::Issues::related_issues`].
+/// Maximum number of related issues that [`forge_core::Issues::related_issues`] returns.
 const MAX_NEIGHBOURS: usize = 200;
 /// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
@@ -99,7 +99,8 @@ impl IssueGraph {
             r.blocked_by.iter().filter_map(end).collect()
         });
         relations.blocking = blocking;
-        // An issue that cannot be read may name this issue as its parent or blocker.
+        // An unreadable issue may have this issue as its parent or blocker, so the lists may be
+        // incomplete.
         relations.truncated = more_parts
             || more_blocked
             || row.is_some_and(|r| r.truncated)

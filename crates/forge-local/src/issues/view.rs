@@ -54,7 +54,7 @@ impl Local {
     }
 
     /// Converts `issue` without optional parts. `book` has the labels of the repository, or the
-    /// error of reading them.
+    /// error if they could not be read.
     pub(super) fn issue_header(
         &self,
         issue: &StoredIssue,

@@ -87,7 +87,7 @@ impl Local {
         }
     }
 
-    /// Returns the tree that merges head into base. Fails if there are conflicts.
+    /// Returns the tree after a merge of head into base. Fails if there are conflicts.
     async fn clean(&self, pull: &StoredPull) -> Result<String> {
         match self
             .git()

@@ -21,7 +21,8 @@ use crate::{
     },
 };
 
-/// Maximum number of conflicting files that a message names. The error has all of them.
+/// Maximum number of conflicting files in the text of an error. The data of the error lists all of
+/// them.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
@@ -203,8 +204,8 @@ impl Local {
         })
     }
 
-    /// Returns the outcome for a pull request that an earlier call merged. Still deletes the head
-    /// branch if this request says so.
+    /// Returns the outcome for a pull request that an earlier call merged. Deletes the head branch
+    /// if `req` asks for it.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -283,8 +284,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // The deletion is tried again, because pull requests that were based on the head branch
-            // may have a new base by now.
+            // The deletion may have failed because other pull requests were based on the head
+            // branch. These pull requests have a new base now, so the deletion is tried again.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -316,7 +317,7 @@ impl Local {
     }
 }
 
-/// Refuses the merge if the head or base branch is not the expected one.
+/// Refuses the merge if the head commit or the base branch is not the one that `req` expects.
 fn is_as_expected(pull: &StoredPull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
@@ -360,7 +361,7 @@ pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
     ))
 }
 
-/// Returns the recovery for a pull request without changes: close it.
+/// Returns the hint for a pull request without changes: close it.
 pub(super) fn close_hint(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }

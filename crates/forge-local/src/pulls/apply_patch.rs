@@ -6,13 +6,13 @@ use forge_git::{ApplyResult, Mail, RawCommit, signature};
 use super::edits::CommitTarget;
 use crate::{Local, ident::CommitIdentity};
 
-/// Maximum number of files that a message names. The error has all of them.
+/// Maximum number of files in the text of an error. The data of the error lists all files.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
-    /// Commits the patch on top of `onto`, and returns the last commit. Each mail of a mailbox
-    /// becomes a commit by the author of the mail. A plain diff becomes one commit with the title
-    /// `title`. Changes no ref.
+    /// Commits the patch on top of `onto`, and returns the last commit. If the patch is a mailbox,
+    /// each mail becomes a commit by the author of the mail. A plain diff becomes one commit with
+    /// the title `title`. Changes no ref.
     pub(super) async fn commit_patch(
         &self,
         onto: CommitTarget<'_>,

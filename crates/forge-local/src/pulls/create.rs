@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit. The
-    /// commit is on top of the base branch.
+    /// Opens a pull request. If `commit` is set, also creates the head branch at this commit, which
+    /// is on top of the base branch.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -237,7 +237,7 @@ impl Local {
     /// Returns the number after the highest existing one.
     async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
         let mut number = self.store.index(cat).await?.index.highest + 1;
-        // The number of a damaged ref is not used again.
+        // A number whose ref is damaged is not used again.
         while self.store.loose_ref_exists(number) {
             number += 1;
         }

@@ -49,7 +49,7 @@ impl Local {
     }
 }
 
-/// Returns the head of an open pull request, if it moved after the last event.
+/// Returns the head commit of an open pull request, if its head branch moved after the last event.
 fn live_move<'a>(pull: &'a StoredPull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)

@@ -19,7 +19,7 @@ use crate::{
 /// Maximum number of issues that are looked up for one description.
 const MAX_LINKED_ISSUES: usize = 100;
 
-/// Recovery for numbers in a description that belong to no issue.
+/// Hint for numbers in a description that belong to no issue.
 static CORRECT: Hint = Hint::fixed(
     "list the issues, and correct the description",
     Action::fixed(
@@ -29,8 +29,8 @@ static CORRECT: Hint = Hint::fixed(
 );
 
 impl Local {
-    /// Returns the issues that `pull` closes. Warnings name issues that are unreadable, missing or
-    /// above the limit.
+    /// Returns the issues that `pull` closes. Adds a warning for issues that are unreadable,
+    /// missing or above the limit.
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,

@@ -51,8 +51,8 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // The list reads one pull request more than fits on the page. If it exists, there is a
-            // next page.
+            // One pull request more than fits on the page is read. If there is such a pull request,
+            // there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE
@@ -152,7 +152,7 @@ impl Local {
         Ok(shown)
     }
 
-    /// Passes each pull request that matches to `each`, newest first, until `each` returns
+    /// Calls `each` for each matching pull request, newest first, until `each` returns
     /// `ScanStep::Stop`.
     pub(crate) async fn scan(
         &self,
@@ -235,7 +235,7 @@ fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a
     }
 }
 
-/// Returns the names of the labels that still exist.
+/// Returns the current names of those `labels` that the repository still defines.
 pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> Vec<String> {
     let labels = labels.iter();
     match book {

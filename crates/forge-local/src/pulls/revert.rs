@@ -106,10 +106,10 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // The revert is a three-way merge of the current base branch with this commit. The merge
-        // removes the changes of the pull request only if the merge base is the tip of the base
-        // branch right after the pull request was merged. That tip is therefore the parent of this
-        // commit.
+        // The revert is a three-way merge of the current base branch with the commit `back`, which
+        // has the files from before the pull request was merged. The parent of `back` is the base
+        // branch as it was right after that merge. This parent becomes the merge base, so the
+        // three-way merge removes exactly the changes of the pull request.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -144,7 +144,7 @@ impl Local {
         }
     }
 
-    /// Returns the error for a revert whose branch already exists.
+    /// Returns the error if the branch that the revert would create already exists.
     async fn reverted_before(&self, cat: &mut CatFile, number: u64, head: &str) -> Error {
         let open = self.find_open(cat, |s| s.head_branch == head).await;
         let open = open.ok().flatten().map(|s| s.number);

@@ -58,7 +58,7 @@ impl Local {
         }
     }
 
-    /// Returns the open pull request that the open `pull` is based on.
+    /// Returns the pull request below `pull` in the stack, if both are open.
     pub(crate) async fn open_below(
         &self,
         cat: &mut CatFile,
@@ -70,8 +70,8 @@ impl Local {
             .filter(StoredPull::is_open))
     }
 
-    /// Returns the pull request that the open `pull` depends on. Returns `None` if `pull` has
-    /// another base branch by now.
+    /// Returns the pull request below `pull` in the stack, if `pull` is open. Returns `None` if the
+    /// base branch of `pull` has changed since, so that the two are no longer stacked.
     async fn found_below(
         &self,
         cat: &mut CatFile,
@@ -166,7 +166,7 @@ impl Local {
     }
 }
 
-/// Returns the recovery: set the base branch into which the lower pull request was merged.
+/// Returns the hint: set the base branch into which the lower pull request was merged.
 fn change_base(number: u64, base: &str) -> Hint {
     let shown = text::one_line(base);
     Hint::from(format!("give #{number} the base branch '{shown}'"))

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Recovery for a merged pull request.
+/// Hint for a change of a pull request that is already merged.
 static OPEN_ANOTHER: Hint = Hint::fixed(
     "open a new pull request for further changes",
     Action::op(Op::PrCreate),
@@ -344,7 +344,7 @@ impl Local {
     }
 }
 
-/// Returns the recovery if a change with a comment was refused: add only the comment.
+/// Returns the hint for a refused change that had a comment: add only the comment.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)

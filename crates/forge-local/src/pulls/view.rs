@@ -37,7 +37,7 @@ impl Local {
     }
 
     /// Like [`Local::present`], for a caller that has already read the labels. `book` has the
-    /// labels, or the error of reading them.
+    /// labels of the repository, or the error if they could not be read.
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,
@@ -87,7 +87,7 @@ impl Local {
         shown
     }
 
-    /// Adds the optional parts that are expensive to read. A failure becomes a warning.
+    /// Adds the optional parts that are expensive to read. If one cannot be read, adds a warning.
     async fn add_sections(
         &self,
         cat: &mut CatFile,

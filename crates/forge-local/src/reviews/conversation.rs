@@ -55,7 +55,7 @@ impl Local {
         Ok(conversation)
     }
 
-    /// Returns all texts on `pull` except the description, in no particular order.
+    /// Returns the texts of all comments and reviews on `pull`, in no particular order.
     pub(crate) async fn remark_texts(
         &self,
         cat: &mut CatFile,
@@ -190,7 +190,8 @@ pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
     for logged in log.events.iter() {
         all.apply_event(logged, &writer);
     }
-    // Reviews show the current bodies of their comments.
+    // A comment of a review may have been edited or deleted after the review. The copies of the
+    // comments in the reviews are therefore replaced by the current comments.
     let now: Vec<_> = all
         .reviews
         .iter()

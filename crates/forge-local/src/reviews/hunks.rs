@@ -9,9 +9,9 @@ use futures::StreamExt;
 
 /// Maximum size of the hunk that is stored with a comment, in bytes.
 const MAX_HUNK_BYTES: usize = 4 * 1024;
-/// Maximum length of a line that is read, in bytes.
+/// Maximum length of a line of the diff, in bytes. The rest of a longer line is dropped.
 const MAX_LINE_BYTES: usize = 2 * 1024;
-/// Maximum number of line ranges that an error names.
+/// Maximum number of line ranges that an error lists.
 const MAX_NAMED_LINES: usize = 8;
 
 /// A line or a range of lines on one side of the diff.
@@ -30,7 +30,7 @@ impl LinePosition {
 }
 
 /// Returns the hunk of a file's diff that contains `place`, cut after the last line of `place`. If
-/// no hunk contains `place`, the inner error lists the line ranges of all hunks on that side.
+/// no hunk contains `place`, the inner `Err` lists the line ranges of the hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &LinePosition,

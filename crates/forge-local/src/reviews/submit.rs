@@ -25,7 +25,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// Recovery for authors who approve, or request changes on, their own pull request.
+/// Hint for authors who try to approve their own pull request, or to request changes on it.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "ask somebody else for a review, or leave a comment instead",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
@@ -95,8 +95,8 @@ impl Local {
         }
     }
 
-    /// Returns the review that `event` adds to `pull`. Reading it back from git could fail, and
-    /// then a stored review would be reported as failed.
+    /// Returns the review that `event` adds to `pull`, built from the written data. If it were read
+    /// back from git, this read could fail, and a stored review would be reported as failed.
     fn review_of(
         &self,
         pull: &StoredPull,
@@ -121,7 +121,8 @@ impl Local {
             .ok_or_else(|| Error::new(ErrorKind::Internal, "the event adds no review"))
     }
 
-    /// Adds to each thread the hunk that it is on. Refuses lines outside of the diff.
+    /// Adds to each thread the diff hunk that contains its lines. Refuses lines outside of the
+    /// diff.
     async fn place(
         &self,
         cat: &mut CatFile,
@@ -230,7 +231,7 @@ impl Local {
     }
 }
 
-/// Returns the path that `file` has on `side`, if it exists there.
+/// Returns the path that `file` has on `side` of the diff, if the file exists on that side.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The first line of an event's commit message, for people who read the git log.
 pub(crate) trait CommitSubject {
-    /// Returns one or two words for the event.
+    /// Returns one or two words that describe the event.
     fn subject(&self) -> &'static str;
 }
 
@@ -78,8 +78,8 @@ pub(crate) enum PullEvent {
     Ready,
     /// The pull request was converted to a draft.
     Drafted,
-    /// A merge is about to move the base branch. Recorded before the move, so that a crash in
-    /// between can be detected.
+    /// A merge is about to move the base branch. Recorded before the move, so that a later command
+    /// can detect a crash during the merge.
     MergeStarted(MergeIntent),
     /// The pull request was merged.
     Merged(MergeIntent),
@@ -117,7 +117,7 @@ pub(crate) struct Edited {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
-    /// The last line; `None` for a thread on the whole file.
+    /// The last line that the thread is about; `None` for a thread on the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub(crate) struct OpenedThread {
     pub blob: Option<String>,
 }
 
-/// A merge. Recorded before the base branch moves, and again afterwards.
+/// A merge. It is recorded twice: before the base branch moves, and after that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MergeIntent {
     pub method: MergeMethod,

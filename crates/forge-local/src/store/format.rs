@@ -3,12 +3,12 @@
 use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
 use serde::Deserialize;
 
-/// The format of pull requests, labels and plain issues.
+/// The format version of pull requests, labels and plain issues.
 ///
-/// Every new field needs a higher format. Stored files are rewritten as a whole, so an older
-/// version of forge would otherwise drop the fields that it does not know.
+/// Every new field needs a higher format version. Stored files are rewritten as a whole, so an
+/// older version of forge would otherwise drop the fields that it does not know.
 pub(crate) const FORMAT: u32 = 1;
-/// The format of a deleted issue, and of an issue with custom field values or relations.
+/// The format version of a deleted issue, and of an issue with custom field values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
 /// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
@@ -91,8 +91,8 @@ impl Unreadable {
         }
     }
 
-    /// Returns the error about the object `what` in the ref `name`. `undo` says what happens if the
-    /// ref is deleted.
+    /// Returns the error about the object `what` in the ref `name`. `undo` is the text that tells
+    /// the user what a deletion of the ref means.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

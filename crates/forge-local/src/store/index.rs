@@ -1,4 +1,4 @@
-//! `refs/forge/index`: the highest number, and the numbers of pull requests that may be open.
+//! `refs/forge/index`: the highest pull request number, and the numbers that may be open.
 //!
 //! The index can be rebuilt if it is lost. A number in it may belong to a closed pull request, so
 //! readers check the state of each pull request.
@@ -7,12 +7,12 @@ use std::{fmt::Write, ops::RangeInclusive};
 
 use super::refs;
 
-/// The first line of the blob.
+/// The first line of the index blob.
 const FORMAT: &str = "forge index 1";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
-    /// The highest number ever used; 0 if there is none.
+    /// The highest number that a pull request ever had; 0 if there was no pull request.
     pub highest: u64,
     /// The numbers whose pull requests may be open.
     pub open: NumberRanges,
@@ -103,7 +103,7 @@ impl Index {
         out
     }
 
-    /// Parses the text of the blob. Returns `None` if it is not an index or is inconsistent.
+    /// Parses the text of the blob. Returns `None` if the text is not an index or is inconsistent.
     pub fn decode(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         if lines.next()? != FORMAT {
@@ -131,7 +131,7 @@ impl Index {
         })
     }
 
-    /// Rebuilds a lost index. In the result, every existing number may be open.
+    /// Rebuilds a lost index. Lists every existing pull request as possibly open.
     pub fn rebuild(numbers: impl IntoIterator<Item = u64>) -> Self {
         let mut index = Self::default();
         for n in numbers {

@@ -20,7 +20,7 @@ use crate::ident::CommitIdentity;
 /// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
 
-/// Recovery for a number without an issue.
+/// Hint for a number that belongs to no issue.
 static LIST_ISSUES: Hint = Hint::fixed(
     "list the issues",
     Action::fixed(
@@ -45,7 +45,7 @@ pub(crate) struct IssueSnapshot {
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub comments: u64,
-    /// The number of events.
+    /// Number of events in the chain of this issue.
     pub events: u64,
     /// Values of custom fields, by the name of the field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -95,8 +95,8 @@ impl IssueSnapshot {
         }
     }
 
-    /// Returns the lowest format that supports all fields in use, so that older versions can read
-    /// the issue.
+    /// Returns the lowest format version that supports all fields in use, so that older versions of
+    /// forge can read the issue.
     fn lowest_format(&self) -> u32 {
         let plain = self.values.is_empty()
             && self.parent.is_none()
@@ -165,7 +165,7 @@ impl EventStore {
     /// The errors of [`Self::issue_numbers`].
     pub async fn next_issue(&self) -> Result<u64> {
         let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
-        // The number of a damaged ref is not used again.
+        // A number whose ref is damaged is not used again.
         while self.common_dir.join(refs::issue(number)).is_file() {
             number += 1;
         }

@@ -35,7 +35,8 @@ fn weight_of_event(commit: &RawCommit<'_>) -> usize {
 }
 
 impl EventStore {
-    /// Reads the events of `pull`. Starts one process in addition to `cat` if no event is cached.
+    /// Reads the events of `pull`. If no event is cached, starts a git process in addition to
+    /// `cat`.
     ///
     /// # Errors
     /// `protocol` if an event is damaged, or if the events take more than [`MAX_LOG_WEIGHT`].

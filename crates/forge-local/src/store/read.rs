@@ -8,14 +8,14 @@ use forge_git::{CatFile, ObjectLookup};
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 use crate::repository::state_file;
 
-/// Highest number in an index that is trusted without a look at the refs. If the index claims a
-/// higher number, one more git process lists the existing refs. A forged index therefore costs at
-/// most this many lookups.
+/// If the highest number in an index exceeds this limit, git lists the existing refs. Up to this
+/// limit, the index is trusted without that extra process. A forged index therefore causes at most
+/// this many lookups.
 const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
 
-/// Recovery for a number without a pull request.
+/// Hint for a number that belongs to no pull request.
 static LIST_PULLS: Hint = Hint::fixed(
     "list the pull requests",
     Action::fixed(
@@ -40,8 +40,7 @@ pub(crate) struct StoredPull {
     pub head_exists: bool,
     /// True if the base branch exists. Only set while the pull request is open.
     pub base_exists: bool,
-    /// A merge that moved the base branch, but whose end is not recorded, for example after a
-    /// crash.
+    /// A merge that moved the base branch but was not recorded as done, for example after a crash.
     pub unrecorded_merge: Option<MergeIntent>,
 }
 
@@ -290,12 +289,13 @@ impl EventStore {
         Ok(numbers.flatten().collect())
     }
 
-    /// Deletes the file of the index ref if a crash made it unreadable. Git refuses to overwrite
-    /// such a ref, and the index can be rebuilt.
+    /// Deletes the file of the index ref if a crash made it unreadable, because git refuses to
+    /// overwrite such a ref. No data is lost, because the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {
-            // If the deletion fails, git reports the problem.
+            // A failed deletion is ignored, because the next git command reports the unreadable
+            // ref.
             let _ = std::fs::remove_file(file);
         }
     }
@@ -307,7 +307,7 @@ impl EventStore {
         if is_ref_file(&file) {
             return broken(number, "the object that the ref names is gone");
         }
-        // Git does not delete an unreadable ref, so the recovery deletes its file.
+        // Git does not delete an unreadable ref, so the hint tells the user to delete its file.
         let file = forge_core::text::one_line(&file.to_string_lossy()).into_owned();
         broken(number, "the ref's file does not hold an object id").with_hint(format!(
             "the pull request is lost; delete its damaged ref with rm '{file}'"

@@ -11,8 +11,8 @@ pub(crate) const PULL_FILE: &str = "pull.json";
 pub(crate) const ISSUE_FILE: &str = "issue.json";
 /// The file in the tree of [`LABELS`].
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest valid number. Real numbers stay far below this limit, and sums of valid numbers do
-/// not overflow.
+/// The highest valid number of a pull request or issue. Real numbers stay far below this limit, and
+/// sums of valid numbers do not overflow.
 pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
 /// Refuses stored counts above [`MAX_NUMBER`]. Real writes never reach such a count, and it could

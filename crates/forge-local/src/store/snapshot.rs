@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
     pub merged_by: Option<Actor>,
     pub merge_commit: Option<String>,
     pub merge_method: Option<MergeMethod>,
-    /// A merge that was started, but whose end is not recorded.
+    /// A merge that was started but not recorded as done.
     pub intent: Option<MergeIntent>,
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Snapshot {
     pub latest_reviews: Vec<LatestReview>,
     /// The number of comments outside of threads.
     pub comments: u64,
-    /// The number of events.
+    /// Number of events in the chain of this pull request.
     pub events: u64,
 }
 
@@ -195,7 +195,7 @@ impl Snapshot {
         }
     }
 
-    /// Counts the verdicts of the reviewers. In this backend, reviews are never required.
+    /// Counts the approvals and change requests. In this backend, reviews are never required.
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.counted_reviews().map(|r| r.state))
     }

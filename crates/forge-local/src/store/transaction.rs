@@ -9,7 +9,7 @@ use forge_core::{Error, Result};
 
 use super::EventStore;
 
-/// A change of a ref. It fails if the ref does not have the required old value.
+/// A change of a ref. The change fails if the ref does not have the required old value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefChange {
     /// Creates a ref, which must not exist.
@@ -48,8 +48,8 @@ impl RefConflict {
 impl EventStore {
     /// Applies all of `changes`, or none. Returns `Ok(Some)` if another writer was faster.
     ///
-    /// If the repository stores refs as files, git applies the changes in order. A process that is
-    /// killed may therefore leave only the first of them applied.
+    /// If the repository stores refs as files, git applies the changes in order. If the process is
+    /// killed, it may therefore have applied only the first changes.
     pub async fn update_refs(
         &self,
         reason: &str,

@@ -228,7 +228,7 @@ impl EventStore {
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
         if loaded.rebuilt {
-            // This check of every pull request is not repeated, because the rebuilt index is
+            // The state of every pull request is checked once, because the rebuilt index is then
             // stored.
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
@@ -257,8 +257,8 @@ impl EventStore {
         })
     }
 
-    /// Reads pull request `number` for a write. If a merge has moved the base branch but its end is
-    /// not recorded, records it first.
+    /// Reads pull request `number` for a write. If a merge has moved the base branch but was not
+    /// recorded as done, records this first.
     pub async fn read_to_write(
         &self,
         cat: &mut CatFile,
