@@ -17,7 +17,7 @@ use crate::{Forges, auth::AccountStatus, registry};
 /// Placeholder in [`Places::repos`] for the user's own repositories.
 pub const MINE: &str = "@mine";
 
-/// Maximum number of pull requests in each list of a status.
+/// Maximum number of pull requests in each list of [`Forges::status_across`].
 const MAX_STATUS_ROWS: usize = 100;
 
 /// The repositories to query.
@@ -36,7 +36,7 @@ struct HostGroup {
     scope: PullScope,
 }
 
-/// Groups by their name: the name of the host, or the locator of a repository on this machine.
+/// The groups. The key is the name of the host, or the locator of a repository on this machine.
 type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
@@ -194,7 +194,7 @@ impl Forges {
     }
 
     /// Returns the hosts at which the user is logged in, with an account of forge or through gh.
-    /// Leaves out hosts for which this build has no backend.
+    /// Hosts for which this build has no backend are left out.
     async fn logged_in(&self) -> Result<Vec<String>> {
         let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
@@ -243,8 +243,8 @@ impl HostGroup {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// Returns the queries of a status: the viewer's own pull requests and, on forges with review
-    /// requests, those that wait for the viewer's review.
+    /// Returns the queries of [`Forges::status_across`]: the viewer's own pull requests and, on
+    /// forges with review requests, those that wait for the viewer's review.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {

@@ -87,8 +87,8 @@ impl ForgesBuilder {
     /// Builds the forges.
     ///
     /// # Errors
-    /// `invalid_input` (field `backend`) if a kind has two backends, or if a host belongs to
-    /// another kind; also the errors of [`Forges::load`].
+    /// `invalid_input` (field `backend`) if a kind has two backends, or if a host is already known
+    /// as another kind of forge; also the errors of [`Forges::load`].
     pub fn build(self) -> Result<Forges> {
         let forges = match self.config {
             Some(config) => Forges::from_parts(config),
@@ -111,7 +111,7 @@ impl ForgesBuilder {
     }
 }
 
-/// Adds a host of `kind`, unless the host belongs to another kind.
+/// Adds a host of `kind`. Fails if the host is already known as another kind of forge.
 fn with_host(hosts: Hosts, host: &str, kind: &ForgeKind) -> Result<Hosts> {
     let host = Hosts::normalise(host)?;
     match hosts.kind_of(&host) {

@@ -41,7 +41,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Returns true if the reference `named` means `issue`. The reference is from a text of `repo`.
+/// Returns true if `named`, a reference in a text of `repo`, means `issue`.
 fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,

@@ -5,7 +5,7 @@ use forge_core::{Capability, Support};
 use crate::registry::{self, Backend};
 
 /// Returns the text of `docs/reference/capabilities.md`. The table has a column for each backend of
-/// this build. Every "no" is listed with its reason and an alternative.
+/// this build. Every missing capability is listed with the reason and an alternative.
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();

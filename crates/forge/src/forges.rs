@@ -234,8 +234,8 @@ impl Forges {
     ///
     /// # Errors
     ///
-    /// `invalid_input` as [`Accounts::login`]; `unauthenticated` if the host refuses the secret;
-    /// `network` and others if the host does not answer.
+    /// `invalid_input` in the cases of [`Accounts::login`]; `unauthenticated` if the host refuses
+    /// the secret; `network` or another transport error if the host does not answer.
     pub async fn verify_login(
         &self,
         host: &str,
@@ -253,7 +253,7 @@ impl Forges {
     ///
     /// # Errors
     ///
-    /// `unauthenticated` for a login that cannot be read.
+    /// `unauthenticated` if there is a login but it cannot be read.
     pub async fn other_login(&self, host: &str) -> Result<Option<Secret>> {
         match self.accounts.check_login_host(host, None) {
             Ok((host, kind)) => registry::other_login(self, &kind, &host).await,
@@ -288,8 +288,9 @@ impl Forges {
         req
     }
 
-    /// Returns a policy with write access and the configured timeout. The wait that
-    /// [`Self::with_wait`] sets does not count towards the timeout.
+    /// Returns a policy with write access and the configured timeout. The time of
+    /// [`Self::with_wait`], in which a write waits for the forge, does not count towards the
+    /// timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
@@ -306,7 +307,8 @@ impl Forges {
         registry::open(self, &self.absolute(id), policy).await
     }
 
-    /// Opens the repository of a locator. If the locator is a pull request, also returns its key.
+    /// Opens the repository of a locator. If the locator names a pull request, also returns the key
+    /// of the pull request.
     ///
     /// # Errors
     /// `invalid_input` for a malformed locator or an issue; also the errors of [`Self::open`].
@@ -463,7 +465,7 @@ impl Forges {
     }
 }
 
-/// Returns the error of a login whose secret the host did not confirm.
+/// Returns the error for a login if the host did not confirm the secret.
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
         (ErrorKind::Unauthenticated { .. }, _) => {

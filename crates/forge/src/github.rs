@@ -85,8 +85,8 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The client needs some repository. Which one has no effect, because the token's owner does
-        // not depend on it.
+        // The client needs the id of a repository, but the owner of the token does not depend on
+        // it. The id is therefore a placeholder.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -175,7 +175,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// `unauthenticated` if the file is unusable and the program has no token either.
+    /// `unauthenticated` if the file is unusable and the gh program has no token.
     async fn read_gh_token(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
         let in_file = self.file.token(host);
@@ -237,7 +237,8 @@ impl TokenSource for Tokens {
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // An error of gh is ignored, because the refusal of the forge is the more useful error.
+        // An error of gh is ignored. The caller then reports that the host refused the token, which
+        // is more useful.
         let token = self
             .read_gh_token(host, Some(refused))
             .await

@@ -109,12 +109,12 @@ pub struct AccountShape {
     other_login: Option<OtherLogin>,
 }
 
-/// Finds the secret of another program's login at a host.
+/// Finds the secret of another program's login at a host, for example of gh's login.
 type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, Result<Option<Secret>>>;
 
 /// Environment variables of a credential.
 pub(crate) struct Variables {
-    /// The account's name, if the secret does not imply it.
+    /// Variable of the account's name; `None` if the host finds the name from the secret.
     pub account: Option<Var>,
     /// Variables of the secret. The first variable that is set is used.
     pub secret: &'static [Var],
@@ -139,14 +139,14 @@ impl AccountShape {
         self.owner.is_some()
     }
 
-    /// Returns the only URL origin for which git gets the secret of `host` from the credential
-    /// helper, such as `https://github.com`. `None` if git cannot use the secret.
+    /// Returns the only URL origin, such as `https://github.com`, for which forge's credential
+    /// helper gives git the secret of `host`. `None` if git cannot use the secret.
     #[must_use]
     pub fn git_origin(&self, host: &str) -> Option<String> {
         self.git_origin.map(|origin| origin(host))
     }
 
-    /// Checks the form of an account name. The error is the reason, for use in a message.
+    /// Checks the form of an account name. The `Err` is the reason why the name is invalid.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
         (self.name_rule)(name)
     }
@@ -206,7 +206,7 @@ pub(crate) async fn secret_owner(
 /// store has no account for the host.
 ///
 /// # Errors
-/// `unauthenticated` for a login that cannot be read.
+/// `unauthenticated` if there is a login but it cannot be read.
 pub(crate) async fn other_login(
     forges: &Forges,
     kind: &ForgeKind,
@@ -307,8 +307,8 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Returns the host for a repository that is known only by its DID. This is the default host if it
-/// is a tangled host, otherwise tangled.org.
+/// Returns the tangled host for a repository that is known only by its DID: the default host if
+/// this is a tangled host, otherwise tangled.org.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();

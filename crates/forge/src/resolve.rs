@@ -107,7 +107,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// Adds the name of a variable or setting to an error about its value.
+/// Adds `place`, the variable or setting with the malformed repository, to the error `e`.
 fn name_source(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -129,7 +129,7 @@ enum RemoteMeaning {
     Repo(RepoId),
     /// A host that the configuration does not contain.
     UnknownHost(String),
-    /// Not a repository of a forge; contains the reason.
+    /// Not a repository of a forge. The text is the reason.
     Unusable(String),
 }
 

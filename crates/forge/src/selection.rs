@@ -15,7 +15,7 @@ pub struct SelectedPull {
     pub repo: Repo,
     /// Id of the pull request.
     pub id: PrId,
-    /// The pull request and its fields that were read, if the search already read it.
+    /// The pull request, if the search already read it, and the fields that were read.
     found: Option<(PrFields, PullRequest)>,
     /// The head branch that was searched for, and all pull requests with this head branch. The
     /// selected pull request is first.
@@ -30,7 +30,7 @@ struct PullMatch {
     state: PrState,
 }
 
-/// Maximum number of other pull requests to list in a warning.
+/// Maximum number of pull requests that a warning about a shared head branch lists.
 const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
@@ -50,8 +50,8 @@ impl SelectedPull {
     }
 
     /// Finds the pull request with the head branch `head`: the newest open one, else the newest
-    /// closed or merged one. `fields` selects what is read of it. If there are several open pull
-    /// requests, [`Self::unambiguous`] fails.
+    /// closed or merged one. `fields` selects which fields of the pull request are read. If there
+    /// are several open pull requests, [`Self::unambiguous`] fails.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
@@ -183,7 +183,8 @@ impl<'a> WorkingCopy<'a> {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
         };
-        // The comparison is exact, because an open repository has a canonical directory.
+        // The paths can be compared as they are, because an opened repository has a canonical
+        // directory.
         self.place.root().await == Some(dir.as_path())
     }
 
@@ -239,7 +240,8 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// Finds the remote of `repo` or, if `owner` is given, of a repository of this owner.
+    /// Returns the name of the remote of `repo`. If `owner` is given, returns the name of the
+    /// remote of any repository of this owner.
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
@@ -260,7 +262,8 @@ impl<'a> WorkingCopy<'a> {
     }
 
     /// Returns a branch as the head of a pull request to `repo`. If the branch is pushed to another
-    /// repository, adds the owner of that repository, and also its name if it differs.
+    /// repository, adds the owner of that repository. Also adds the name of that repository if it
+    /// differs from the name of `repo`.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -78,7 +78,7 @@ impl SharedTangled {
         Ok((forge as Arc<dyn Forge>, id))
     }
 
-    /// Returns the pull request of a record.
+    /// Returns the pull request whose record has the address `uri`.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not a pull
@@ -88,7 +88,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.pull_of_record(uri)).await
     }
 
-    /// Returns the issue of a record.
+    /// Returns the issue whose record has the address `uri`.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
@@ -97,7 +97,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// Returns the default host, for ids without a host.
+    /// Returns the default tangled host, for repository ids without a host.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -105,7 +105,7 @@ impl SharedTangled {
         self.host(registry::tangled_host(forges), forges)
     }
 
-    /// Returns the pin for a login of `account` at `host`.
+    /// Returns the pin (the permanent id of the account) for a login of `account` at `host`.
     ///
     /// # Errors
     /// The errors of [`Self::open`] and [`Tangled::pin_login`].

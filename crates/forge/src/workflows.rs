@@ -25,9 +25,9 @@ const DEFAULT_PREFIX: &str = "state: ";
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
-    /// Returns the configured workflow of `repo`. Without a configuration, this is the preset
-    /// `ralph`. By default, states are stored in issue fields if the forge has such fields without
-    /// setup, otherwise in labels.
+    /// Returns the configured workflow of `repo`. Without a configuration, this is the built-in
+    /// workflow `ralph`. By default, states are stored in issue fields if the forge has such fields
+    /// without setup, otherwise in labels.
     ///
     /// # Errors
     /// `config` for an unusable definition or board, and for a definition in a work tree of `repo`.
@@ -41,8 +41,8 @@ impl Forges {
         ))
     }
 
-    /// Returns the workflow whose states a merge changes; `None` if the user has configured neither
-    /// a workflow nor a place for its states.
+    /// Returns the workflow in which a merge changes the states of issues. `None` if the user has
+    /// configured neither a workflow nor where its states are stored.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
@@ -53,13 +53,13 @@ impl Forges {
         }
     }
 
-    /// Returns the text of the configured definition. A definition in the repository is read from
-    /// `repo`.
+    /// Returns the text of the configured workflow definition. If the definition is a path in the
+    /// repository, reads it from `repo`.
     ///
     /// # Errors
     /// `config` if the file is missing or unreadable, is in a work tree of `repo`, or may be
-    /// tracked by git. Also if the definition is in a git repository without a configured default
-    /// branch.
+    /// tracked by git. `config` also if the definition is a path in a git repository without a
+    /// configured default branch.
     pub async fn definition_text(&self, repo: Option<&Repo>) -> Result<String> {
         if let Some(repo) = repo {
             self.check_definition_place(repo).await?;
@@ -104,8 +104,8 @@ impl Forges {
     }
 }
 
-/// Returns the work trees that contain `path` or, if `path` is a link, its target. Each is returned
-/// with the path in the work tree.
+/// Returns the work trees that contain `path` or, if `path` is a link, its target. Each work tree
+/// is returned with the path of the file in it.
 fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
     let target = fs::canonicalize(&path).ok();
     let paths = [Some(path), target].into_iter().flatten();
@@ -113,8 +113,8 @@ fn work_trees_with(path: PathBuf) -> Vec<(PathBuf, PathBuf)> {
     for path in paths {
         // Work trees can be nested, so all parent directories are examined.
         for root in path.ancestors().skip(1) {
-            // If `.git` cannot be examined, the directory counts as a work tree, and git decides
-            // later.
+            // If `.git` cannot be examined, the directory counts as a work tree here. A later call
+            // of git then decides.
             if root.join(".git").try_exists().unwrap_or(true) {
                 let inside = path.strip_prefix(root).unwrap_or(&path);
                 trees.push((root.to_owned(), inside.to_owned()));

@@ -305,8 +305,9 @@ impl Local {
         };
         if let Some(tree) = using.first() {
             let base = &pull.snapshot.base_branch;
-            // Git allows a branch in one work tree only, so the recovery names the base branch only
-            // if it is checked out nowhere.
+            // The hint proposes to switch the work tree to the base branch. Git allows a branch in
+            // one work tree only, so the hint does this only if no work tree has the base branch
+            // checked out.
             let is_free = self
                 .work_trees_using(base)
                 .await

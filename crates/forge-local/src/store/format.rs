@@ -91,8 +91,8 @@ impl Unreadable {
         }
     }
 
-    /// Returns the error about the object `what` in the ref `name`. `undo` is the text that tells
-    /// the user what a deletion of the ref means.
+    /// Returns the error about the object `what` in the ref `name`. `undo` says what a deletion of
+    /// the ref does, such as `deletes the issue`.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

@@ -54,8 +54,8 @@ impl WriteRetry {
     /// Waits a random time before the next attempt.
     ///
     /// # Errors
-    /// `git` if the write was retried for [`RETRY_TIMEOUT`]. The message has the path of the lock
-    /// file that blocked the write.
+    /// `git` if the write was retried for [`RETRY_TIMEOUT`], or if a stale lock file blocks it. The
+    /// message has the path of the lock file that blocked the write.
     pub async fn wait_before_retry(&mut self, lost: RefConflict) -> Result<()> {
         self.tries += 1;
         let spent = self.begun.elapsed();

@@ -60,22 +60,22 @@ pub struct Credential {
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
-    /// Permanent identity of the account for which the secret was issued. No other identity may get
-    /// the secret. `None` if account names are permanent on the forge, or if the name was not
-    /// resolved yet.
+    /// Permanent id of the account to which the secret belongs. The secret is not sent if the
+    /// account's name has another id by now. `None` if account names are permanent on the forge, or
+    /// if the name was not resolved yet.
     pub pin: Option<Pin>,
     /// Where the credential comes from.
     pub source: CredentialSource,
 }
 
-/// The permanent id of an account, and the server for its secret. An account name can get a new
-/// owner, who must not receive the secret.
+/// The permanent id of an account, and the server that may receive the account's secret. An account
+/// name can get a new owner, who must not receive the secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pin {
     /// The account's DID.
     pub did: String,
-    /// Origin of the account's server.
+    /// URL origin of the account's server.
     pub server: Option<String>,
 }
 
@@ -340,7 +340,7 @@ impl Accounts {
         Ok((canonical(host)?, self.kind_for_login(host, kind)?))
     }
 
-    /// Stores a credential and makes its account the active account of the host. For an unknown
+    /// Stores a credential, and makes its account the active account of the host. For an unknown
     /// host, also stores `kind`. `pin` is the result of [`Forges::pin_login`].
     ///
     /// [`Forges::pin_login`]: crate::Forges::pin_login
@@ -375,8 +375,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last. If the removal fails, the old sessions do no
-        // harm, because they do not work with the new secret.
+        // The sessions that were opened with the old secret are removed last. If the removal fails,
+        // they do no harm, because they do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -390,7 +390,7 @@ impl Accounts {
         })
     }
 
-    /// Adds a pin to an account that was stored without one.
+    /// Adds a pin (the permanent id of the account) to an account that was stored without a pin.
     ///
     /// # Errors
     /// `config` if the store cannot be written.
@@ -401,8 +401,8 @@ impl Accounts {
         store.change(|hosts| Ok(store::put_pin(hosts, &host, account, pin)))
     }
 
-    /// Removes an account and its sessions from the store. Without a name, removes the only
-    /// account. Returns the name of the removed account.
+    /// Removes an account and its sessions from the store. If `account` is `None`, removes the only
+    /// account of the host. Returns the name of the removed account.
     ///
     /// # Errors
     /// `not_found` if the account is not stored; `invalid_input` without a name if the host has
@@ -424,8 +424,9 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active account. Without a name, switches between two
-    /// accounts. Returns the name of the new active account.
+    /// Makes another stored account the active account. If `account` is `None`, the host must have
+    /// two accounts, and the inactive one becomes active. Returns the name of the new active
+    /// account.
     ///
     /// # Errors
     /// `not_found` if the account is not stored; `invalid_input` if the choice is ambiguous.
@@ -557,8 +558,8 @@ impl Accounts {
     ///
     /// # Errors
     ///
-    /// `config` if the variable's value cannot be a token. In this case the store is not tried,
-    /// because the stored account may be another one than the user wants.
+    /// `config` if the variable's value cannot be a token. In this case the stored account is not
+    /// used instead, because the user may want another account.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
             return Ok(None);
@@ -567,7 +568,7 @@ impl Accounts {
         let variables = shape.variables(host);
         let account = variables.account.and_then(|var| env.get(var));
         let found = match variables.account {
-            // A secret without its account's name cannot be used.
+            // On this kind of forge, a secret cannot be used without the name of its account.
             Some(_) if account.is_none() => None,
             _ => env.first(variables.secret),
         };
@@ -587,7 +588,7 @@ impl Accounts {
     }
 }
 
-/// Recovery for a host of unknown kind.
+/// Hint for a host whose kind of forge is unknown.
 static WHICH_KIND: Hint = Hint::fixed(
     "name the kind of forge at the host: github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),

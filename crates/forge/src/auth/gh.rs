@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::parse_secret;
 use crate::config::{Env, Var};
 
-/// Timeout of gh, which may have to renew an expired token.
+/// Timeout of a call of gh, which may have to renew an expired token.
 const GH_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The gh program. It reads its tokens from its file or from the system's keyring.
@@ -39,8 +39,8 @@ impl Gh {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        // The call removes token variables. Otherwise gh would print a token of the environment
-        // instead of its stored token.
+        // Token variables are removed from gh's environment. Otherwise gh would print a token from
+        // there instead of its stored token.
         without_secrets(gh.as_std_mut());
         let output = tokio::time::timeout(GH_TIMEOUT, gh.output())
             .await

@@ -41,8 +41,8 @@ impl GhHosts {
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// Returns the token of the active account at `host`, if the file has it. If not, gh may keep
-    /// the token in the system's keyring.
+    /// Returns the token of the active account at `host`, if the file has the token. If the file
+    /// does not have the token, gh may keep it in the system's keyring.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
 /// Parses all entries; the error is the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     let mut entries: Vec<YamlEntry<'_>> = Vec::new();
-    // The mappings that contain the current line. Each has the indentation of its keys, and its own
-    // key in the parent mapping.
+    // The YAML mappings that contain the current line, outermost first. For each: the indentation
+    // of its entries, and the key under which its parent contains it.
     let mut open: Vec<(usize, &str)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();

@@ -12,7 +12,8 @@ use crate::config::{
     load,
 };
 
-/// Name of JIRA's table in the store. `forge auth status` shows it as the kind of forge.
+/// Name of JIRA's table in the store of accounts. `forge auth status` shows it as the kind of
+/// forge.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -26,7 +27,7 @@ pub(crate) struct JiraAccount {
     source: CredentialSource,
 }
 
-/// Result of a login.
+/// Result of a login to JIRA.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JiraLogin {
@@ -40,7 +41,7 @@ impl Accounts {
     /// Returns the base URL of JIRA: from the configuration, else from the stored login.
     ///
     /// # Errors
-    /// `config` for an unusable store.
+    /// `config` if the store of accounts cannot be used.
     pub fn jira_url(&self) -> Result<Option<String>> {
         match self.config().value("jira.base_url") {
             Some(url) => Ok(Some(url)),
@@ -52,7 +53,7 @@ impl Accounts {
     /// token is sent only to the base URL of its login.
     ///
     /// # Errors
-    /// `config` for an unusable store, and for a variable without a valid token.
+    /// `config` if the store of accounts cannot be used, or if the variable has no valid token.
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
@@ -90,7 +91,7 @@ impl Accounts {
     ///
     /// # Errors
     /// `invalid_input` for a malformed base URL or e-mail address, and for JIRA Cloud without an
-    /// address; `config` if the store cannot be written.
+    /// e-mail address; `config` if the store of accounts cannot be written.
     pub fn login_jira(
         &self,
         base_url: &str,

@@ -1,4 +1,4 @@
-//! The file `credentials.toml`: hosts, their accounts, and the active account of each.
+//! The file `credentials.toml`: hosts, their accounts, and the active account of each host.
 
 use std::{
     fs, io,
@@ -236,7 +236,8 @@ pub(super) fn put(
     }
 }
 
-/// Adds a pin to a stored account. Returns false if the account does not exist.
+/// Adds a pin (the permanent id of the account) to a stored account. Returns false if the account
+/// does not exist.
 pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> bool {
     let accounts = hosts.get_mut(host).and_then(|it| it.get_mut("accounts"));
     let account = accounts.and_then(|it| it.get_mut(name));

@@ -248,8 +248,8 @@ pub(super) const WORDS: &[&str] = &[
 /// Possible audiences (`aud`) of a token for a write to a repository of Tangled 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// Returns the kind of records in a collection, if a locator can be the at-uri of such a record.
-/// `key` is the key of the collection's name in the configuration.
+/// Returns the kind of records in an atproto collection. Returns `None` if forge accepts no at-uri
+/// of such a record. `key` is the configuration key whose value is the name of the collection.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
         "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),

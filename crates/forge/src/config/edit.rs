@@ -13,7 +13,7 @@ use super::{
     write,
 };
 
-/// The file to change.
+/// The configuration file to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The user's `config.toml`.
@@ -104,7 +104,7 @@ impl Config {
     }
 }
 
-/// Recovery: repeat the failed call with the user's own file.
+/// Recovery: repeat the failed call for the user's own configuration file.
 pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {

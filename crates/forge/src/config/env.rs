@@ -9,7 +9,7 @@ use std::{
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
         /// Every environment variable that forge reads. `docs/reference/config.md` is generated
-        /// from it.
+        /// from this list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }
@@ -149,8 +149,8 @@ impl Env {
         }
     }
 
-    /// Returns the value of a variable that another crate or the configuration names. The value may
-    /// be empty.
+    /// Returns the value of a variable whose name comes from another crate or from the
+    /// configuration. The value may be empty.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),

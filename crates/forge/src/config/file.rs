@@ -15,15 +15,15 @@ use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of problems that are listed for a repository's file. Strangers can write this
-/// file, and every command prints its problems, so the list is limited.
+/// file, and every command prints the problems, so the list is limited.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
-/// Severity of a problem.
+/// Severity of a problem in a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Commands that need the file fail.
     Error,
-    /// The line is ignored.
+    /// The line with the problem is ignored.
     Warning,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum FileOwner {
     Repo,
 }
 
-/// A value and its line.
+/// A value in a configuration file, with its line.
 #[derive(Clone, Debug)]
 pub(super) struct FileSetting {
     pub name: Name,
@@ -212,7 +212,8 @@ struct SettingsReader<'a> {
     listed: usize,
     /// The number of problems beyond [`MAX_LISTED_PROBLEMS`], which are counted but not listed.
     unlisted: usize,
-    /// Highest level among the unlisted problems, because an unlisted error also stops commands.
+    /// Highest level among the unlisted problems. It is kept, because an unlisted error also stops
+    /// commands.
     worst_unlisted: Level,
 }
 

@@ -30,11 +30,11 @@ pub enum ValueType {
     Address,
     /// An NSID: a dotted name in the atproto protocol, optionally with a fragment.
     Nsid,
-    /// A name of one word in tangled's protocol.
+    /// A name in tangled's protocol that is a single word.
     Identifier,
     /// A non-empty line.
     Text,
-    /// The beginning of a line. A trailing space is part of the value.
+    /// One line of text. A trailing space is part of the value.
     Prefix,
     /// A command line; empty for "none".
     Command,
@@ -275,7 +275,7 @@ const DEFAULTS: ConfigKey = ConfigKey {
     doc: "",
 };
 
-// Reasons why a repository must not set a key.
+// Reasons why `.forge.toml` must not set a key.
 
 const RUNS: KeyScope =
     KeyScope::User("a repository must not choose a command that runs on your machine");
@@ -778,7 +778,8 @@ impl Name {
         Self::find(&text.split('.').collect::<Vec<_>>())
     }
 
-    /// Finds the registered key for this path in a file.
+    /// Finds the registered key for the path of a value in a configuration file, such as `["merge",
+    /// "method"]`.
     #[must_use]
     pub fn find(path: &[&str]) -> Option<Self> {
         let key = KEYS.iter().find(|key| {
@@ -797,7 +798,8 @@ impl Name {
         })
     }
 
-    /// Returns the kind of forge of a built-in host, if this key is the `kind` of such a host.
+    /// Returns the kind of forge at a built-in host, if this is the key `hosts.<host>.kind` of that
+    /// host.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
@@ -817,7 +819,7 @@ impl Name {
             .then(|| format!("`{}` cannot be `{value}`: {host} runs {kind}", self.text()))
     }
 
-    /// Returns the dotted text.
+    /// Returns the key as dotted text.
     #[must_use]
     pub fn text(&self) -> String {
         self.path.join(".")

@@ -13,12 +13,12 @@ use super::{
     keys::{self, KEYS, Name, ValueType},
 };
 
-/// File name in the configuration directory.
+/// Name of the user's file in the configuration directory.
 const USER_FILE: &str = "config.toml";
-/// File name at the root of a repository.
+/// Name of the file at the root of a repository.
 const REPO_FILE: &str = ".forge.toml";
 
-/// Origin of a value, strongest first.
+/// Origin of a value. The variants are in order of precedence, highest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -178,8 +178,8 @@ impl Config {
         }
     }
 
-    /// Returns this configuration without `.forge.toml`, for work on a repository to which the file
-    /// does not belong.
+    /// Returns this configuration without the values of `.forge.toml`, for work on another
+    /// repository than the one with this file.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -364,8 +364,8 @@ impl Config {
         }
     }
 
-    /// Returns a value of the user's file. If the value is `${NAME}`, returns the value of this
-    /// variable, or `None` if the variable is unset or invalid.
+    /// Replaces a value `${NAME}` of the user's file by the value of this variable, or by `None` if
+    /// the variable is unset or invalid. Returns any other value unchanged.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),

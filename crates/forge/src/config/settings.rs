@@ -8,7 +8,7 @@ use forge_core::model::MergeMethod;
 
 use super::{Config, Source};
 
-/// When output has colour.
+/// When the output of commands has colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// Colour only on a terminal.
@@ -31,7 +31,7 @@ impl Config {
         }
     }
 
-    /// `prompt`: whether to ask for missing arguments on a terminal.
+    /// `prompt`: whether commands on a terminal ask the user for missing arguments.
     #[must_use]
     pub fn prompt(&self) -> bool {
         self.flag("prompt")
@@ -87,7 +87,7 @@ impl Config {
         self.value("pr.base")
     }
 
-    /// `workflow.preset`: the name of a built-in definition.
+    /// `workflow.preset`: the name of a built-in workflow.
     #[must_use]
     pub fn workflow_preset(&self) -> Option<String> {
         self.value("workflow.preset")
@@ -99,19 +99,19 @@ impl Config {
         self.value("workflow.definition")
     }
 
-    /// `workflow.store`: where states are stored, `fields` or `labels`.
+    /// `workflow.store`: whether the workflow states of issues are stored in `fields` or `labels`.
     #[must_use]
     pub fn workflow_store(&self) -> Option<String> {
         self.value("workflow.store")
     }
 
-    /// `workflow.label_prefix`: the prefix of state labels.
+    /// `workflow.label_prefix`: the prefix of labels that store a workflow state.
     #[must_use]
     pub fn workflow_label_prefix(&self) -> Option<String> {
         self.value("workflow.label_prefix")
     }
 
-    /// `workflow.board`: the board whose fields hold the states.
+    /// `workflow.board`: the project board whose fields store the workflow states.
     #[must_use]
     pub fn workflow_board(&self) -> Option<String> {
         self.value("workflow.board")
@@ -129,7 +129,7 @@ impl Config {
         })
     }
 
-    /// `context.include`: the default sections of a context bundle.
+    /// `context.include`: the default sections in the result of `forge pr context`.
     #[must_use]
     pub fn context_include(&self) -> BTreeSet<ContextSection> {
         let names = self.value("context.include").unwrap_or_default();
@@ -137,7 +137,7 @@ impl Config {
         sections.filter_map(Result::ok).collect()
     }
 
-    /// `context.cache_ttl_seconds`: how long a context bundle is cached.
+    /// `context.cache_ttl_seconds`: how long the result of `forge pr context` is cached.
     #[must_use]
     pub fn context_cache_ttl(&self) -> Duration {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
@@ -204,8 +204,8 @@ impl Config {
         keys
     }
 
-    /// Returns the command that edits texts; `None` if neither the configuration nor the
-    /// environment has such a command.
+    /// Returns the command of the text editor; `None` if neither the configuration nor the
+    /// environment sets it.
     #[must_use]
     pub fn editor(&self) -> Option<String> {
         self.value("editor").filter(|command| !command.is_empty())
@@ -217,7 +217,7 @@ impl Config {
         self.value("pager")
     }
 
-    /// Returns the browser; `None` for the system's default.
+    /// Returns the command that opens the browser; `None` for the system's default browser.
     #[must_use]
     pub fn browser(&self) -> Option<String> {
         self.value("browser").filter(|command| !command.is_empty())

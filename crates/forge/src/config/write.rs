@@ -36,9 +36,9 @@ pub(crate) fn lock(dir: &Path) -> Result<ConfigLock> {
 
 /// Replaces `path` atomically.
 ///
-/// Only the owner can read a new file. An existing file keeps its permissions if `private` is
-/// false. If `private` is true, afterwards only the owner can read it. If `path` is a symbolic
-/// link, its target is replaced.
+/// Only the owner can read a new file. An existing file keeps its permissions, unless `private` is
+/// true: then only the owner can read it afterwards. If `path` is a symbolic link, its target is
+/// replaced.
 ///
 /// # Errors
 /// `config` if the file cannot be written; the old content is kept.

@@ -41,7 +41,7 @@ use crate::{
 const MAX_COMMENTS: usize = 5;
 /// Maximum number of tickets that are read concurrently. Each ticket needs two requests.
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
-/// Maximum size of an answer, in bytes.
+/// Maximum size of an answer from JIRA, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Maximum memory of a parsed answer, in bytes. It is higher than [`MAX_BODY`], because many small
 /// values take more memory than their text.
@@ -49,13 +49,13 @@ const MAX_WEIGHT: usize = 4 * MAX_BODY;
 /// Maximum size of a description or comment, in bytes. `forge pr context` has a lower limit for all
 /// texts together.
 const MAX_TEXT: usize = 64 * 1024;
-/// Maximum size of any other text, in bytes.
+/// Maximum size of any other text of a ticket (such as its title), in bytes.
 const MAX_NAME: usize = 1024;
 const MAX_LABELS: usize = 100;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket, unless `timeout_s` is smaller.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum time to wait when JIRA limits the rate of requests.
+/// Maximum time to wait before a retry when JIRA limits the rate of requests.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// Returns the client of the configured JIRA; `None` if the base URL or the token is missing.
@@ -298,7 +298,8 @@ impl Jira {
     }
 }
 
-/// The error messages in JIRA's answers. An answer with this field comes from JIRA itself.
+/// The error messages in JIRA's answers. An answer with this field comes from JIRA itself, so its
+/// status 404 means a missing ticket and not a wrong base URL.
 #[derive(Deserialize)]
 struct JiraErrors {
     #[serde(rename = "errorMessages")]
