@@ -24,7 +24,7 @@ use crate::{
 
 /// Maximum number of commits of a branch to search for the one on which an index is based.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// Maximum number of files in the text of an error. The data of the error lists all files.
+/// Maximum number of files that the text of an error lists. The data of the error has all files.
 const MAX_NAMED_FILES: usize = 5;
 /// Recovery: repeat the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
@@ -192,10 +192,10 @@ impl Local {
         Ok(found)
     }
 
-    /// Returns the directory of the main work tree. `listed` is the directory that `git worktree
-    /// list` prints for it. If the git directory is not called `.git`, git prints the git directory
-    /// instead. In this case only the `.git` link in the work tree shows that the two directories
-    /// belong together.
+    /// Returns the directory of the main work tree. `listed` is the directory that git's list of
+    /// work trees has for it. If the git directory is not called `.git`, this list has the git
+    /// directory instead. In this case only the `.git` link in the work tree shows that the two
+    /// directories belong together.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();

@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// Maximum number of conflicting files in the text of an error. The data of the error lists all of
-/// them.
+/// Maximum number of conflicting files that the text of an error lists. The data of the error has
+/// all of them.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {

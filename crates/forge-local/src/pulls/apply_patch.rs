@@ -6,7 +6,7 @@ use forge_git::{ApplyResult, Mail, RawCommit, signature};
 use super::edits::CommitTarget;
 use crate::{Local, ident::CommitIdentity};
 
-/// Maximum number of files in the text of an error. The data of the error lists all files.
+/// Maximum number of files that the text of an error lists. The data of the error has all files.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {

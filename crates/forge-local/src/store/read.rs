@@ -8,9 +8,8 @@ use forge_git::{CatFile, ObjectLookup};
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
 use crate::repository::state_file;
 
-/// If the highest number in an index exceeds this limit, git lists the existing refs. Up to this
-/// limit, the index is trusted without that extra process. A forged index therefore causes at most
-/// this many lookups.
+/// Limit for the highest number in the index. If the number is above the limit, one more git
+/// process lists the existing refs. A forged index therefore causes at most this many lookups.
 const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;

@@ -778,8 +778,8 @@ impl Name {
         Self::find(&text.split('.').collect::<Vec<_>>())
     }
 
-    /// Finds the registered key for the path of a value in a configuration file, such as `["merge",
-    /// "method"]`.
+    /// Finds the registered key for the path of a value in a configuration file. For example, the
+    /// path of `merge.method` is `["merge", "method"]`.
     #[must_use]
     pub fn find(path: &[&str]) -> Option<Self> {
         let key = KEYS.iter().find(|key| {
