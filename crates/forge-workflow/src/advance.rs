@@ -26,7 +26,7 @@ pub struct SkippedMember {
     pub id: IssueId,
     /// The name of the state; `None` if the issue has no state.
     pub current_state: Option<String>,
-    /// The reason.
+    /// The reason why the child stays.
     pub reason: String,
 }
 

@@ -56,8 +56,8 @@ pub struct Blocker {
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input` (field `target_state`) if `target` is not such a state; the error
-/// lists the valid states.
+/// Fails with `invalid_input` (field `target_state`) if `target` is not in the state order; the
+/// error lists the valid states.
 pub fn convergence(
     definition: &Definition,
     members: &[Member],

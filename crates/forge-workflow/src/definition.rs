@@ -62,7 +62,7 @@ pub struct State {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Intent {
-    /// A short explanation.
+    /// A short explanation of the intent.
     pub gloss: String,
     /// The state, if the intent means the same state for every command. A command's outputs need
     /// not contain this state.
@@ -84,9 +84,11 @@ pub struct Command {
     pub inputs: Vec<String>,
     /// The states to which the command may move issues.
     pub outputs: Vec<String>,
-    /// The state of an issue while the command works on it. The command may also move issues to it.
+    /// The lock state: the state of an issue while the command works on it. The command may also
+    /// move issues to the lock state, even if it is not in `outputs`.
     pub lock: Option<String>,
-    /// The state after a claim is released. By default, the state before the claim.
+    /// The state to which an issue moves when its claim is released. By default, this is the state
+    /// that the issue had before the claim.
     pub release: Option<String>,
     /// The estimates of issues that the command may pick. If empty, the command may pick all
     /// estimates up to [`EstimateScale::max_pick`].
@@ -95,22 +97,24 @@ pub struct Command {
     /// The state that each intent means for this command, by the name of the intent.
     #[serde(default, rename = "intent")]
     pub intents: BTreeMap<String, String>,
-    /// Intents that mean no single state for this command, with the reason why.
+    /// Intents that mean no single state for this command, each with the reason why.
     #[serde(default)]
     pub ambiguous: BTreeMap<String, String>,
 }
 
-/// Effect of a merge on the issues of its pull request.
+/// The state changes that a merge causes for the issues that its pull request closes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OnMerge {
-    /// The command that the audit trail names for the moves.
+    /// The command that counts as the origin of these state changes, for example in the audit
+    /// trail.
     pub command: String,
-    /// The target state or intent.
+    /// The state to which a merge moves an issue, or an intent.
     pub to: String,
-    /// The target state or intent for each current state of an issue. If empty, `to` applies to
-    /// every state.
+    /// For each current state of an issue, the state or intent that replaces [`Self::to`]. If the
+    /// map is empty, `to` applies to every state. Otherwise a merge does not move an issue whose
+    /// state is missing here.
     #[serde(default)]
     pub from: BTreeMap<String, String>,
     /// True to ignore merges into branches other than the default branch.
@@ -128,7 +132,7 @@ pub struct EstimateScale {
     /// The largest estimate that is picked, unless a caller or [`Command::estimates`] sets another
     /// limit.
     pub max_pick: Option<String>,
-    /// The estimates of issues that have to be split.
+    /// The estimates of issues that have to be split into sub-issues.
     #[serde(default)]
     pub oversized: Vec<String>,
 }
@@ -147,13 +151,13 @@ pub struct PriorityScale {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FieldNames {
-    /// The field of the state.
+    /// The name of the field that holds the state.
     pub state: String,
-    /// The field of the estimate.
+    /// The name of the field that holds the estimate.
     pub estimate: String,
-    /// The field of the priority.
+    /// The name of the field that holds the priority.
     pub priority: String,
-    /// The built-in status field of the board.
+    /// The name of the built-in status field of the board.
     pub status: String,
 }
 
@@ -202,7 +206,7 @@ pub enum Blocking {
 pub struct PhaseRule {
     /// The name of the phase.
     pub name: String,
-    /// How many of the unfinished members have to match.
+    /// How many of the unfinished members have to match this rule.
     pub when: Quantifier,
     /// The states that match; `""` stands for an issue without a state. If `None`, all states
     /// match.
@@ -212,12 +216,12 @@ pub struct PhaseRule {
     pub oversized: bool,
     /// The members that the group waits for; `None` if it waits for nobody.
     pub blocking: Option<Blocking>,
-    /// The target state for [`Blocking::Behind`].
+    /// The state that all members have to reach, for [`Blocking::Behind`].
     pub at: Option<String>,
     /// The displayed reason why a group is in this phase. `{issues}` is replaced by the matching
     /// members, `{states}` by their states.
     pub reason: String,
-    /// The remaining phases, beginning with this one.
+    /// The phases that a group in this phase still has to go through, beginning with this one.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
@@ -233,13 +237,13 @@ pub(crate) fn default_bots() -> Vec<String> {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Optional prefix of the names of commands.
+    /// A prefix that callers may put before the name of a command, such as `ralph_`.
     #[serde(default)]
     pub command_prefix: String,
     /// What happens to a claim if the group of the issue has not converged.
     ///
-    /// The claim is checked only if [`PhaseRule::at`] of a phase with [`Blocking::Behind`] is among
-    /// the inputs of the claiming command.
+    /// Only some claims are checked: one of the inputs of the claiming command has to be the
+    /// [`PhaseRule::at`] of a phase with [`Blocking::Behind`].
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
     /// True if issues may move only along [`State::next`].
@@ -268,7 +272,7 @@ pub struct Definition {
     /// The phases. The first one whose rule holds is the phase of the group.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseRule>,
-    /// Effect of a merge on the issues of its pull request.
+    /// The state changes that a merge causes for the issues that its pull request closes.
     pub on_merge: OnMerge,
 }
 
@@ -385,7 +389,7 @@ impl Definition {
         Ok(found)
     }
 
-    /// Adds the roles to the hint of an error about a command.
+    /// Adds a list of all roles to the hint of an error about an unknown command.
     fn with_roles(&self, error: Error) -> Error {
         let roles = self.commands.values().filter_map(|c| c.role.as_deref());
         let roles: BTreeSet<&str> = roles.collect();
@@ -400,8 +404,9 @@ impl Definition {
 
     /// Returns the state that a group must have reached before `command` claims one of its issues.
     ///
-    /// The state is an input of the command, and [`PhaseRule::at`] of a phase with
-    /// [`Blocking::Behind`]. [`Self::convergence_gate`] says what happens otherwise.
+    /// This state is an input of the command, and also the [`PhaseRule::at`] of a phase with
+    /// [`Blocking::Behind`]. [`Self::convergence_gate`] decides about the claim if the group has
+    /// not reached this state.
     pub(crate) fn gate_of(&self, command: &Command) -> Option<&State> {
         let phases = self.phases.iter();
         let behind = phases.filter(|phase| phase.blocking == Some(Blocking::Behind));

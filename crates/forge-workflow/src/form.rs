@@ -135,7 +135,7 @@ fn find_duplicates(at: &str, path: &mut KeyPath, found: &mut Vec<(KeyPath, Strin
         }
         return;
     }
-    // Only an object has keys.
+    // Only an object has keys, so any other value is skipped.
     let Ok(JsonEntries(entries)) = serde_json::from_str(at) else {
         return;
     };
@@ -363,7 +363,7 @@ impl FormCheck {
         let tried = self.replaced.entry(path.clone()).or_default();
         *tried += 1;
         match parent {
-            // The first repair removes the key, which may be optional.
+            // The first repair removes the key. This is enough if the key is optional.
             Value::Object(map) if *tried == 1 => drop(map.remove(last)),
             Value::Object(map) => drop(map.insert(last.clone(), substitute(*tried - 2)?)),
             Value::Array(list) => {

@@ -26,7 +26,7 @@ pub struct IssueLinks {
     pub blocking: Vec<IssueId>,
     /// True if the issue is open.
     pub open: bool,
-    /// True if not all links are listed.
+    /// True if some links of the issue are missing here.
     pub truncated: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct IssueLinks {
 pub struct Group {
     /// The members, each after the issues that block it.
     pub members: Vec<IssueId>,
-    /// The first member.
+    /// The first of `members`.
     pub primary: Option<IssueId>,
     /// Sets of members that block each other. Within a cycle, members are ordered by number.
     pub cycles: Vec<Vec<IssueId>>,
@@ -263,7 +263,7 @@ mod tests {
                 assert_eq!(group(links, *seed), wanted, "{links:?} from {seed}");
             }
         }
-        // The container gives the same group as its members.
+        // The group of the container 1 is the same as the group of its children.
         assert_eq!(group(&["1/2", "1/3", "3<2"], 1), [3, 2]);
     }
 

@@ -80,8 +80,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
 
     /// Writes `entry` and `edit` if the trail has not changed since `sheet` was read.
     ///
-    /// On a forge without compare-and-swap the entry is always written, and readers of the trail
-    /// decide; see [`ClaimGuarantee`].
+    /// On a forge without compare-and-swap, the entry is always written. The readers of the trail
+    /// then decide which of two conflicting entries counts; see [`ClaimGuarantee`].
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl CommentLedger {
     }
 }
 
-/// Refuses an issue whose comments, or the roles of their authors, could not all be read. An unread
-/// comment may be a claim, or the entry of a move that a merge caused.
+/// Refuses an issue whose comments, or the roles of their authors, could not all be read, because
+/// an unread comment may be a claim, or the entry of a move that a merge caused.
 fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
     if issue.comments.is_none() || issue.warnings.iter().any(cut) {
@@ -447,8 +447,8 @@ impl Ledger for CommentLedger {
     }
 }
 
-/// Returns true if the forge shows the result of a write, or may still do so. A move has no effect
-/// if its record stays out of the forge's index.
+/// Returns true if the forge shows the result of a write now, or may show it later. A move has no
+/// effect if the forge never adds its record to the index.
 #[must_use]
 pub fn took_effect(ingestion: &Ingestion) -> bool {
     !matches!(

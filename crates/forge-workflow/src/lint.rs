@@ -295,8 +295,8 @@ impl<'d> DefinitionCheck<'d> {
                 self.report(&["field", key], "the name of the field is empty".to_owned());
             }
         }
-        // If no state has a `status`, the built-in field is not used, so its name may equal another
-        // one.
+        // If no state has a `status`, the built-in field is not used, so its name may equal that of
+        // another field.
         let has_status = self.definition.states.iter().any(|s| s.status.is_some());
         let status = has_status.then_some(("status", &field.status));
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();

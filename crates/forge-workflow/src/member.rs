@@ -54,7 +54,7 @@ impl Member {
         state.is_some_and(|s| s.human && s.aside)
     }
 
-    /// Returns `#12`, or the at-uri of an issue that is a record.
+    /// Returns `#12`, or an at-uri if the issue is an atproto record.
     #[must_use]
     pub fn short(&self) -> String {
         short(&self.id)
@@ -72,7 +72,7 @@ pub(crate) fn quoted_state(name: &str) -> String {
     quote(&format!("{kept}{more}"), Quote::Inline)
 }
 
-/// Returns `#12` or an at-uri.
+/// Returns `#12`, or an at-uri if the issue is an atproto record.
 pub(crate) fn short(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(n) => format!("#{n}"),

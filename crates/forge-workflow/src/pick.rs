@@ -79,8 +79,8 @@ pub fn pick(
 
 type SortedCandidates<'c> = (Vec<&'c Candidate>, Vec<(IssueId, String)>);
 
-/// Sorts the issues in `state`: those that can be picked, the best first, and the others, each with
-/// the reason why it cannot be picked.
+/// Splits the issues in `state` into two lists. The first has the issues that can be picked, the
+/// best first. The second has the issues that cannot be picked, with reasons.
 pub(crate) fn sort_candidates<'c>(
     definition: &Definition,
     candidates: &'c [Candidate],

@@ -19,9 +19,10 @@ pub struct Position {
     pub phase: String,
     /// The reason why the group is in this phase, with the number of members in each state.
     pub reason: String,
-    /// The remaining phases, beginning with the current one.
+    /// The phases that the group still has to go through, beginning with the current one.
     pub remaining_phases: Vec<String>,
-    /// Whether the members have to wait for each other in this phase, and who is waited for.
+    /// Whether the members have to wait for each other in this phase, and for which members they
+    /// wait.
     pub convergence: PhaseConvergence,
     /// True if the group has more than one member.
     pub is_group: bool,
@@ -42,14 +43,14 @@ pub struct PhaseConvergence {
     pub required: bool,
     /// True if the group has converged.
     pub met: bool,
-    /// The blocking members.
+    /// The members that the group waits for.
     pub blocking: Vec<MemberState>,
 }
 
 /// Determines the phase of a group: the first one whose rule holds for the unfinished members.
 ///
-/// For a group without members, the phase is the last one, which matches every group. In the
-/// reason, a member of a repository other than `own` has the name of its repository.
+/// For a group without members, the phase is the last one, which matches every group. If a member
+/// is not in the repository `own`, [`Position::reason`] also names its repository.
 #[must_use]
 pub fn position(definition: &Definition, members: &[Member], own: &RepoId) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
@@ -65,7 +66,8 @@ pub fn position(definition: &Definition, members: &[Member], own: &RepoId) -> Po
         .copied()
         .filter(|m| m.needs_human(definition))
         .collect();
-    // If all members wait for a person, a person has to act although no member blocks.
+    // If all members wait for a person, a person has to act. This holds even if no member is listed
+    // as blocking.
     let in_human_state = |m: &&Member| m.state_in(definition).is_some_and(|s| s.human);
     let all_wait = !live.is_empty() && live.iter().all(in_human_state);
     let escalates = all_wait || !needs_human.is_empty();

@@ -45,7 +45,7 @@ impl WorkflowValue {
 pub struct SetupItem {
     /// `field` or `label`.
     pub kind: &'static str,
-    /// The name.
+    /// The name of the field or label.
     pub name: String,
     /// The missing values of a field; empty for a label.
     pub options: Vec<String>,
@@ -70,7 +70,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Reads the estimate or the priority of an issue.
     fn size(&self, definition: &Definition, issue: &Issue, size: WorkflowValue) -> Option<String>;
 
-    /// Changes `edit` to move `issue` to `state`.
+    /// Adds to `edit` the changes that move `issue` to `state`.
     fn put_state(
         &self,
         definition: &Definition,
@@ -79,7 +79,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         edit: &mut EditIssue,
     );
 
-    /// Changes `edit` to set an estimate or a priority. `None` removes the value.
+    /// Adds to `edit` the changes that set an estimate or a priority. `None` removes the value.
     fn put_size(
         &self,
         definition: &Definition,
@@ -163,9 +163,9 @@ impl Store for FieldStore {
         edit.board.clone_from(&self.board);
         let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // The built-in status field of the board is set too, because GitHub's views show it. A
-        // status that the field lacks is skipped, because the owner of the board chooses the
-        // options.
+        // The built-in status field of the board is also set, because GitHub's views show it. A
+        // status that is not an option of this field is skipped, because the owner of the board
+        // chooses the options.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
             edit.values_if_known.insert(field, Some(status.clone()));

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an
-//! HTML comment. A longer comment, such as a quotation, is not an entry. The holder is a pure
-//! function of the ordered entries, so all readers agree on it.
+//! HTML comment. A longer comment, such as a quotation, is not an entry. Who holds the issue
+//! follows only from the ordered entries, so all readers agree on the holder.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -78,7 +78,7 @@ pub enum TrailEvent {
         /// The intent, if the caller named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intent: Option<String>,
-        /// The claim that ended with the move.
+        /// The id of the claim that ended with the move.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ends: Option<String>,
         /// The merge that caused the move.
@@ -106,7 +106,7 @@ pub enum TrailEvent {
         /// The expired claim that this claim replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<ExpiredClaim>,
-        /// The claim that was replaced by force.
+        /// The id of the claim that this claim replaced by force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forced: Option<String>,
     },
@@ -119,10 +119,10 @@ pub struct TrailEntry {
     /// An id that the writer chooses. If the forge's answer is lost, the writer finds the entry by
     /// this id. The id of a [`TrailEvent::Claimed`] entry is also the id of the claim.
     pub id: String,
-    /// The reason, as one line.
+    /// The reason for the move or claim, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The event.
+    /// What happened: a move or a claim.
     #[serde(flatten)]
     pub event: TrailEvent,
 }

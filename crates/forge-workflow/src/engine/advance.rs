@@ -58,16 +58,16 @@ pub struct AdvancedIssue {
 pub struct FailedIssue {
     /// The issue.
     pub id: IssueId,
-    /// The error.
+    /// The message of the error that stopped the move.
     pub error: String,
-    /// The recovery.
+    /// How to recover from the error.
     pub hint: Hint,
 }
 
 impl Workflow {
     /// Moves those children of `parent` to `target` whose state comes earlier in the state order.
     /// Children never move backwards. Locked or claimed children stay, unless `pass_locks` is set,
-    /// which ends their claims. If a child fails, the others still move.
+    /// which ends their claims. If the move of one child fails, the other children still move.
     ///
     /// # Errors
     ///

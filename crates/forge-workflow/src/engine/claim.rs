@@ -47,7 +47,7 @@ pub struct ClaimRequest<'a> {
     pub holder: Option<&'a str>,
     /// The lease in seconds; `None` means [`DEFAULT_LEASE_S`]. A heartbeat renews the lease.
     pub lease_s: Option<u64>,
-    /// The reason.
+    /// The reason for the claim.
     pub reason: Option<&'a str>,
     /// True to take the issue from its current holder. Needs [`Self::reason`].
     pub force: bool,
@@ -80,8 +80,9 @@ impl Workflow {
     ///
     /// # Errors
     ///
-    /// Fails with `conflict`, which names the holder, and with `precondition_failed` for a closed
-    /// issue or an issue whose group has to converge first.
+    /// Fails with `conflict` if the issue is already claimed; the error names the holder. Fails
+    /// with `precondition_failed` for a closed issue, or an issue whose group has to converge
+    /// first.
     pub async fn claim(
         &self,
         id: &IssueId,
@@ -586,7 +587,7 @@ impl Workflow {
 }
 
 /// Returns the entry that ends a claim after its move failed. The entry of the claim stays in the
-/// trail, because readers judge later entries by it.
+/// trail, because readers need it to judge later entries.
 fn end_of(claim: &TrailEntry) -> TrailEntry {
     let (command, from) = match &claim.event {
         TrailEvent::Claimed { command, from, .. } | TrailEvent::Moved { command, from, .. } => {

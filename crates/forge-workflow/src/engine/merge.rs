@@ -39,8 +39,8 @@ const NOT_NAMED: &str =
     "not among the first 50 linked issues, which are the only ones that a merge changes";
 /// Maximum time for reading all issues that a merge closes.
 const MAX_PLAN_TIME: Duration = Duration::from_secs(60);
-/// The reason why a record is not changed: only the text or a reference of the pull request names
-/// it.
+/// The reason for leaving an issue record unchanged if only the text or a reference of the pull
+/// request names the issue.
 const UNLISTED: &str = "the forge does not list it as an issue of the repository";
 /// Maximum number of pages of an issue's history.
 const MAX_HISTORY_PAGES: usize = 50;
@@ -111,9 +111,9 @@ impl MergeStep {
 pub struct LeftIssue {
     /// `#7`, with the name of the repository if the issue is in another one.
     pub issue: String,
-    /// The reason.
+    /// The reason why the merge does not change the issue.
     pub reason: String,
-    /// The recovery, if the change failed.
+    /// How to recover, if the merge should have changed the issue and failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
@@ -197,7 +197,8 @@ pub struct MergeEffects<'w> {
     hosts: Hosts,
     /// True if the forge itself closes the linked issues with a merge.
     forge_closes: bool,
-    /// True if the forge itself closes the issues, so a merge only reports them.
+    /// True if a merge only reports the issues, because the forge itself closes them and there is
+    /// no workflow.
     only_reports: bool,
 }
 
@@ -219,7 +220,8 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// Closes issues even on a forge that closes them itself, for a caller who requests this.
+    /// Also closes issues that the forge should have closed itself but left open, for a caller who
+    /// requests this.
     #[must_use]
     pub fn closing_left_open(mut self) -> Self {
         self.only_reports = false;
@@ -242,8 +244,8 @@ impl<'w> MergeEffects<'w> {
         if linked.is_empty() {
             return Ok(plan);
         }
-        // A forge that closes linked issues itself closes all of them, also those without a step in
-        // this plan.
+        // If the forge itself closes linked issues, it closes all of them, even those without a
+        // step in this plan.
         let open = linked
             .iter()
             .filter(|issue| self.forge_closes && !plan.is_late && issue.open != Some(false));
@@ -362,8 +364,8 @@ impl<'w> MergeEffects<'w> {
         });
     }
 
-    /// Carries out `plan` after `pull` was merged. If an issue fails, the others still change, and
-    /// the merge does not fail.
+    /// Carries out `plan` after `pull` was merged. If the change of one issue fails, the other
+    /// issues are still changed, and the merge still counts as successful.
     pub async fn apply(&self, pull: &PullRequest, plan: MergePlan) -> MergeReport {
         let mut report = MergeReport {
             skipped: plan.skipped,

@@ -34,7 +34,7 @@ pub struct PickRequest<'a> {
     /// The largest estimate; `None` means the estimates of the command.
     pub max_estimate: Option<&'a str>,
     /// The claim to make on the picked issue; needs [`Self::command`]. If the claim has a role
-    /// instead of a command, the command of that role that takes the picked issue claims it.
+    /// instead of a command, a command of that role claims the issue.
     pub claim: Option<ClaimRequest<'a>>,
 }
 
@@ -79,7 +79,7 @@ pub struct PickResult {
 #[derive(Default)]
 struct PickScan {
     candidates: Vec<Candidate>,
-    /// The sort keys of the issues that have no claim, as far as the list shows it.
+    /// The sort keys of the issues that nobody has claimed, according to the list.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
     next: Option<PageReq>,
@@ -144,8 +144,8 @@ impl<'d> Pickers<'d> {
         }
     }
 
-    /// Combines the commands that take issues in `state` into one. It accepts every estimate that
-    /// one of them accepts.
+    /// Combines the commands that take issues in `state` into one. The combined command accepts
+    /// every estimate that one of them accepts.
     fn merged(&self, state: &str) -> Option<Command> {
         let commands = self.of_state(state);
         let ((_, first), others) = commands.split_first()?;

@@ -13,14 +13,14 @@ use crate::{
 };
 
 impl Workflow {
-    /// Resolves a race: if an issue is not in `state` after a move, another writer has moved it at
-    /// the same time.
+    /// Detects and resolves a race. If an issue is not in `state` after it was moved there, another
+    /// writer has moved it at the same time.
     ///
     /// A concurrent claim wins. Without a claim, the last move in the trail wins. All writers that
     /// detect the conflict bring the issue to the same state.
     ///
-    /// The state in a field of a project board does not show a conflict. There, the number of
-    /// comments in the forge's answer to the move reveals a concurrent claim.
+    /// A conflict cannot be seen in the state if the state is a field of a project board. In this
+    /// case, the number of comments in the forge's answer to the move reveals a concurrent claim.
     ///
     /// # Errors
     ///

@@ -80,8 +80,8 @@ pub struct StateChange {
     /// True if the move closed the issue, false if it reopened the issue, otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// True if the issue is in the new state. False if the record of the move is stored but no
-    /// index shows it.
+    /// True if the issue is in the new state. False if the record of the move is stored, but the
+    /// forge's index does not show it, so that the move has no effect.
     pub moved: bool,
     /// The caller's claim on the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,8 +94,8 @@ pub struct StateChange {
 impl Workflow {
     /// Moves an issue to a state, as a command of the workflow.
     ///
-    /// Moving to the command's own lock state claims the issue; any other state ends the caller's
-    /// claim. A terminal state closes the issue.
+    /// A move to the command's own lock state claims the issue. A move to any other state ends the
+    /// caller's claim. A terminal state closes the issue.
     ///
     /// # Errors
     ///
@@ -331,8 +331,8 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     }
 }
 
-/// Returns the outcome of a move. The ingestion of the written record tells whether the issue has
-/// moved.
+/// Returns the outcome of a move. The issue counts as not moved if the forge's index does not show
+/// the written record.
 pub(super) fn finish_move(
     outcome: Outcome<Issue>,
     mut change: StateChange,
