@@ -39,7 +39,8 @@ impl FileClass {
         }
     }
 
-    /// Returns true for files that a program wrote or that were copied. Nobody reviews their lines.
+    /// Returns true for files that a program wrote, or that were copied from elsewhere. Nobody
+    /// reviews the lines of these files.
     #[must_use]
     pub const fn is_derived(self) -> bool {
         matches!(self, Self::Generated | Self::Lock | Self::Vendored)

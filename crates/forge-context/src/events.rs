@@ -153,12 +153,12 @@ impl fmt::Debug for ContextObserver {
 }
 
 /// Observes the requests while one bundle is gathered. Reports each request, and stores the lowest
-/// rate limit.
+/// number of requests that the rate limit has left.
 pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
     buffer: u64,
-    /// The client's own observer, which also gets each event.
+    /// The observer that the client had before. Each event is passed on to it.
     inner: Option<Arc<dyn Observer>>,
     lowest: Mutex<Option<Quota>>,
 }
@@ -174,7 +174,7 @@ impl GatherObserver {
         }
     }
 
-    /// Returns the rate limit if the remaining requests are fewer than the reserve.
+    /// Returns the rate limit if fewer requests remain than the settings reserve.
     pub fn reserve(&self) -> Option<Quota> {
         let lowest = *self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
         lowest.filter(|quota| quota.remaining < self.buffer)
@@ -229,8 +229,8 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A rate limit whose maximum is not above the reserve is ignored, because it would always
-        // count as exhausted.
+        // A rate limit with a maximum of at most `buffer` requests is ignored, because it would
+        // always count as exhausted.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

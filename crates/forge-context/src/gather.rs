@@ -50,8 +50,8 @@ const MAX_ISSUES: usize = 10;
 const MAX_EVENTS: usize = 100;
 /// Maximum number of failed checks whose logs are read.
 const MAX_LOGS: usize = 5;
-/// Maximum number of failed checks whose failure reasons are read. No more checks are shown, and
-/// GitHub answers for a hundred checks in one request.
+/// Maximum number of failed checks whose failure reasons are read. A bundle shows at most this many
+/// checks, and GitHub answers for a hundred checks in one request.
 const MAX_REASONS: usize = MAX_ENTRIES;
 /// Maximum number of lines that are kept of a log.
 const MAX_LOG_LINES: usize = 200;
@@ -94,9 +94,10 @@ pub struct PullContext {
     pub since: Option<SinceChanges>,
     /// The changed files at the head.
     pub source: Option<PackedSource>,
-    /// Sections that could not be read; the other sections are complete.
+    /// Sections that could not be read, or could be read only in part. All sections that are not
+    /// listed here are complete.
     pub errors: Vec<SectionError>,
-    /// True if a part could not be read.
+    /// True if a part of the bundle could not be read.
     pub partial: bool,
     /// Warnings for the reader.
     pub warnings: Vec<Warning>,
@@ -114,8 +115,8 @@ pub struct ContextSummary {
     pub risk: Risk,
     /// The most important changes.
     pub key_changes: Vec<String>,
-    /// The number of unresolved threads; `None` if threads could not be read. There may be more if
-    /// a warning says that some threads could not be read.
+    /// The number of unresolved threads; `None` if threads could not be read. If a warning says
+    /// that some threads could not be read, there may be more unresolved threads.
     pub outstanding_threads: Option<usize>,
 }
 
@@ -129,7 +130,7 @@ pub struct SectionError {
     pub kind: &'static str,
     /// The failure and its reason.
     pub message: String,
-    /// The next step.
+    /// What the caller can do to read the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
@@ -161,7 +162,8 @@ pub struct LogTail {
 ///
 /// # Errors
 ///
-/// Fails as [`Repo::pull`] does. A section that fails is listed in [`PullContext::errors`].
+/// Fails as [`Repo::pull`] does. If the pull request can be read but one of its sections cannot,
+/// the error is in [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
     let mut policy = repo.client().policy().clone();
     let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.take()));
@@ -343,7 +345,7 @@ impl Gather<'_> {
         Ok((pull, wanted.map(of).collect()))
     }
 
-    /// Returns errors for the optional sections for which the rate limit does not suffice.
+    /// Returns an error for each optional section that is left out to save the rate limit.
     fn quota_errors(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
@@ -394,7 +396,8 @@ impl Gather<'_> {
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;
-        // A renamed repository answers under its new name, which the caller may not have allowed.
+        // If a repository was renamed, the issue has the new name of the repository. The caller may
+        // not have allowed that name.
         read.retain(|(at, read)| match read {
             Ok(issue) => {
                 let item = items.get(*at);
@@ -406,9 +409,9 @@ impl Gather<'_> {
         read
     }
 
-    /// Returns the records of `items` that the forge lists as issues of the repository, or none if
-    /// the list cannot be read. Other records are not read, because the text of a pull request must
-    /// not choose the host that is contacted.
+    /// Returns the records among `items` that the forge lists as issues of the repository. Returns
+    /// none if this list cannot be read. A record that the forge does not list is not read, because
+    /// the text of a pull request must not choose which host is contacted.
     async fn listed_records(&self, items: &[LinkedItem]) -> BTreeSet<String> {
         let own = self.repo.id();
         let records = items.iter().filter_map(|item| match item.issue_in(own)? {
@@ -456,7 +459,7 @@ impl Gather<'_> {
         Some(join_all(reads).await)
     }
 
-    /// Reads the failure reasons of the failed checks, in the order of the report.
+    /// Reads why each failed check failed. The reasons are in the order of the checks.
     async fn reasons(&self, pull: &PullRequest) -> Requested<Vec<Option<String>>> {
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
         let failed = checks.filter(|c| c.status == CheckStatus::Failure);
@@ -639,8 +642,8 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The warning also stays on the pull request, because the verdict recognises
-                    // unread sections by these warnings.
+                    // The warning stays on the pull request, because the verdict recognises unread
+                    // sections by such warnings.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),
@@ -871,8 +874,8 @@ fn is_too_costly(e: &Error) -> bool {
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
-    /// Returns the changes since the requested point, or records the failure. The caller requested
-    /// these changes explicitly, so "unsupported" is a failure here.
+    /// Returns the changes since the requested review or commit, or records the failure. The caller
+    /// requested these changes explicitly, so an "unsupported" error is recorded as well.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

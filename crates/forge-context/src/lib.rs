@@ -5,7 +5,7 @@
 //! pull request can be merged. All parts are pure functions of a forge's answers, so equal answers
 //! give equal bundles. No language model is used.
 //!
-//! The crate also has the watch, which polls a pull request until something changes.
+//! The crate also provides the watch: it polls a pull request until the pull request changes.
 
 mod class;
 mod events;

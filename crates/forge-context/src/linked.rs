@@ -17,7 +17,7 @@ use crate::{TicketKeys, ticket::ReadTicket};
 const MAX_COMMENTS: usize = 5;
 /// Maximum number of unread issues that a warning names.
 const MAX_NAMED: usize = 10;
-/// Maximum number of linked items of a pull request. Those with the strongest relationship are
+/// Maximum number of linked items of a pull request. The items with the strongest relationship are
 /// kept.
 const MAX_ITEMS: usize = 200;
 
@@ -295,8 +295,8 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
 }
 
 /// Returns a warning that names the issues of which only title and state are known. These are the
-/// issues beyond the limit, and those that only a comment names. Issues with a key in `failed` are
-/// left out, because an error reports them.
+/// issues beyond the limit, and those that only a comment names. The warning does not name issues
+/// with a key in `failed`, because an error reports them.
 pub(crate) fn unread_texts(
     items: &[LinkedItem],
     own: &RepoId,
@@ -327,8 +327,8 @@ pub(crate) fn unread_tickets(items: &[LinkedItem], read: &[ReadTicket]) -> Optio
         .then(|| Warning::new(format!("{count} ticket(s) were not read: {names}")))
 }
 
-/// Returns the number of `items`, and the keys of the first ones. The owner and the name in a key
-/// come from the host. A key that could imitate other text is therefore quoted.
+/// Returns the number of `items`, and the keys of the first items. A key that could imitate other
+/// text is quoted, because the owner and the repository name in a key come from the host.
 fn count_and_names<'a>(items: impl Iterator<Item = &'a LinkedItem>) -> (usize, String) {
     let keys: Vec<&str> = items.map(|item| item.key.as_str()).collect();
     let first = keys.get(..MAX_NAMED).unwrap_or(&keys).iter();
@@ -339,8 +339,9 @@ fn count_and_names<'a>(items: impl Iterator<Item = &'a LinkedItem>) -> (usize, S
     (keys.len(), shown.collect::<Vec<_>>().join(", "))
 }
 
-/// Cuts the longest texts of `items` until all together have `most` bytes, so that a long text
-/// never displaces a shorter one. The returned warning has the number of bytes that were cut.
+/// Shortens the longest texts of `items` until all texts together have at most `most` bytes. A long
+/// text therefore never displaces a shorter one. The returned warning has the number of bytes that
+/// were cut.
 pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning> {
     let mut texts: Vec<&mut String> = items
         .iter_mut()
@@ -366,8 +367,8 @@ pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning
 }
 
 /// Adds the links that the forge reports to `items`. A known item gets its kind, title and state;
-/// any other link, such as a mention in a comment, becomes a new item. The returned warning has the
-/// number of links over the limit.
+/// any other link, such as a mention in a comment, becomes a new item. The returned warning tells
+/// how many links exceed the limit.
 pub fn add_links(
     items: &mut Vec<LinkedItem>,
     pull: &PullRequest,
@@ -439,8 +440,8 @@ struct LinkCollector<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
-    /// Positions of the items by key. The flag is true for tickets, whose keys are a separate
-    /// space.
+    /// Positions of the items by key. The flag is true for tickets, so that a ticket and an issue
+    /// with equal keys stay apart.
     known: HashMap<(bool, String), Vec<usize>>,
 }
 
@@ -503,8 +504,8 @@ impl LinkCollector<'_> {
             .repo
             .as_ref()
             .is_some_and(|repo| is_same_repo(repo, &own.repo));
-        // A number equal to that of this pull request, or a link to it, refers to the pull request
-        // itself.
+        // The number of this pull request, and a link to this pull request, refer to the pull
+        // request itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
             let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());

@@ -1,4 +1,4 @@
-//! Keeps the newest entries of long sections, and warns how to read the others.
+//! Keeps only the newest entries of long sections. A warning tells how to read the older entries.
 
 use forge_core::{
     Action, Hint, Op, Param, Warning,
@@ -8,8 +8,9 @@ use forge_core::{
 /// Maximum number of entries per section.
 pub const MAX_ENTRIES: usize = 100;
 
-/// Cuts the comments, reviews, threads and checks of `pull`. Runs after the verdict, which needs
-/// all entries. Open threads and failed checks are kept in preference to others.
+/// Removes old comments, reviews, threads and checks from `pull`. Runs after the merge verdict was
+/// computed, because the verdict needs all entries. Open threads and failed checks are removed
+/// last.
 pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) {
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
@@ -47,7 +48,7 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
 }
 
 /// Removes the oldest entries until [`MAX_ENTRIES`] are left, and returns how many were removed.
-/// Entries for which `first` is true are removed before all others.
+/// Entries for which `first` is true are removed before other entries.
 fn keep_newest<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
 use tokio::time::Instant;
 
-/// Maximum pause between two polls without news.
+/// Maximum pause between two polls that find no change.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of consecutive polls that fail with a retryable error.
 const MAX_FAILURES: u32 = 3;
@@ -16,9 +16,9 @@ const LIMIT_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pace {
-    /// The pause after a poll with news.
+    /// The pause after a poll that finds a change.
     pub first: Duration,
-    /// Upper limit of the pause, which grows by half after each poll without news.
+    /// Maximum pause. The pause grows by half after each poll that finds no change.
     pub longest: Duration,
     /// Time after which no poll starts.
     pub timeout: Option<Duration>,

@@ -9,17 +9,18 @@ use serde::Serialize;
 
 use crate::FileClass;
 
-/// Default budget, in bytes of hunks.
+/// Default byte budget of a packed diff. Only the hunks count.
 pub const DEFAULT_DIFF_BYTES: usize = 60_000;
 /// Maximum number of lines shown per file.
 pub const MAX_FILE_LINES: usize = 400;
-/// Maximum number of changed lines up to which the hunks of a derived file are shown. A derived
-/// file is generated, vendored or a lock file.
+/// Maximum number of changed lines of a derived file whose hunks are shown. A derived file is a
+/// generated file, a copy of third-party code, or a lock file.
 pub const MAX_DERIVED_LINES: u64 = 40;
-/// Minimum number of lines of a cut hunk. A hunk of which fewer lines fit is omitted.
+/// Minimum number of shown lines of a cut hunk. If fewer lines fit the budget, the whole hunk is
+/// omitted.
 pub(crate) const MIN_CUT_LINES: usize = 5;
 
-/// The changes of a pull request, packed.
+/// The diff of a pull request, cut to a byte budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PackedDiff {
@@ -37,12 +38,12 @@ pub struct PackedDiff {
     pub additions: u64,
     /// Deleted lines of all files.
     pub deletions: u64,
-    /// The budget, in bytes of hunks.
+    /// The byte budget, for which only the hunks count.
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
-    /// How to read the omitted parts, by reading the whole diff. For parts that the whole diff
-    /// lacks as well, see [`OmissionReason::recovery`].
+    /// How to read the whole diff, to see the omitted parts. [`OmissionReason::recovery`] is for
+    /// parts that even the whole diff lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
     /// Every file: code first, then tests, documentation, and derived files.
@@ -91,11 +92,11 @@ const fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// Parts of a file that a packed diff omits, for one reason.
+/// The parts of a file that a packed diff omits for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Omission {
-    /// The reason.
+    /// The reason why these parts are omitted.
     pub reason: OmissionReason,
     /// The number of whole hunks that are omitted.
     pub hunks: usize,
@@ -108,7 +109,7 @@ pub struct Omission {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OmissionReason {
-    /// Hunks of higher rank use up the budget.
+    /// Other hunks use up the budget. [`pack`] has the order in which hunks are added.
     Budget,
     /// The file exceeds the maximum number of shown lines.
     FileLines,
@@ -174,7 +175,7 @@ impl OmissionReason {
         matches!(self, Self::Budget | Self::FileLines | Self::Generated)
     }
 
-    /// Returns how to read the omitted part if the whole diff lacks it too.
+    /// Returns how to read the omitted part if even the whole diff lacks it.
     #[must_use]
     pub fn recovery(self) -> Option<Hint> {
         let hint = Hint::new(
@@ -269,7 +270,7 @@ impl PackedFile {
     }
 }
 
-/// Adds hunks and lines to the omission with this reason.
+/// Adds `hunks` and `lines` to the entry of `omitted` that has this reason.
 pub(crate) fn omit(
     omitted: &mut Vec<Omission>,
     reason: OmissionReason,

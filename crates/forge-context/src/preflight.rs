@@ -25,7 +25,7 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
 ///
 /// Makes these requests:
 /// - one if `pull` builds on another pull request
-/// - one more if that pull request is a record of another account
+/// - one more if the lower pull request is a record of another account
 /// - one if the forge has rules for base branches
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
@@ -169,7 +169,7 @@ mod tests {
         assert!(found.are_met(&[]));
         assert!(found.are_met(&[Rule::Open, Rule::Approved]));
         assert!(!found.are_met(&[Rule::Open, Rule::NotDraft]));
-        // A rule that the verdict does not list does not count as met.
+        // A rule that is missing from the verdict counts as unmet.
         assert!(!found.are_met(&[Rule::Open, Rule::Deployed]));
     }
 }

@@ -1,4 +1,5 @@
-//! The merge verdict: which rules are unmet, and who can clear them.
+//! The merge verdict: whether a pull request can be merged, which rules are unmet, and who can
+//! clear them (make them met).
 
 use forge_core::{
     Capabilities, Capability, PrKey, Timestamp,
@@ -18,7 +19,7 @@ pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
 
-/// Maximum number of names that a text lists. Further names are only counted.
+/// Maximum number of names that a text lists. Of the remaining names, only the number is given.
 const MAX_NAMES: usize = 20;
 
 /// Status of a requirement.
@@ -58,7 +59,7 @@ pub enum RequirementSource {
     CodeOwners,
     /// The merge queue of the base branch.
     MergeQueue,
-    /// The forge itself, which otherwise refuses the merge.
+    /// The forge itself, which refuses the merge while the requirement is unmet.
     Forge,
     /// A rule of this program. The forge would still allow the merge.
     Own,
@@ -157,14 +158,15 @@ pub struct Requirement {
     pub source_name: Option<String>,
     /// The facts that determine the status.
     pub evidence: String,
-    /// The evidence as a count, such as `3 failed`, and the names of everything that was counted.
-    /// The names are untrusted text.
+    /// The evidence as a count, such as `3 failed`, and the names of what was counted. The names
+    /// are untrusted text.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
-    /// People and programs that can clear an unmet requirement. Empty for a met requirement, and if
-    /// nobody can clear it.
+    /// People and programs that can make the requirement met. Empty if the requirement is already
+    /// met, or if nobody can do so.
     pub cleared_by: Vec<Clearer>,
-    /// The blocker text of an unmet requirement, if the rule has one.
+    /// A text that says what blocks the merge. Set for an unmet requirement if the rule has such a
+    /// text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<String>,
 }
@@ -173,18 +175,18 @@ pub struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Readiness {
-    /// `false` if a requirement is unmet; `None` if none is unmet but one is unknown; otherwise
-    /// `true`.
+    /// `false` if a requirement is unmet. `None` if no requirement is unmet, but the status of one
+    /// is unknown. Otherwise `true`.
     pub ready_to_merge: Option<bool>,
     /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
     pub requirements: Vec<Requirement>,
     /// The blocker texts of unmet requirements; empty for a pull request that is not open.
     pub blockers: Vec<String>,
-    /// The head that was judged, as [`PullRequest::head_id`].
+    /// The head commit that was judged, as [`PullRequest::head_id`] returns it.
     pub head_sha: Option<String>,
-    /// The base commit of the verdict.
+    /// The commit of the base branch for which the pull request was judged.
     pub base_sha: Option<String>,
-    /// The moment of the verdict.
+    /// The time when the pull request was judged.
     pub checked_at: Timestamp,
 }
 
@@ -192,11 +194,11 @@ pub struct Readiness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForgeRules {
-    /// The forge has checks.
+    /// True if the forge has checks.
     pub checks: bool,
-    /// Reviews can approve and request changes.
+    /// True if reviews can approve and request changes.
     pub verdicts: bool,
-    /// Threads can be resolved.
+    /// True if threads can be resolved.
     pub threads: bool,
     /// True if an approval is required even when the forge requires none.
     pub approval: bool,
@@ -332,7 +334,7 @@ fn cleared(who: ClearedBy, names: Vec<String>) -> Clearer {
     Clearer { who, names }
 }
 
-/// Joins the first names and counts the others.
+/// Joins the first [`MAX_NAMES`] names, and counts the remaining names.
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let first: Vec<&str> = names.take(MAX_NAMES).map(String::as_str).collect();

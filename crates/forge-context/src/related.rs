@@ -20,8 +20,8 @@ pub const MAX_RELATED: usize = 5;
 /// Default age limit, in days. Closed and merged pull requests without an update for longer are
 /// left out.
 pub const LOOKBACK_DAYS: i64 = 30;
-/// Maximum number of pull requests that are examined. If the forge can sort by update time, these
-/// are the last updated ones, otherwise the newest ones.
+/// Maximum number of pull requests that are examined. If the forge can sort by update time, the
+/// last updated pull requests are examined, otherwise the newest ones.
 pub const MAX_CANDIDATES: usize = 50;
 
 /// Relation to another pull request, strongest first.
@@ -207,8 +207,8 @@ fn add_dependency_links(
     }
 }
 
-/// Returns true if `upper` builds on `lower`: because its record names `lower`, or because its base
-/// is the head of `lower`.
+/// Returns true if `upper` builds on `lower`. This is so if the record of `upper` names `lower`, or
+/// if the base branch of `upper` is the head branch of `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
     let of_fork = lower
         .head_repo

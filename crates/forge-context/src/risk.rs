@@ -98,7 +98,7 @@ pub struct RiskLimits {
     /// Number of changed lines above which a change is medium-sized.
     pub medium_lines: u64,
     /// The critical paths. An entry is one path segment or several joined by `/` (see
-    /// [`CRITICAL_SEGMENTS`]), or a glob of [`glob::matches`]. Globs match regardless of case, too.
+    /// [`CRITICAL_SEGMENTS`]), or a glob of [`glob::matches`]. Both match regardless of case.
     pub critical_paths: Vec<String>,
 }
 

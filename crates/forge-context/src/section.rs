@@ -141,8 +141,8 @@ impl Serialize for ContextSection {
     }
 }
 
-/// The other repositories of the host whose issues may be read. By default, these are all
-/// repositories.
+/// The repositories whose issues may be read, besides the repository of the pull request. By
+/// default, all repositories of the same host are allowed.
 #[derive(Clone, Default)]
 pub struct OtherRepos(Option<Arc<RepoFilter>>);
 
@@ -170,12 +170,12 @@ impl fmt::Debug for OtherRepos {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ContextReq {
-    /// The sections. They change the content of the bundle, never the verdict.
+    /// The requested sections. The merge verdict does not depend on them.
     pub include: BTreeSet<ContextSection>,
-    /// The budget of the diff, in bytes of hunks.
+    /// The byte budget of the diff, for which only the hunks count.
     pub diff_bytes: usize,
-    /// The number of context lines around changes. If the forge cannot provide this number, the
-    /// local clone provides it. Without a clone, a warning names the number that is shown.
+    /// The number of context lines around changes. If the forge cannot provide so many lines, the
+    /// local clone provides them. Without a clone, a warning says how many context lines are shown.
     pub context_lines: Option<u32>,
     /// Adds the changes since an earlier point: `review` (the viewer's latest review), the id of a
     /// review, or a commit.
@@ -187,7 +187,7 @@ pub struct ContextReq {
     pub clone: Option<LocalClone>,
     /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,
-    /// Other repositories whose mentioned issues are read.
+    /// Other repositories whose issues are read if the pull request mentions them.
     pub other_repos: OtherRepos,
     /// Rules for the keys of tickets (`PROJ-12`), and the issue tracker to query.
     pub tickets: TicketSource,
@@ -195,7 +195,7 @@ pub struct ContextReq {
     pub settings: ContextSettings,
     /// The receiver of progress events.
     pub observer: ContextObserver,
-    /// The moment of the verdict.
+    /// The time that the bundle reports as the time of the merge verdict.
     pub checked_at: Timestamp,
 }
 

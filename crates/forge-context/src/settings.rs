@@ -11,8 +11,8 @@ pub struct ContextSettings {
     pub rate_limit_buffer: u64,
     /// True if an approval is required even when the forge requires none.
     pub require_approval: bool,
-    /// The number of context lines in a diff if the caller requests no number. This is only a
-    /// preference, so no commit is fetched to provide them.
+    /// The number of context lines in a diff, used if the caller requests no number. No commit is
+    /// fetched to provide this number of lines, because it is only a preference.
     pub diff_context_lines: u32,
     /// Thresholds of a large change, and critical paths.
     pub risk: RiskLimits,
@@ -38,7 +38,7 @@ impl Default for ContextSettings {
 pub struct RelatedSettings {
     /// The relations to search for, in addition to dependencies.
     pub strategies: Vec<RelatedBy>,
-    /// Maximum number shown.
+    /// Maximum number of related pull requests that are shown.
     pub max: usize,
     /// Age limit in days. Closed and merged pull requests without an update for longer are left
     /// out.

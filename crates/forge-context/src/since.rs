@@ -21,14 +21,14 @@ const MAX_NAMED_REVIEWS: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SinceChanges {
-    /// The requested review.
+    /// The id of the review, if the changes since a review were requested.
     pub review: Option<String>,
     /// The reviewed round, if the pull request has rounds. A round is one of the numbered versions
     /// of a pull request on Tangled.
     pub round: Option<usize>,
     /// The head commit at the time of the review; `None` if the round is a plain diff.
     pub from_sha: Option<String>,
-    /// How the head moved.
+    /// How the head commit has changed since the review or commit.
     pub head_change: HeadChange,
     /// The commits that are new or changed, oldest first.
     pub commits: Vec<ChangedCommit>,
@@ -43,8 +43,8 @@ pub struct SinceChanges {
 ///
 /// # Errors
 ///
-/// Fails with `not_found` for an unknown review, and with `invalid_input` (field `since`)
-/// otherwise.
+/// Fails with `not_found` for an unknown review. Any other error about `asked` is `invalid_input`
+/// (field `since`).
 pub fn diff_since(
     asked: &str,
     pull: &PullRequest,
@@ -68,8 +68,8 @@ impl SincePoint {
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` for an unknown review, and with `invalid_input` (field `since`)
-    /// otherwise.
+    /// Fails with `not_found` for an unknown review. Any other error about `asked` is
+    /// `invalid_input` (field `since`).
     pub fn resolve(
         asked: &str,
         named: Option<&str>,

@@ -27,8 +27,8 @@ pub struct PackedSource {
     pub head_sha: String,
     /// The number of changed files.
     pub files_total: usize,
-    /// The budget in bytes of text. It has the size of the diff's budget, but is counted
-    /// separately.
+    /// The byte budget of the text. It is as large as the byte budget of the diff, but separate
+    /// from it.
     pub max_bytes: usize,
     /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,

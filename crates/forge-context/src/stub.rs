@@ -36,7 +36,7 @@ pub(crate) struct StubForge {
     /// The whole pull request. A view returns only the requested sections.
     pub pull: PullRequest,
     pub others: Vec<PullRequest>,
-    /// The mergeability at the second read.
+    /// The mergeability that the second read of the pull request returns.
     pub settled: Option<Mergeability>,
     /// The rules of the base branch that need a separate request.
     pub rulesets: Vec<BaseRule>,

@@ -215,8 +215,9 @@ fn skip_ticket_key(text: &str) -> &str {
     }
 }
 
-/// Returns the most important changes: first code, then tests, then the rest, each with larger
-/// changes first. Lists at most five, and counts the others.
+/// Returns the most important changes: first code, then tests, then other files. Within each of
+/// these classes, larger changes come first. Lists at most five files, and counts the remaining
+/// files.
 #[must_use]
 pub fn key_changes(files: &[FileChange]) -> Vec<String> {
     let lines = |file: &FileChange| file.additions.unwrap_or(0) + file.deletions.unwrap_or(0);

@@ -20,7 +20,7 @@ use crate::{
 const MAX_TICKETS: usize = 10;
 /// Maximum length of a key, in bytes.
 const MAX_KEY: usize = 64;
-/// Maximum length of a pattern, in bytes.
+/// Maximum length of a regular expression for ticket keys, in bytes.
 const MAX_PATTERN: usize = 200;
 const MAX_PROGRAM: usize = 256 * 1024;
 

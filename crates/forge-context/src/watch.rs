@@ -27,7 +27,7 @@ use crate::{
     readiness::lacks_required_check,
 };
 
-/// Maximum number of reviews that a watch compares. The newest are kept.
+/// Maximum number of reviews that a watch compares between two polls. The newest reviews are kept.
 const MAX_REVIEWS: usize = 100;
 
 /// Condition that ends a watch.
@@ -39,9 +39,9 @@ pub enum WatchUntil {
     Checks,
     /// An account other than the author has reviewed.
     Review,
-    /// The state has changed.
+    /// The state (open, draft, closed or merged) has changed.
     State,
-    /// The verdict has changed.
+    /// The merge verdict (whether the pull request can be merged) has changed.
     Verdict,
 }
 
@@ -126,7 +126,7 @@ pub struct WatchReq {
     /// If the verdict was "ready" at that time, a watch for the verdict ends when the pull request
     /// is no longer ready.
     pub since: Option<WatchBaseline>,
-    /// Settings of the verdict.
+    /// Settings for the merge verdict.
     pub settings: ContextSettings,
 }
 
@@ -150,8 +150,8 @@ impl WatchReq {
             false => PrFields::NONE,
         };
         let checks = only_for(WatchUntil::Checks, PrFields::CHECKS | PrFields::RULES);
-        // The newest reviews are read as well. If a reviewer has approved or requested changes, a
-        // later review that only comments is missing from `latest_reviews`.
+        // The newest reviews are read in addition to `latest_reviews`. If a reviewer has approved
+        // or requested changes, that field lacks a later review that only comments.
         let newest = PrFields::REVIEWS | PrFields::NEWEST | PrFields::NO_REVIEW_COMMENTS;
         let reviews = only_for(WatchUntil::Review, newest);
         if has(WatchUntil::Verdict) {
@@ -179,7 +179,7 @@ pub struct WatchBaseline {
     reviews: BTreeSet<u64>,
     /// The names of the unmet rules.
     unmet: BTreeSet<String>,
-    /// The verdict; `None` if it is unknown or not watched.
+    /// True if the merge verdict was "ready"; `None` if the verdict is unknown or not watched.
     ready: Option<bool>,
 }
 
@@ -272,7 +272,7 @@ pub struct WatchSeen {
     pub reviews: BTreeMap<String, (String, ReviewState)>,
     /// How many reviewers approve or request changes, by the latest review of each.
     opinions: ReviewCounts,
-    /// The verdict, if watched.
+    /// The merge verdict, if it is watched.
     pub readiness: Option<Readiness>,
 }
 
@@ -299,8 +299,8 @@ impl WatchSeen {
             .collect();
         reviews.sort_by(|a, b| (b.submitted_at, &b.id).cmp(&(a.submitted_at, &a.id)));
         reviews.dedup_by(|a, b| a.id == b.id);
-        // The number is limited, because the baseline has a fingerprint of each review and a client
-        // repeats the baseline in each call.
+        // The number of reviews is limited, because the baseline has a fingerprint of each review
+        // and a client repeats the baseline in each call.
         reviews.truncate(MAX_REVIEWS);
         let reviews = reviews
             .into_iter()
@@ -329,8 +329,8 @@ impl WatchSeen {
 
     /// Returns `None` until all checks have finished, then true if none failed.
     ///
-    /// The checks also count as unfinished if none has reported yet. The same applies if none has
-    /// failed, but a check that the base branch requires has not reported.
+    /// The checks count as unfinished if no check has reported yet. They also count as unfinished
+    /// if none has failed, but a check that the base branch requires has not reported.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
@@ -352,8 +352,8 @@ impl WatchSeen {
     }
 
     /// Returns `None` until the verdict has changed, then true if the new verdict is "ready".
-    /// `is_first` is true if `since` was taken from this poll; a watch of a ready pull request then
-    /// ends at once.
+    /// `is_first` is true if `since` was taken from this poll; in this case, a watch of a ready
+    /// pull request ends at once.
     fn verdict_changed_since(&self, since: &WatchBaseline, is_first: bool) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
         let has_clearer = |r: &Requirement, wanted: &[ClearedBy]| {
@@ -367,9 +367,9 @@ impl WatchSeen {
             // merge ends the watch anyway.
             (Some(true), Some(false)) => (self.state != PrState::Merged).then_some(false),
             // After a push the verdict may be unknown for a while: the forge computes the
-            // mergeability, and checks register. Such a verdict does not end the watch. A
-            // requirement that nobody can clear could not be read, so it does not end the watch
-            // either.
+            // mergeability, and checks register. Such an unknown verdict does not end the watch. An
+            // unknown requirement that nobody can clear is one that could not be read, so the watch
+            // continues.
             (Some(_), None) => {
                 let by_itself = [ClearedBy::Ci, ClearedBy::Time];
                 let all = readiness.requirements.iter();
@@ -469,8 +469,7 @@ impl WatchSeen {
     }
 
     /// Returns the first characters of the head commit's id. A host can send any text as the id.
-    /// Text that is not an id is shown as `unknown`, because the line of output puts no quotes
-    /// around the id.
+    /// Text that is not an id is shown as `unknown`, because the id is printed without quotes.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
@@ -561,9 +560,9 @@ const fn ready_name(ready: Option<bool>) -> &'static str {
 pub struct WatchChange {
     /// `state`, `head`, `check`, `review`, `requirement` or `verdict`.
     pub what: &'static str,
-    /// The check, reviewer or rule; otherwise empty.
+    /// The name of the check, reviewer or rule. For the verdict `ready_to_merge`; otherwise empty.
     pub name: String,
-    /// The old value; `None` for a new entry.
+    /// The old value; `None` if the earlier poll had no such value.
     pub from: Option<String>,
     /// The new value.
     pub to: String,
@@ -577,7 +576,7 @@ pub enum WatchOutcome {
     Passed,
     /// A condition was met with a bad result.
     Failed,
-    /// No condition was met.
+    /// No condition was met before the watch ended.
     Pending,
 }
 
@@ -617,15 +616,15 @@ impl WatchEnd {
 /// Event of a watch.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// The first poll.
+    /// The first poll was made.
     Began,
-    /// A later poll without news.
+    /// A later poll found no change.
     Same,
     /// A change that a later poll found.
     Change(WatchChange),
     /// A poll failed and will be repeated.
     Waits {
-        /// The reason.
+        /// The error of the failed poll.
         error: Error,
         /// The time of the next poll; `None` if it would be after the deadline.
         again: Option<Timestamp>,
@@ -637,9 +636,9 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges the pull request after each poll. Reading the rulesets takes another request, so the pull
-/// request is first judged with the cached rulesets. They are read again only if no requirement is
-/// unmet.
+/// Computes the merge verdict after each poll. Reading the rulesets of the base branch takes
+/// another request, so the verdict is first computed with the cached rulesets. They are read again
+/// only if no requirement is unmet.
 struct PollJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
@@ -664,8 +663,8 @@ impl PollJudge<'_> {
         (pull, Some(verdict))
     }
 
-    /// Adds the rulesets once all reported checks have finished, because a ruleset can require
-    /// another check.
+    /// Adds the rulesets to `pull` once all reported checks have finished, because a ruleset can
+    /// require a check that has not reported.
     async fn checks(&self, pull: PullRequest) -> PullRequest {
         let ended = |pull: &PullRequest| WatchSeen::of(pull, None).checks_ended();
         if ended(&pull) != Some(true) {
@@ -688,7 +687,7 @@ impl PollJudge<'_> {
         Some(pull)
     }
 
-    /// Reads the rules of the base branch, and caches those of the rulesets.
+    /// Reads the rules of the base branch, and caches those that come from rulesets.
     async fn with_rulesets(&self, mut pull: PullRequest) -> PullRequest {
         let rules = base_rules(self.repo, &pull).await;
         let read = rules
@@ -788,8 +787,7 @@ impl<'a> Watch<'a> {
         self.since.as_ref()
     }
 
-    /// Returns the next event, after as many polls and pauses as needed. Returns `None` after the
-    /// end.
+    /// Polls until there is an event, and returns it. Returns `None` after the end of the watch.
     ///
     /// # Errors
     ///
@@ -827,7 +825,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Processes a poll and returns the pause after it; returns `None` at the end.
+    /// Processes the result of a poll. Returns the pause before the next poll, or `None` at the end
+    /// of the watch.
     fn take(
         &mut self,
         pull: &PullRequest,

@@ -170,7 +170,8 @@ impl Judge<'_> {
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
             }
-            // GitHub also reports `false` for a branch that may change only through pull requests.
+            // GitHub reports `viewer_can_push` as `false` even for a branch that may change only
+            // through pull requests. The viewer may still be allowed to merge.
             (None, Some(false)) => {
                 let evidence =
                     format!("you may not push to {base} directly; a merge may still be allowed");
@@ -231,8 +232,8 @@ impl Judge<'_> {
         Some(queued.blocking(blocker))
     }
 
-    /// Returns the requirement that the forge does not report `BLOCKED`. Returns `None` if another
-    /// unmet requirement already explains that report.
+    /// Returns the requirement that the forge's merge state is not `BLOCKED`. Returns `None` if
+    /// another unmet requirement already explains why the forge reports `BLOCKED`.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
         if self.forge_would_merge() {

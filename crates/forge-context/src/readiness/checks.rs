@@ -34,17 +34,16 @@ struct Finding<'a> {
     rule: Rule,
     names: Vec<String>,
     source: WantedBy,
-    /// State of the named checks, such as `failed`.
+    /// What is wrong with the checks in `names`, such as `failed`.
     what: &'a str,
-    /// The evidence if no check is named.
+    /// The evidence if `names` is empty, so that the rule is met.
     met: String,
     by: &'a [ClearedBy],
     blocker: &'a str,
 }
 
 impl Judge<'_> {
-    /// Returns the requirements about checks. Empty if the forge has checks but the repository uses
-    /// none.
+    /// Returns the requirements about checks. Empty if the repository has no checks.
     pub fn checks(&self) -> Vec<Requirement> {
         let Some(report) = &self.pull.checks else {
             let mut unread = self.pull.warnings.iter();
@@ -103,8 +102,8 @@ impl Judge<'_> {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
             match named.find(|wanted| wanted.may_match(check)) {
                 Some(wanted) => Some(wanted.by),
-                // Another app must report the check of this name, so this check is not the required
-                // one.
+                // The required check of this name comes from another app, so `check` is not the
+                // required one.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
                 None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
             }
@@ -118,7 +117,7 @@ impl Judge<'_> {
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
         let mut unsure: Vec<(String, WantedBy)> = Vec::new();
-        // A truncated report may lack checks that have reported, so it proves no check missing.
+        // A truncated report may lack checks that have reported, so no check counts as missing.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();
@@ -219,7 +218,7 @@ fn of(report: &ChecksReport, wanted: impl Fn(&Check) -> bool) -> Vec<&Check> {
     report.checks.iter().filter(|c| wanted(c)).collect()
 }
 
-/// Returns true if the forge itself waits for the check.
+/// Returns true if the forge expects the check, but the check has not reported.
 fn is_expected(check: &Check) -> bool {
     check.conclusion.as_deref() == Some("EXPECTED")
 }

@@ -51,9 +51,9 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        // If GitHub reports BLOCKED, GitHub itself refuses to merge this pull request before the
-        // one that it builds on. In a GitHub stack, GitHub does not report BLOCKED, because one
-        // operation merges all pull requests of the stack, lowest first.
+        // This source is for the rule that the pull request below has to be merged first. If GitHub
+        // reports BLOCKED, GitHub itself enforces the rule. For a GitHub stack, GitHub does not
+        // report BLOCKED, because one operation merges the whole stack, lowest pull request first.
         let source = match self.merge_status() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,

@@ -55,7 +55,8 @@ impl Judge<'_> {
             || self.wants(&BaseRuleKind::LastPushApproval).is_some()
     }
 
-    /// Counts the valid approvals: the forge ignores reviewers without push access.
+    /// Counts the valid approvals. An approval by a reviewer without push access is not counted,
+    /// because the forge ignores it.
     fn approvals(&self) -> u64 {
         let all = self.pull.latest_reviews.iter();
         let barred = all

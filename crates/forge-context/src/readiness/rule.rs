@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 /// A rule that a pull request has to meet before it can be merged.
 ///
-/// The most important rules come first: those that stop all work, then tasks for people, then
-/// conditions that become met with time.
+/// The most important rules come first. Rules that stop all work are followed by rules that need a
+/// person to act, and then by rules that become met with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -17,7 +17,7 @@ pub enum Rule {
     NoConflicts,
     /// The base branch is not locked.
     BranchUnlocked,
-    /// Repository and base branch allow a common merge method.
+    /// There is a merge method that both the repository and the base branch allow.
     MethodAllowed,
     /// The pull request is not a draft.
     NotDraft,
@@ -44,7 +44,7 @@ pub enum Rule {
     /// The forge allows the merge under the rules of the base branch that this program cannot
     /// judge.
     OtherRules,
-    /// The forge reports no other obstacle.
+    /// The forge reports no obstacle beyond those that the other rules explain.
     NotBlocked,
     /// The head is deployed, where the base branch requires that.
     Deployed,
@@ -68,9 +68,9 @@ pub struct RuleInfo {
     pub met: &'static str,
     /// The condition under which the status is unknown; empty if it is always known.
     pub unknown: &'static str,
-    /// The text of the blocker; empty if the rule has no blocker.
+    /// The blocker text, which says what blocks the merge; empty if the rule has none.
     pub blocker: &'static str,
-    /// The position of the blocker among all blockers, from 1; 0 if the rule has no blocker.
+    /// The position of the blocker text in the list of blockers, from 1; 0 if the rule has none.
     pub place: u8,
 }
 

@@ -179,7 +179,7 @@ async fn missing_required_check_is_awaited() {
     let failed = poll(&[("build", Failure)]);
     let (lines, _) = run(CHECKS, None, vec![plain(failed)]).await;
     assert_eq!(lines.last().unwrap(), "failed checks");
-    // After a merge, the rules no longer matter.
+    // After a merge, a missing required check no longer matters.
     let mut merged = alone();
     merged.state = PrState::Merged;
     let (lines, _) = run(CHECKS, None, vec![plain(merged)]).await;

@@ -113,7 +113,7 @@ pub struct LeftIssue {
     pub issue: String,
     /// The reason why the merge does not change the issue.
     pub reason: String,
-    /// How to recover, if the merge should have changed the issue and failed.
+    /// How to recover, if the change of the issue was tried and failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
@@ -220,8 +220,8 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// Also closes issues that the forge should have closed itself but left open, for a caller who
-    /// requests this.
+    /// Makes [`Self::apply`] close issues that are still open, even on a forge that closes them
+    /// itself.
     #[must_use]
     pub fn closing_left_open(mut self) -> Self {
         self.only_reports = false;

@@ -221,7 +221,7 @@ fn commit_status_never_meets_app_check() {
     // A required check without an app may be a commit status.
     let any = under("CLEAN", [check("build", None)]);
     assert_eq!(judge(&any).ready_to_merge, Some(true));
-    // The check run of the app counts even if there is also a status.
+    // The check run of the app counts even if there is a commit status of the same name.
     let mut pull = under("CLEAN", [check("build", Some(15_368))]);
     let mut run = Check::new("build", CheckStatus::Success);
     (run.progress, run.app) = (Some("COMPLETED".to_owned()), Some(15_368));
