@@ -1,5 +1,5 @@
-//! Decides whether to contact an address that another account named. It may be in a document, in a
-//! record or in a redirect.
+//! Decides whether to contact an address that another account chose. Such an address comes from a
+//! DID document, a record or a redirect.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,12 +11,12 @@ use url::Url;
 
 use crate::{Origin, Reach, ReadLimits, TangledSettings};
 
-/// Who named the address of a request.
+/// Who chose the address of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedBy {
     /// The user, in the configuration.
     User,
-    /// A document or a record of another account.
+    /// Another account, in its DID document or in a record.
     Stranger,
 }
 
@@ -35,13 +35,13 @@ impl Guard {
         Self { http, settings }
     }
 
-    /// Returns the limits for the answers that are read.
+    /// Returns the size limits for answers of services.
     pub fn read_limits(&self) -> &ReadLimits {
         &self.settings.read_limits
     }
 
-    /// Sends a request and follows at most `most` redirects. A stranger's server must not redirect
-    /// to an address that would be forbidden in a DID document.
+    /// Sends a request and follows at most `most` redirects. Refuses a redirect to another service
+    /// if a DID document of a stranger could not name that service either.
     ///
     /// # Errors
     ///
@@ -74,9 +74,9 @@ impl Guard {
         ))
     }
 
-    /// Returns the IP addresses of a service that a stranger named. They are for a program that
-    /// makes its own connection. `None` if every address is allowed, or if a proxy makes the
-    /// connection.
+    /// Returns the IP addresses of a service that a stranger named. The caller passes them to a
+    /// program that makes its own connection, such as git. `None` if every address is allowed, or
+    /// if a proxy makes the connection.
     ///
     /// # Errors
     /// As [`Http::public_addresses`].
@@ -120,14 +120,15 @@ impl Guard {
         }
     }
 
-    /// Returns true if a redirect leaves its service. A redirect to an address that would be
-    /// forbidden in a DID document is refused.
+    /// Returns true if a redirect leads to another service. An address that a stranger's DID
+    /// document could not name is refused.
     ///
     /// # Errors
     /// `protocol`.
     fn leads_elsewhere(&self, from: &str, to: &str) -> Result<bool> {
         let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else {
-            // Not refused here, because the error of the request itself is clearer.
+            // An invalid URL is not refused here, because the request to it fails with a clearer
+            // error.
             return Ok(true);
         };
         if from.origin() == to.origin() {

@@ -256,7 +256,7 @@ mod tests {
         let start = Instant::now();
         for n in 0..3 * MAX_ENTRIES {
             cache.cell_at(&n.to_string(), start).set(n).unwrap();
-            // A key that is forgotten and looked up again does not exceed the limit either.
+            // A key that is removed and looked up again counts once.
             cache.forget("0");
             cache.cell_at("0", start);
         }

@@ -20,7 +20,7 @@ const fn no(
     (capability, Support::No { why, instead })
 }
 
-/// A hint in a constant, alone or with its action.
+/// Makes a constant hint from a text, or from a text and an action.
 macro_rules! hint {
     ($text:literal) => {
         const { &Hint::new($text) }
@@ -64,8 +64,8 @@ const VERDICTS: Support = Support::Emulated {
     how: "a comment whose first line says the verdict and the round",
 };
 
-/// Returns the capabilities of a repository with the protocol of 2026. The configuration decides
-/// about drafts and review verdicts.
+/// Returns the capabilities of a repository with the protocol of 2026. Support for drafts and
+/// review verdicts depends on the configuration.
 const fn rows(drafts: Support, verdicts: Support) -> Rows {
     [
         yes(PrCreate),
@@ -404,7 +404,8 @@ static CAPABILITIES_WITH_DRAFTS: Capabilities = table(&WITH_DRAFTS);
 static CAPABILITIES_WITH_VERDICTS: Capabilities = table(&WITH_VERDICTS);
 static CAPABILITIES_WITH_BOTH: Capabilities = table(&WITH_BOTH);
 
-/// Returns the capabilities of a host, with or without marked drafts and verdict comments.
+/// Returns the capabilities of a host. `drafts` and `verdicts` say whether its configuration
+/// enables them.
 pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
     match (drafts, verdicts) {
         (false, false) => &CAPABILITIES,

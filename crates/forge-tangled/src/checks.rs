@@ -141,8 +141,8 @@ impl Tangled {
 
     /// Reads the checks section of a pull request's view. Returns `None`:
     /// - if checks of this repository cannot be read, or it has no spindle
-    /// - if the patch of the newest round cannot be read, because the section of the changes then
-    ///   has the warning
+    /// - if the patch of the newest round cannot be read, because the view's section about the
+    ///   changes then has the warning
     pub(crate) async fn checks_section(
         &self,
         repository: &TangledRepository,

@@ -37,8 +37,8 @@ pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) 
 /// added, is not checked. The result is then `None`.
 ///
 /// # Errors
-/// `protocol` if the value has another CID, or cannot have one. For example, atproto's data model
-/// has no fractions.
+/// `protocol` if the value has another CID. Also if it has no CID, because atproto's data model
+/// does not allow the value (for example a fraction).
 pub(crate) fn check_record(
     named: Option<&str>,
     value: &Value,
@@ -227,7 +227,7 @@ mod tests {
             (json!(-1000), "3903e7"),
             (json!(i64::MIN), "3b7fffffffffffffff"),
             (json!("ü"), "62c3bc"),
-            // A shorter key comes first.
+            // DAG-CBOR sorts a shorter key before a longer one.
             (json!({"aa": 1, "b": [2, 3]}), "a2616282020362616101"),
             (json!({"$bytes": "AQID"}), "43010203"),
             (json!({"$bytes": "AQ=="}), "4101"),

@@ -63,8 +63,8 @@ pub(crate) fn comment_step(written: &Outcome<Comment>) -> Option<Step> {
     (!written.unchanged).then(|| step(true))
 }
 
-/// Returns the number of the round (submitted patch) that a comment is about. Comments name it
-/// since June 2026.
+/// Returns the number of the round (submitted patch) that a comment is about. Comments contain this
+/// number since June 2026.
 pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     let round = value.get(&*fields.round)?.as_u64()?;
     usize::try_from(round).ok()
@@ -164,8 +164,8 @@ impl Tangled {
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = related_records::comments(&self.settings.dialects);
         let uri = pull.record.uri.as_str();
-        // The viewer's own comments are read from the account too, because "the last comment" must
-        // be the viewer's last one even if the index lags.
+        // The index can lag. The viewer's comments are therefore also read from the viewer's
+        // account, so that "the last comment" is really the viewer's last one.
         let (found, [own]) = future::join(
             self.about(&kind, uri, accounts),
             self.fresh_of_viewer([&kind], uri),

@@ -1,6 +1,6 @@
-//! Checks before each write whether the repository uses Tangled 1.0 by now. The owner says so with
-//! a declaration record. The check reads it anew, because facts about a repository are cached for
-//! minutes, and a process may run for weeks.
+//! Checks before each write whether the repository uses Tangled 1.0 by now. If so, the owner has
+//! written a declaration record. The check searches for this record without the cache, because a
+//! repository may migrate while a process runs.
 
 use forge_core::{Error, Hint, Precondition, Result};
 
@@ -33,7 +33,7 @@ impl Tangled {
     ///   again
     /// - the error of the owner's server if it cannot be asked, because the protocol to write is
     ///   then unknown
-    /// - the error of the knot if it had to name the repository's owner and did not
+    /// - the error of the knot if it does not confirm the repository's owner
     pub(crate) async fn undeclared(&self, repository: &TangledRepository) -> Result<Undeclared> {
         self.owner_confirmed(repository).await?;
         let (owner, id) = (&repository.owner, &repository.id);

@@ -53,7 +53,7 @@ impl Era {
     }
 }
 
-/// The names of one protocol. A name that the protocol lacks is empty.
+/// The names of one protocol version. A name that this version lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// Collection of pull requests; in Tangled 1.0 of tickets, which are pull requests and issues.
@@ -95,7 +95,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Returns the word for a state.
+    /// Returns the word for a state of a pull request.
     pub(crate) fn state(&self, state: PrState) -> &str {
         let [open, closed, merged] = &self.states;
         match state {
@@ -157,13 +157,13 @@ impl Dialect {
 /// Names with their configuration keys.
 type Entries<'a> = Vec<(String, &'a mut Name)>;
 
-/// A group of names.
+/// A table of configurable names, such as the methods of a knot.
 pub(crate) trait Table: PartialEq + Sync + 'static {
     /// Returns the default names.
     fn usual() -> &'static Self;
 }
 
-/// Defines a group of names, with the usual names as its default.
+/// Defines a table of names, with the default name of each field.
 macro_rules! names {
     ($(#[$doc:meta])* $group:ident, $prefix:literal:
      $($(#[$of:meta])* $field:ident = $usual:literal,)*) => {
@@ -198,7 +198,7 @@ macro_rules! names {
 }
 
 names! {
-    /// Methods of an index.
+    /// Methods of an index, which collects the records of all accounts.
     IndexMethods, "index":
     /// The pull requests of a repository.
     list_pulls = "sh.tangled.repo.listPulls",
@@ -223,7 +223,7 @@ names! {
 }
 
 names! {
-    /// Methods of a knot.
+    /// Methods of a knot (git server).
     KnotMethods, "knot":
     /// The version of the knot.
     version = "sh.tangled.knot.version",
@@ -262,7 +262,7 @@ names! {
 }
 
 names! {
-    /// Methods of a spindle.
+    /// Methods of a spindle (CI service).
     SpindleMethods, "spindle":
     /// The pipelines of commits.
     pipelines = "sh.tangled.ci.queryPipelines",
@@ -275,7 +275,7 @@ names! {
     title = "title",
     /// The text of a ticket or a comment.
     body = "body",
-    /// The text in a title or a body.
+    /// The text, in the object that is a title or a body.
     text = "text",
     /// The state of a ticket.
     state = "state",
@@ -283,7 +283,7 @@ names! {
     target_branch = "targetBranch",
     /// The labels of a ticket.
     labels = "tangledLabels",
-    /// The field that identifies a label.
+    /// The key of a label, which identifies the label.
     label_key = "key",
     /// The value of a label, if it has one.
     label_value = "value",
@@ -313,7 +313,7 @@ names! {
     subject = "subject",
     /// The comment that a comment answers.
     reply_to = "replyTo",
-    /// The repository that a declaration names.
+    /// The repository, in the owner's declaration that it uses Tangled 1.0.
     declared = "repo",
     /// The last editor of a record, as the knot states it.
     editor = "x-tngl-editor",
@@ -368,13 +368,13 @@ names! {
     mentions = "mentions",
     /// The records that a text names.
     references = "references",
-    /// The pull request of a status.
+    /// The pull request that a status record is about.
     status_pull = "pull",
-    /// The word of a status.
+    /// The state of the pull request, in a status record.
     status = "status",
-    /// The issue of a state.
+    /// The issue that a state record is about.
     state_issue = "issue",
-    /// The word of the state of an issue.
+    /// The state of the issue, in a state record.
     state = "state",
     /// The repository of an issue.
     issue_repo = "repo",
@@ -546,7 +546,8 @@ names! {
 }
 
 names! {
-    /// Fields in the answers of knots. Collaborators are in [`IndexFields::collaborator`].
+    /// Fields in the answers of knots. The field for collaborators is
+    /// [`IndexFields::collaborator`].
     KnotAnswers, "knot_answer":
     /// The DID of the owner of a repository.
     owner = "ownerDid",
@@ -664,11 +665,11 @@ names! {
 names! {
     /// Names in the web pages.
     WebNames, "web":
-    /// The attribute that names the record of a page.
+    /// The HTML attribute with the at-uri of the record that a page shows.
     record = "data-aturi",
 }
 
-/// Fields in answers, by service.
+/// Names of the fields in answers, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Knots.
@@ -699,8 +700,9 @@ pub struct Methods {
     pub spindle: SpindleMethods,
 }
 
-/// Audience of a token for a write to a repository of Tangled 1.0. Both audiences have been seen,
-/// so the other is tried if the first is refused.
+/// Audience of a token for a write to a repository of Tangled 1.0. Tokens with either audience have
+/// been seen, so both are tried: if a knot refuses a token for its audience, the second audience is
+/// used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The knot.
@@ -742,7 +744,7 @@ pub struct Dialects {
     /// The methods of all protocol versions together, because Tangled 1.0 keeps some of
     /// `sh.tangled.*`.
     pub methods: Methods,
-    /// The parameters of the methods.
+    /// The parameters of the methods, and the fields of an index's rows.
     pub inputs: Inputs,
     /// The fields in the answers.
     pub answers: Answers,
@@ -881,7 +883,7 @@ impl Dialects {
         Ok(())
     }
 
-    /// Adds to `hosts` the collections whose records a locator can name by at-uri.
+    /// Adds to `hosts` the collections of records that a user can name by at-uri.
     pub(crate) fn in_locators(&self, hosts: Hosts) -> Hosts {
         let (ticket, repo) = (RecordKind::Ticket, RecordKind::Repo);
         [

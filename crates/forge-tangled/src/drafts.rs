@@ -31,8 +31,8 @@ impl DraftMarker {
     /// not matter. The marker must be a whole word, so `wip` does not mark "Wipe the cache". A
     /// title that is only a marker is not a draft.
     pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
-        // A title can have the marker twice by mistake. A stranger's title can have it any number
-        // of times.
+        // Removes repeated markers in a loop, because a stranger's title can have any number of
+        // them.
         let mut rest = self.strip_one(title)?;
         while let Some(inner) = self.strip_one(rest) {
             rest = inner;

@@ -113,8 +113,8 @@ impl Tangled {
         names.filter(is_method).collect()
     }
 
-    /// Returns the collections of Tangled 1.0 that are read. The first is in the account of a
-    /// repository's owner. The others are in the repository's own account.
+    /// Returns the collections of Tangled 1.0 that forge reads. The first collection is in the
+    /// account of a repository's owner, all others are in the repository's own account.
     fn collections_1_0(&self) -> impl Iterator<Item = &str> {
         let org = &self.settings.dialects.org;
         let all = [
@@ -156,7 +156,7 @@ impl Tangled {
             .await
     }
 
-    /// Examines an account, from its handle or DID to its records.
+    /// Checks that an account's DID, its DID document and its repository records can be read.
     async fn examine_account(&self, owner: &str) -> Vec<Examined> {
         let did = match owner.starts_with("did:") {
             true => Ok(owner.to_owned()),
@@ -274,8 +274,8 @@ impl Tangled {
         Examined::new(name, verdict, &self.http.redact(&detail))
     }
 
-    /// Checks the first record of a list against the lexicon of its collection. The report shows no
-    /// values.
+    /// Checks the first record of a list against the lexicon of its collection. The report names
+    /// fields of the record, but shows none of their values.
     fn compare_record(&self, answer: &[u8], collection: &str) -> (Verdict, String) {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let Some(records) = answer.get("records").and_then(Value::as_array) else {
@@ -308,8 +308,8 @@ impl Tangled {
             let name = self.http.redact(path.strip_prefix("$.").unwrap_or(path));
             let (kept, dropped) = truncate_chars(&name, MAX_FIELD_CHARS);
             let end = if dropped > 0 { "…" } else { "" };
-            // Without the replacement, `Examined` would cut the word at a `?`, and with it the end
-            // of the quote.
+            // `Examined` cuts a word at a `?`, which may begin the query of a URL. Without the
+            // replacement, the closing quote mark could be lost.
             quote(&format!("{kept}{end}").replace('?', "_"), Quote::Inline)
         };
         let named: Vec<String> = paths.iter().take(MAX_FIELDS).map(name).collect();
@@ -321,7 +321,8 @@ impl Tangled {
     }
 }
 
-/// Returns true for a refusal. The caller expects none, because the requested data is public.
+/// Returns true if a service denied access. This is unexpected, because the requested data is
+/// public.
 fn is_refusal(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -444,7 +445,8 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     })
 }
 
-/// Checks that a JSON answer has these fields. The report shows no values.
+/// Checks that a JSON answer has these fields. The report names missing fields, and shows no
+/// values.
 fn compare_fields(answer: &[u8], fields: &[&str]) -> (Verdict, String) {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let is_missing = |field: &&&str| answer.get(**field).is_none();

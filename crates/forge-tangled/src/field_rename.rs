@@ -1,5 +1,6 @@
-//! Parses answers of knots (git servers) and spindles (CI services) whose field names are
-//! configured. Renames the fields to the default names, because the Rust types use these.
+//! Parses answers of knots (git servers) and spindles (CI services), whose field names can be
+//! configured. The Rust types use the default names, so configured names are first renamed to
+//! these.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,8 +52,8 @@ pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, Strin
     parse(value)
 }
 
-/// Renames the fields `from` of `value` to the names `to`. If another field already has one of the
-/// names `to`, it means something else and is dropped.
+/// Renames the fields `from` of `value` to the names `to`. Drops a field that already had one of
+/// the names `to`, because it means something else.
 fn renamed(value: Value, from: &[AnswerField<'_>], to: &[AnswerField<'_>]) -> Value {
     match value {
         Value::Array(items) => {
@@ -113,8 +114,9 @@ pub(crate) mod tests {
         }
     }
 
-    /// Checks that a type reads exactly the fields of `sample`. With renamed fields, the configured
-    /// names read the same value. The sample without renamed fields is then not read as that value.
+    /// Checks that the type `A` reads its fields by their configured names:
+    /// - A sample with renamed fields gives the same value.
+    /// - The original sample does not, because its fields have the default names.
     pub fn assert_reads_configured_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
         let usual = A::Names::usual();
         let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));

@@ -93,7 +93,8 @@ impl PagePosition {
         }
     }
 
-    /// Returns the position in a cursor, which must belong to `query`.
+    /// Parses the position in the cursor of `req`. The cursor must come from a list with the same
+    /// `query`.
     pub fn of(req: &PageReq, scheme: &str, query: &impl Hash) -> Result<Option<Self>> {
         let Some(cursor) = &req.cursor else {
             return Ok(None);
@@ -141,7 +142,7 @@ pub(crate) struct IndexPager<'a> {
     /// The cursor of the next page; `None` before the first page, and empty at the end.
     next: Option<String>,
     scanned: u64,
-    /// Size in memory of all rows that were taken, in bytes.
+    /// Size in memory of all rows that [`Self::next`] has returned, in bytes.
     bytes: usize,
 }
 
@@ -240,8 +241,8 @@ impl<'a> IndexPager<'a> {
         }
         self.at.size = size;
         let got = page.items.len();
-        // Only a page of malformed rows is an error, because the caller reports a single malformed
-        // row.
+        // A page is an error only if its first row and all others are malformed. Otherwise the
+        // caller reports each malformed row.
         let mut rows = page.items.iter();
         let first = rows
             .next()
@@ -278,7 +279,7 @@ impl<'a> IndexPager<'a> {
         })
     }
 
-    /// Returns the number of rows that were taken.
+    /// Returns the number of rows that [`Self::next`] has returned.
     pub fn scanned(&self) -> u64 {
         self.scanned
     }

@@ -73,8 +73,8 @@ impl Tangled {
         self.wait_for_index(put_for, seen, record).await
     }
 
-    /// Waits until the index shows a record that the command found as requested and did not write.
-    /// A stored record may not be shown yet. It is not written again either.
+    /// Waits until the index shows a record that already had the requested content. The command
+    /// wrote nothing, but the index may still lack the record. The record is not rewritten.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
         self.wait_for_index(None, seen, record).await.ingestion
     }
@@ -126,7 +126,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion`]. Without `put_for`, the record is not written once more.
+    /// As [`Self::ingestion`], but rewrites the record only if `put_for` is set.
     async fn wait_for_index(
         &self,
         put_for: Option<&TangledRepository>,
@@ -192,8 +192,8 @@ impl Tangled {
 
     /// Polls the index until it no longer shows a deleted record, or the wait is over.
     ///
-    /// An index that does not ingest a collection does not see its deletions either. It continues
-    /// to show a deleted record that it already has.
+    /// An index that does not ingest a collection misses the deletion of its records. It therefore
+    /// continues to show a deleted record that it already had.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
             let instead = "check on its web page whether it is still shown".to_owned();

@@ -70,9 +70,10 @@ impl Tangled {
         None
     }
 
-    /// Returns a message if the subject's server says that the subject does not exist. The subject
-    /// is the pull request or issue that the record is about. The index drops such a record: a
-    /// status waits for its subject, and is then dropped (tangled's ingester, `drainPendingState`).
+    /// Returns a message if a record is about a pull request or issue that does not exist,
+    /// according to the server of its account. The index drops such a record. For example, it drops
+    /// a status after waiting for its pull request or issue (tangled's ingester,
+    /// `drainPendingState`).
     pub(crate) async fn missing_subject(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
@@ -104,9 +105,8 @@ impl Tangled {
         None
     }
 
-    /// Returns a message about another pull request with the same parent. The index allows chains
-    /// but no trees, so it drops this record and keeps the other pull request, which it already
-    /// has.
+    /// Returns a message about another pull request that builds on the same pull request. The index
+    /// accepts only one of them, so it drops this record and keeps the one that it already has.
     async fn sibling_of_parent(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
@@ -119,8 +119,8 @@ impl Tangled {
         ))
     }
 
-    /// Finds a pull request other than `uri` that depends on `below`. `None` if the index lists
-    /// `uri`.
+    /// Finds a pull request other than `uri` that depends on `below`. Returns `None` if the index
+    /// lists `uri`, because it has then not dropped `uri`.
     pub(crate) async fn find_other_dependent(
         &self,
         repo: &str,
@@ -140,8 +140,8 @@ impl Tangled {
         all.iter().find(on_top).map(|r| r.uri.clone())
     }
 
-    /// Returns why the account may not write this record; `None` if nothing is proved. If the knot
-    /// does not answer, the index accepts every account, so that proves nothing.
+    /// Returns why the account may not write this record; `None` if nothing is proved. A knot that
+    /// does not answer proves nothing, because the index then accepts every account.
     async fn missing_right(
         &self,
         record: &Record,

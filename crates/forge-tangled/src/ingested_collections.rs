@@ -6,7 +6,8 @@ use crate::{Dialect, Dialects};
 /// The dates at which the set of ingested collections changed, oldest first; the last is current.
 pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// A collection, the number of its first date in [`INDEX_DATES`], and the hint for an older index.
+/// A collection, the position in [`INDEX_DATES`] of the first index that ingests it, and the
+/// recovery for users of an older index.
 struct IngestionStart {
     collection: fn(&Dialect) -> &str,
     since: usize,
@@ -37,8 +38,8 @@ const ROWS: [IngestionStart; 4] = [
     },
 ];
 
-/// Returns the collections that an index of `date` does not ingest, each with an alternative.
-/// `date` is one of [`INDEX_DATES`]. An unknown date counts as the newest.
+/// Returns the collections that an index of `date` does not ingest, each with a recovery for its
+/// users. `date` is one of [`INDEX_DATES`]. An unknown date counts as the newest.
 #[must_use]
 pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;

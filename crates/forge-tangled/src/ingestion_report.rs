@@ -31,17 +31,17 @@ pub struct IngestionReport {
     pub uri: String,
     /// Collection of the record.
     pub collection: String,
-    /// CID of the version in the account.
+    /// CID of the record's version in its account.
     pub cid: String,
-    /// The account's PDS.
+    /// The PDS (account server) of the record's account.
     pub server: String,
     /// Which version of the record the index shows.
     pub index: IndexShows,
-    /// The resulting ingestion state.
+    /// Whether the index has ingested the record.
     pub ingestion: Ingestion,
     /// Reason for this ingestion state.
     pub because: String,
-    /// Recovery, if there is one.
+    /// Recovery for a record that the index lacks, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<Hint>,
 }
@@ -176,8 +176,8 @@ impl Tangled {
         let right = [&names.status, &names.issue_state, &names.label_op]
             .iter()
             .any(|name| **name == uri.collection);
-        // An index may show a state or a label operation that does not count. A record of another
-        // kind counts if the index shows it.
+        // An index may show a state or a label operation that it ignores, so a reason is searched
+        // for even then. All other records count if the index shows them.
         let dropped = if right || !matches!(look, IndexProbe::Shown) {
             self.find_drop_reason(record).await
         } else {
@@ -351,7 +351,7 @@ impl Tangled {
         .with_hint(format!("name a record of {}", all.join(", "))))
     }
 
-    /// Returns the query with which the index returns the record.
+    /// Returns the index query that finds the record.
     pub(crate) fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
         let dialects = &self.settings.dialects;
         let collection = record.uri.split('/').nth(3)?;

@@ -30,9 +30,9 @@ const NAME_MAX: usize = 40;
 const MAX_OPTIONS: usize = 100;
 /// Maximum length of an option, in characters.
 const OPTION_MAX: usize = 100;
-/// Maximum age, in seconds, of an unused label definition that a call completes instead of writing
-/// another. It counts as left by an interrupted call, which wrote it but did not add it to the
-/// repository.
+/// Maximum age, in seconds, of an unfinished label definition. An interrupted call may have written
+/// a definition, but not added it to the repository. The next call then adds this definition
+/// instead of writing another one.
 const BEGUN_FOR: i64 = 60 * 60;
 
 /// Values that a label definition accepts.

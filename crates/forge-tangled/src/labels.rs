@@ -30,7 +30,8 @@ use crate::{
 /// Maximum number of definitions that are read, in the order of the repository record. The limit is
 /// needed because the owner chooses their number and the servers that hold them.
 const MAX_DEFINITIONS: usize = 500;
-/// Maximum length of a label name, in bytes. The name is shown with each value of the label.
+/// Maximum length of a label name, in bytes. The limit is needed because the name is shown with
+/// each value of the label.
 const MAX_NAME: usize = 1_000;
 
 /// The colour of a label whose definition has none.
@@ -126,7 +127,7 @@ pub(crate) enum LabelValueType {
     Nsid,
 }
 
-/// A definition that a repository uses.
+/// A label definition that a repository uses.
 #[derive(Clone, Debug)]
 pub(crate) struct LabelDefinition {
     pub uri: String,
@@ -471,9 +472,9 @@ pub(crate) struct Before {
 
 impl Before {
     /// Computes the bounds from the operations on `subject` that count. An operation with a time in
-    /// the future counts too, because the local clock may lag. But its time counts at most up to
-    /// the second after the time of its record key, because readers with a lagging clock order it
-    /// by this key.
+    /// the future is included, because the local clock may lag. Its time is limited to a second
+    /// after the time of its record key: readers with a lagging clock order the operation by this
+    /// key.
     pub fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
         let now = Timestamp::now();
         let mut before = Self::default();
@@ -644,7 +645,7 @@ impl Tangled {
     }
 
     /// Returns warnings about unread labels, because a filter by labels may have missed rows with
-    /// them.
+    /// these labels.
     pub(crate) async fn missed_by_labels(&self, repository: &TangledRepository) -> Vec<Warning> {
         match self.definitions(repository).await {
             Ok(definitions) => definitions.warnings(),
@@ -741,8 +742,8 @@ impl Tangled {
     }
 
     /// Returns the label operations on `subject`, including those that the index may lack. `author`
-    /// is the author of `subject`. If no source answers, the list is empty, and the local clock
-    /// decides which operation is later.
+    /// is the author of `subject`. If no source answers, the list is empty, and the next operation
+    /// gets the time of the local clock.
     pub(crate) async fn label_ops_now(
         &self,
         repository: &TangledRepository,

@@ -36,7 +36,8 @@ use crate::{
 /// Number of rows in one request for an index's list. At most [`MAX_LINK_ROWS`] rows are read.
 const PAGE: usize = 1_000;
 const MAX_LINK_ROWS: usize = 5_000;
-/// Maximum number of numbered web pages that are requested to find their records.
+/// Maximum number of web pages that are requested to find the records of pull requests and issues
+/// that a text names by number.
 const PAGES: usize = 10;
 
 /// A pull request or an issue, with the facts from its own record.
@@ -129,7 +130,7 @@ struct Home {
 #[derive(Default)]
 struct Mentioned {
     records: Vec<AtUri>,
-    /// Numbered web pages of this repository.
+    /// Web pages of pull requests and issues of this repository, by number.
     pages: Vec<(SubjectKind, u64)>,
     /// Links to other repositories and hosts.
     others: Vec<Link>,
@@ -449,7 +450,8 @@ impl Tangled {
         Ok((tickets.collect(), listed.warnings))
     }
 
-    /// Returns the records that numbered pages of this repository show, without missing pages.
+    /// Returns the records that numbered web pages of this repository show. Skips pages that do not
+    /// exist.
     async fn records_of_pages(
         &self,
         repository: &TangledRepository,

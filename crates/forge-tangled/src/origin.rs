@@ -20,10 +20,11 @@ pub enum Reach {
     /// Only public names over HTTPS: no address literals, no `localhost`.
     #[default]
     Public,
-    /// Also this machine, in clear text. This is for services on loopback.
+    /// The addresses of [`Self::Public`], and this machine in clear text. This is for services on
+    /// loopback.
     Loopback,
-    /// Also this machine, and private names and addresses over HTTPS. This is for services of a
-    /// company's own network.
+    /// The addresses of [`Self::Loopback`], and private names and addresses over HTTPS. This is for
+    /// services of a company's own network.
     Private,
 }
 
@@ -34,7 +35,7 @@ impl Origin {
     /// Parses an origin that the user configured: `https` anywhere, `http` to this machine.
     ///
     /// # Errors
-    /// `config` if the text is not such a URL.
+    /// `config` if the text is not a URL of this form.
     pub fn configured(text: &str) -> Result<Self> {
         let refused = |why: &str| {
             Error::new(

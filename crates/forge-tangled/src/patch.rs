@@ -47,7 +47,7 @@ impl NotText {
         format!("a knot accepts only patches in UTF-8, and {part} is not in UTF-8")
     }
 
-    /// Returns the hint how to make a valid patch.
+    /// Returns a hint that says how to make a valid patch.
     pub fn hint(&self) -> String {
         match &self.file {
             Some(file) => format!(
@@ -211,8 +211,8 @@ impl Patch {
         self.mails.last().map(|m| m.oid.as_str())
     }
 
-    /// Returns the unified diff. The diffs of several commits follow one another, which differs
-    /// from one diff from base to head.
+    /// Returns the unified diff. For several commits, their diffs follow one another, so the result
+    /// differs from a single diff from base to head.
     pub fn diff(&self) -> Vec<u8> {
         if self.mails.is_empty() {
             return as_printed(&self.raw).into_owned();
@@ -308,7 +308,8 @@ fn mail(raw: &[u8]) -> Option<PatchMail> {
     };
     let (own, message) = headers_of_message(message);
     let headers = unfold(&String::from_utf8_lossy(header));
-    // Git takes the first header in the message, else the last header of the mail.
+    // If a header occurs several times, git takes the first one in the message, otherwise the last
+    // one of the mail.
     let values = |name: &'static str| {
         let headers = own.iter().chain(headers.iter().rev());
         let named = headers.filter(move |(n, _)| n.eq_ignore_ascii_case(name));
@@ -344,9 +345,9 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
 
 /// Returns the headers at the start of a message, and the rest of the message. `git am` prefers
 /// these headers to those of the mail (`mailinfo.c`, `check_inbody_header`). git prints them if the
-/// author does not send the mail (`format.from`). Only the first `From:`, `Date:` and `Subject:`
-/// are headers. A later `[PATCH]` line replaces the subject. A quoted `From ` line of git is
-/// skipped.
+/// sender of the mail is not the author of the commit (`format.from`). Only the first `From:`,
+/// `Date:` and `Subject:` are headers. A later `[PATCH]` line replaces the subject. A quoted `From
+/// ` line of git is skipped.
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
     let mut headers: Vec<(String, String)> = Vec::new();
@@ -479,7 +480,8 @@ fn decode_quoted(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Parses name and address as `git am` does (`mailinfo.c`, `handle_from`). The address is the word
-/// around the first `@`. It also replaces a missing name, and a name with another `@`.
+/// around the first `@`. The address also serves as the name if the name is missing or contains
+/// another `@`.
 fn parse_address(from: &str) -> (String, String) {
     let is_blank = |c: char| c.is_ascii_whitespace();
     let Some((before, _)) = from.split_once('@') else {
@@ -524,8 +526,8 @@ fn diff_start(body: &[u8]) -> usize {
     found.map_or(body.len(), |at| at + 1)
 }
 
-/// Returns the diff without the mail's signature: `-- ` and git's version. In a hunk, `-- ` is a
-/// removed line `- `.
+/// Returns the diff without the mail's signature: `-- ` and git's version. Inside a hunk, `-- ` is
+/// not a signature: it is the removal of the line `- `.
 fn without_signature(diff: &[u8]) -> &[u8] {
     let mut reader = LineReader::default();
     let mut at = 0;
@@ -634,8 +636,8 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, ChangedLines<'_>>> {
             // The mark of a missing newline is a change if the line before it is one.
             DiffLine::NoNewline => was_changed,
             DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
-            // Packed bytes are compared only without ids, because they do not determine the
-            // content. With ids, git refuses content with another id.
+            // Packed bytes are compared only if the file has no ids, because packed bytes alone do
+            // not determine the content. If there are ids, git refuses any content with another id.
             DiffLine::Opaque => is_packed && !line.is_empty() && ids.is_none(),
             DiffLine::File(names) => {
                 file = parse_diff_path(names);
@@ -860,7 +862,7 @@ literal 1
         assert_eq!(decode_words(&unended), unended);
     }
 
-    /// Results of `git mailinfo` 2.47. From the first two addresses git takes no author.
+    /// Results of `git mailinfo` 2.47. git finds no author in the first two addresses.
     #[test]
     fn author_address_is_word_around_first_at_sign() {
         let evil = "v@x.example";
@@ -1027,7 +1029,7 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
-        // The index accepts a patch that is not UTF-8 nevertheless.
+        // Unlike a knot, the index accepts a patch that is not UTF-8.
         let mut gz = GzEncoder::new(Vec::new(), Compression::default());
         gz.write_all(&spoilt("Rename it")).unwrap();
         assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);

@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const MIB: usize = 1024 * 1024;
 
-/// Limits for the bytes that other accounts can make this program read and keep. A record counts
-/// with its size in memory.
+/// Limits for the bytes that other accounts can make this program read and keep. The size of a
+/// record is its size in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
     /// Maximum size of an answer with a list or a record. A longer list is requested again with
@@ -91,8 +91,8 @@ fn weight_of_content(value: &Value) -> usize {
 /// such answer is a patch from a knot, which is as long as a round of a pull request.
 pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 
-/// Maximum size of an answer with a token. This is a session, which also has the account's
-/// document, or a token for another service. The limit is low because a token's claims are parsed,
+/// Maximum size of an answer that contains a token: a login session (with the account's DID
+/// document), or a token for another service. The limit is low because a token's claims are parsed,
 /// and each request repeats the token.
 pub(crate) const MAX_SESSION: usize = 256 * 1024;
 
@@ -105,7 +105,8 @@ pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 /// About 59,000 lines fit.
 pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 
-/// Maximum size of any other parsed answer in memory, by [`forge_core::call::weight_of_json`].
+/// Maximum size in memory of a parsed answer that is not a comparison, by
+/// [`forge_core::call::weight_of_json`].
 pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
 /// Formats a size for people.

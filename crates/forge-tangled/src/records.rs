@@ -93,7 +93,7 @@ impl Record {
         at.as_str()
     }
 
-    /// Returns the claimed creation time, else the time in the record key.
+    /// Returns the creation time that the record claims, otherwise the time in the record key.
     pub fn created_at(&self, field: &str) -> Option<Timestamp> {
         self.text(field)
             .and_then(|t| t.parse().ok())
@@ -191,7 +191,7 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 /// As [`all`], for the records that `keep` accepts, within the memory budget of a list.
 ///
 /// A list ends:
-/// - with an empty page, because a server may send a cursor on every other page
+/// - with an empty page, because a server may send a cursor with every page that has records
 /// - with a page without a cursor
 /// - with a repeated cursor, because a hostile server may send a cursor forever
 /// - with a page that is not full and whose cursor is the key of its last record: the reference

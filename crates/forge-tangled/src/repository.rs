@@ -42,9 +42,10 @@ pub(crate) struct TangledRepository {
     recorded_knot: Origin,
     /// Set if the repository's own identity names another knot.
     moved_to: OnceCell<Origin>,
-    /// Warning if only the owner's Tangled 1.0 declaration says who owns the repository.
+    /// Warning if nothing confirms the owner's Tangled 1.0 declaration, which says who owns the
+    /// repository.
     declared_alone: Option<Warning>,
-    /// Set once the knot has confirmed the owner, or has proved that it is too old for that.
+    /// Set once the knot has confirmed the owner, or has proved that it is too old to do so.
     confirmed: OnceCell<()>,
     /// Warning if the knot could not be asked for the owner.
     unconfirmed: OnceCell<Warning>,
@@ -440,10 +441,10 @@ impl Tangled {
     }
 
     /// Returns true if a knot proves that it is too old for a method. The caller then trusts the
-    /// records instead. The proof is an answer about the knot's version that lacks `capability`.
-    /// For the method that names a repository's owner, this is `repo-did-input`, which knots have
-    /// since August 2026. An unknown method alone proves nothing: a proxy, or a page at the knot's
-    /// address, does not know the method either.
+    /// owner's records instead of the knot. The proof is an answer about the knot's version that
+    /// lacks `capability`. For the method that names a repository's owner, this is
+    /// `repo-did-input`, which knots have since August 2026. An unknown method alone proves
+    /// nothing: a proxy, or a page at the knot's address, does not know the method either.
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
@@ -483,8 +484,9 @@ impl Tangled {
     }
 
     /// Returns the reason to doubt a declaration; `None` if the repository's own manifest confirms
-    /// the owner. The manifest is needed because anybody can declare a repository. Its keys are
-    /// known only from descriptions, so an unreadable manifest gives a warning, and stops writes.
+    /// the owner. The manifest is needed because anybody can declare a repository. The manifest's
+    /// field names are known only from descriptions, so an unreadable manifest gives a warning, and
+    /// stops writes.
     ///
     /// # Errors
     ///

@@ -79,10 +79,10 @@ pub(crate) struct FallbackListing {
 pub(crate) struct Kind {
     pub query: String,
     pub collection: String,
-    /// Path of the field that names the subject, as a list of keys.
+    /// Path of the field with the subject's at-uri, as a list of keys.
     pub path: Vec<String>,
-    /// Earlier collections with the same meaning. An index returns their records together with
-    /// those of `collection`.
+    /// Earlier collections of records with the same meaning. An index returns their records
+    /// together with those of `collection`.
     pub older: Vec<Older>,
 }
 
@@ -206,7 +206,8 @@ struct Link {
 
 /// Returns true if, after this error, another source may still have the records.
 pub(crate) fn is_down(error: &Error) -> bool {
-    // If the total limit is reached, the answers of other sources have no room either.
+    // If the answers to this command have reached their total size limit, another source's answer
+    // would not be read.
     !xrpc_error::is_spent(error)
         && matches!(
             error.kind(),
@@ -522,8 +523,8 @@ impl Tangled {
         }
     }
 
-    /// Reads the linked records. If an account has several, its whole collection is read, because
-    /// one request then returns a hundred records.
+    /// Reads the linked records. If an account has several linked records, its whole collection is
+    /// read, because one request then returns a hundred records.
     async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
         let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (did, collection, rkey) in links {

@@ -128,8 +128,9 @@ impl Tangled {
         let Some(comment) = comment else {
             return Ok(Default::default());
         };
-        // A state that this call has set has no comment yet. A search could find an earlier
-        // comment: a ticket that is closed, opened and closed again has the same version as before.
+        // If this call has set the state, its comment cannot exist yet, so none is searched for. A
+        // search could find the comment of an earlier change: a ticket that is closed, opened and
+        // closed again has the same version as before.
         let written = match changed {
             true => {
                 self.comment_in_account(repository, ticket, comment, None)
@@ -193,7 +194,8 @@ impl Tangled {
                 map.insert(fields.reply_to.to_string(), found.strong_ref());
             }
             match refused.take() {
-                // The versions are the same, so the refusal was not caused by a faster writer.
+                // The ticket is unchanged since the refused attempt, so no faster writer caused the
+                // refusal.
                 Some((tried, e)) if tried == versions => return Err(e),
                 _ => {}
             }

@@ -43,8 +43,8 @@ impl Carried {
         })
     }
 
-    /// Returns `name`, or `name:value` if there is a value, as labels have it in the protocol of
-    /// 2026.
+    /// Returns `name`, or `name:value` if there is a value. Labels of the protocol of 2026 are
+    /// shown in the same form.
     fn name(&self) -> String {
         self.with_value(self.key.rsplit('/').next().unwrap_or_default())
     }

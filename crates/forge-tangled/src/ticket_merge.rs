@@ -226,7 +226,8 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // Another account may have pushed later commits, or the knot's answer may be outdated.
+            // The knot shows another tip. Its answer may be outdated, so the branch is also read
+            // with git. Another account may have pushed later commits.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {
@@ -517,13 +518,13 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
 }
 
 /// Returns the newest merge commit of a round if a rebase loses changes of the round's merge
-/// commits. A merge commit can change files by itself. `made` is a commit with the other commits of
-/// the round on top of `base`. If changes were lost, its content differs from that of a merge of
-/// the round.
+/// commits. A merge commit can change files by itself. `made` is the result of the rebase: the
+/// round's other commits on top of `base`. If changes were lost, its content differs from that of a
+/// merge of the round into `base`.
 async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
-        // The branch may have changed the round's lines since, so a merge of both would prove
-        // nothing.
+        // The rebase added no commit. The branch may have changed the round's lines since, so a
+        // merge of branch and round would prove nothing.
         return git.find_evil_merge(base, head).await;
     }
     let range = format!("{base}..{head}");

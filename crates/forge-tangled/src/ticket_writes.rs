@@ -2,7 +2,7 @@
 //!
 //! A ticket is the record of a pull request or an issue. Records go through the knot (git server)
 //! into the account of the repository. Unknown details of the protocol are never guessed silently:
-//! - The spelling of a state and the keys of labels are learned from the repository's own tickets.
+//! - The word for a state and the keys of labels are learned from the repository's own tickets.
 //! - A guess is reported with the result (`inferred_names.rs`).
 //! - The audience of a token is tried out.
 //! - Every write is read back.
@@ -53,8 +53,8 @@ struct Ends {
 
 impl Tangled {
     /// Opens a pull request: writes the ticket, then its first patch. If the patch is refused, a
-    /// ticket that this call wrote is deleted. An older ticket stays, because another account may
-    /// have opened it: its stamp (a field that the knot adds) names only the last editor.
+    /// ticket that this call wrote is deleted. A ticket that existed before this call is kept.
+    /// Another account may have opened it, because the ticket names only its last editor.
     pub(crate) async fn create_ticket(
         &self,
         repository: std::sync::Arc<TangledRepository>,
@@ -203,8 +203,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Submits the current head branch as another round. `head` names another branch of the same
-    /// repository; it is required if no round names its branch.
+    /// Submits the current head branch as another round. `head` selects another branch of the same
+    /// repository. It is required if no earlier round says which branch it was made from.
     pub(crate) async fn resubmit_ticket(
         &self,
         located: &LocatedPull,
@@ -600,7 +600,7 @@ impl Tangled {
     }
 }
 
-/// Returns true if a knot refused the request, and false if it failed.
+/// Returns true if a knot refused the request, and false for any other failure.
 fn is_refusal(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }

@@ -39,7 +39,7 @@ pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str
     record.text(&names.fields.editor)
 }
 
-/// Facts that are in the record of a ticket.
+/// State, labels and assignees from the record of a ticket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
     /// The state. If its word is unknown, `warnings` says so.
@@ -253,9 +253,10 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
         let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
-    // The ticket does not name its author. Its stamp (a field that the knot adds) names only the
-    // last editor. A patch record never changes, so the stamp of the first one names its submitter,
-    // who opened the ticket.
+    // A ticket does not name its author. The knot adds a field with the last editor to every
+    // record. A patch record never changes, so its last editor is the account that submitted it.
+    // The first patch is submitted by the account that opens the ticket, so its submitter is the
+    // author.
     let author = own
         .first()
         .and_then(|p| editor(p, names))
@@ -288,8 +289,9 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Returns the comments on a ticket or on its patch records, with warnings about unread ones.
-    /// Both are searched, because it is not known which of them a comment names.
+    /// Returns the comments on a ticket or on its patch records, with warnings about unread
+    /// comments and patch records. Both are searched, because it is not known which of them a
+    /// comment names.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
@@ -349,7 +351,8 @@ impl Tangled {
         Ok(found)
     }
 
-    /// Reads all pull requests, newest first, with warnings. The flag is true if there are more.
+    /// Reads the pull requests of a repository, newest first, with warnings. The flag is true if
+    /// the repository has more of them than are read.
     pub(crate) async fn tickets(
         &self,
         repository: &TangledRepository,

@@ -22,8 +22,8 @@ pub(crate) fn now() -> String {
     timestamp_after(None)
 }
 
-/// Returns the current time or, if `before` is later, the millisecond after `before`. The
-/// millisecond keeps a new status record last. Status records are ordered by the times that they
+/// Returns the current time or, if `before` is later, the millisecond after `before`. A new status
+/// record is therefore always the last one. Status records are ordered by the times that they
 /// claim, and our clock may lag behind that of the last writer.
 pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
@@ -231,8 +231,8 @@ impl Tangled {
     }
 
     /// Uploads a blob, and returns the object with which records refer to the blob. The upload can
-    /// be repeated, because the same bytes are the same blob. The proof is only borrowed, because
-    /// the write of the referring record uses it up.
+    /// be repeated, because the same bytes are the same blob. The proof [`Undeclared`] is only
+    /// borrowed, because the write of the referring record uses it up.
     pub(crate) async fn upload(
         &self,
         _: &Undeclared,

@@ -392,7 +392,8 @@ impl HttpClient for Xrpc {
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
         }
-        // With this header, atrium would drop the body, which states the cause of the failure.
+        // atrium drops the body of an answer with this header, although the body states the cause
+        // of the failure.
         parts.headers.remove(header::WWW_AUTHENTICATE);
         let body = body.into_bytes().unwrap_or_default();
         let _ = call::received(body.len());

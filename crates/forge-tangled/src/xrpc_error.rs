@@ -9,7 +9,7 @@ use http::StatusCode;
 
 use crate::{Origin, read_limits::human, xrpc::XrpcFailure};
 
-/// Error context key for the server's name of a failure, such as `InvalidSwap`.
+/// Error context key for the name that the server gives a failure, such as `InvalidSwap`.
 const NAME: &str = "xrpc_error";
 /// Error context key of a token that was refused because of its audience.
 const AUDIENCE: &str = "audience";
@@ -23,7 +23,7 @@ const MAX_TEXT_CHARS: usize = 500;
 /// at-uri follows, the record is missing. Otherwise the account may be on another server.
 const NO_RECORD: &str = "Could not locate record";
 
-/// Returns the server's name of a failure, such as `InvalidSwap`.
+/// Returns the name that the server gives a failure, such as `InvalidSwap`.
 pub(crate) fn name(error: &Error) -> Option<&str> {
     let (_, name) = error.context().iter().find(|(key, _)| *key == NAME)?;
     Some(name)
@@ -40,7 +40,7 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
 }
 
 /// Returns true if the service may be too old for the requested method. Such a service answers 404
-/// or 501. A knot answers 400 to a request that it cannot read.
+/// or 501. Status 400 counts too, because a knot answers 400 to a request that it cannot read.
 pub(crate) fn is_unknown_method(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
@@ -88,8 +88,8 @@ fn shorten(text: &str) -> String {
 
 /// Returns the error for an answer with a failure status.
 ///
-/// A PDS answers 400 for nearly everything, so the name decides before the status does: 400
-/// `ExpiredToken`, 400 `RecordNotFound`, 400 `InvalidSwap` (seen on pds 0.5.35).
+/// A PDS answers nearly every failure with 400, so the failure's name decides before the status
+/// does: 400 `ExpiredToken`, 400 `RecordNotFound`, 400 `InvalidSwap` (seen on pds 0.5.35).
 pub(crate) fn of_status(
     origin: &Origin,
     nsid: &str,
