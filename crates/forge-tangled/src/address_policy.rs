@@ -40,8 +40,8 @@ impl Guard {
         &self.settings.read_limits
     }
 
-    /// Sends a request and follows at most `most` redirects. Refuses a redirect to another service
-    /// if a DID document of a stranger could not name that service either.
+    /// Sends a request and follows at most `most` redirects. Refuses a redirect to another service,
+    /// unless a stranger's DID document may name that service.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ impl Guard {
         }
     }
 
-    /// Returns true if a redirect leads to another service. An address that a stranger's DID
-    /// document could not name is refused.
+    /// Returns true if a redirect leads to another service. Refuses a redirect to a service that a
+    /// stranger's DID document must not name.
     ///
     /// # Errors
     /// `protocol`.

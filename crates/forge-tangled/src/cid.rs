@@ -27,7 +27,7 @@ const HINT: &str =
 /// Checks that `bytes` have the CID `named`. `origin` sent them as a blob of the record `uri`.
 ///
 /// # Errors
-/// `protocol` if they have another CID.
+/// `protocol` if the bytes have another CID.
 pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) -> Result<()> {
     check(named, of(RAW, bytes), "a blob", origin, uri)
 }
@@ -37,8 +37,8 @@ pub(crate) fn check_blob(named: &str, bytes: &[u8], origin: &Origin, uri: &str) 
 /// added, is not checked. The result is then `None`.
 ///
 /// # Errors
-/// `protocol` if the value has another CID. Also if it has no CID, because atproto's data model
-/// does not allow the value (for example a fraction).
+/// `protocol` if the value has another CID, or if atproto's data model does not allow the value
+/// (for example a fraction), so that it has no CID.
 pub(crate) fn check_record(
     named: Option<&str>,
     value: &Value,

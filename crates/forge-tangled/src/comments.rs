@@ -53,7 +53,7 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
     body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
 }
 
-/// Builds the step "comment" for the result of a write that also comments.
+/// Builds the step "comment" for the result of a write that was requested with a comment.
 pub(crate) fn step(done: bool) -> Step {
     Step::new("comment", done)
 }

@@ -1,6 +1,6 @@
 //! Checks before each write whether the repository uses Tangled 1.0 by now. If so, the owner has
 //! written a declaration record. The check searches for this record without the cache, because a
-//! repository may migrate while a process runs.
+//! cached answer can be minutes old.
 
 use forge_core::{Error, Hint, Precondition, Result};
 

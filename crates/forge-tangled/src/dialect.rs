@@ -448,9 +448,9 @@ names! {
     name = "name",
     /// The name of the repository, under another likely field name.
     slug = "slug",
-    /// An object in which these fields may be nested.
+    /// An object that may contain the fields for owner and name.
     in_owner = "owner",
-    /// Another object in which these fields may be nested.
+    /// Another object that may contain the fields for owner and name.
     in_repo = "repo",
 }
 
@@ -611,7 +611,7 @@ names! {
     commit_hash = "hash",
     /// The parents of a commit.
     commit_parents = "parentHashes",
-    /// The parents of a commit, under the name that other knots use.
+    /// The parents of a commit, under the field name that some knots use.
     commit_parents_too = "parent_hashes",
     /// The message of a commit.
     commit_message = "message",
@@ -672,31 +672,31 @@ names! {
 /// Names of the fields in answers, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// Knots.
+    /// Fields in the answers of knots (git servers).
     pub knot: KnotAnswers,
-    /// Spindles.
+    /// Fields in the answers of spindles (CI services).
     pub spindle: SpindleAnswers,
 }
 
 /// The parameters and inputs of methods and the fields of an index's rows, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// The index.
+    /// Parameters of the index, and fields of the rows in its lists.
     pub index: IndexFields,
-    /// Knots.
+    /// Parameters of knots (git servers).
     pub knot: KnotFields,
-    /// Spindles.
+    /// Parameters of spindles (CI services).
     pub spindle: SpindleFields,
 }
 
 /// The methods, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
-    /// The index.
+    /// Methods of the index.
     pub index: IndexMethods,
-    /// Knots.
+    /// Methods of knots (git servers).
     pub knot: KnotMethods,
-    /// Spindles.
+    /// Methods of spindles (CI services).
     pub spindle: SpindleMethods,
 }
 
@@ -705,10 +705,10 @@ pub struct Methods {
 /// used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
-    /// The knot.
+    /// The token is for the knot's service.
     #[default]
     Knot,
-    /// The repository.
+    /// The token is for the repository's own DID.
     Repository,
 }
 

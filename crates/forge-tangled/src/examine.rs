@@ -114,7 +114,7 @@ impl Tangled {
     }
 
     /// Returns the collections of Tangled 1.0 that forge reads. The first collection is in the
-    /// account of a repository's owner, all others are in the repository's own account.
+    /// account of a repository's owner. The others are in the repository's own account.
     fn collections_1_0(&self) -> impl Iterator<Item = &str> {
         let org = &self.settings.dialects.org;
         let all = [
@@ -156,7 +156,7 @@ impl Tangled {
             .await
     }
 
-    /// Checks that an account's DID, its DID document and its repository records can be read.
+    /// Checks that an account's handle or DID leads to its DID document and its repository records.
     async fn examine_account(&self, owner: &str) -> Vec<Examined> {
         let did = match owner.starts_with("did:") {
             true => Ok(owner.to_owned()),

@@ -241,8 +241,8 @@ impl<'a> IndexPager<'a> {
         }
         self.at.size = size;
         let got = page.items.len();
-        // A page is an error only if its first row and all others are malformed. Otherwise the
-        // caller reports each malformed row.
+        // A page is an error only if all its rows are malformed. Otherwise the caller reports each
+        // malformed row.
         let mut rows = page.items.iter();
         let first = rows
             .next()

@@ -108,9 +108,8 @@ impl Tangled {
         }
     }
 
-    /// Returns the collection that keeps this index from showing a record, and what to do instead.
-    /// It is the collection of the record or of the record's subject. `None` if the index ingests
-    /// both.
+    /// Returns the collection that keeps this index from showing a record, and the recovery. It is
+    /// the collection of the record or of the record's subject. `None` if the index ingests both.
     pub(crate) fn not_taken_in(
         &self,
         seen: Option<&Seen<'_>>,

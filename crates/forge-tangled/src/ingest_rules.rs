@@ -86,8 +86,7 @@ impl Tangled {
         })
     }
 
-    /// Returns a message about the first round, newest first, whose patch is not gzip or is too
-    /// large.
+    /// Returns a message about the newest round whose patch is not gzip or is too large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::TangledPull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;

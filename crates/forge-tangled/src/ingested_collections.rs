@@ -38,8 +38,8 @@ const ROWS: [IngestionStart; 4] = [
     },
 ];
 
-/// Returns the collections that an index of `date` does not ingest, each with a recovery for its
-/// users. `date` is one of [`INDEX_DATES`]. An unknown date counts as the newest.
+/// Returns the collections that an index of `date` does not ingest, each with the recovery for
+/// users of that index. `date` is one of [`INDEX_DATES`]. An unknown date counts as the newest.
 #[must_use]
 pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;

@@ -39,7 +39,7 @@ pub struct IngestionReport {
     pub index: IndexShows,
     /// Whether the index has ingested the record.
     pub ingestion: Ingestion,
-    /// Reason for this ingestion state.
+    /// Reason for the value of `ingestion`.
     pub because: String,
     /// Recovery for a record that the index lacks, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,8 +89,8 @@ struct IndexVerdict {
 
 impl Tangled {
     /// Reports whether the account and the index have a record. The record is a pull request, an
-    /// issue, a status of either, a comment, a label operation, a label definition or a repository
-    /// (whose record lists its labels).
+    /// issue, a status of a pull request or issue, a comment, a label operation, a label definition
+    /// or a repository (whose record lists its labels).
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another

@@ -146,7 +146,7 @@ impl Tangled {
 
     /// Calls a write method of the knot. The token must name an audience, which is the knot or the
     /// repository: tokens for both have been seen. The audience that the knot accepts is
-    /// remembered. Trying the other one is safe, because a refused call has changed nothing.
+    /// remembered. Trying the other audience is safe, because a refused call has changed nothing.
     pub(crate) async fn account_call(
         &self,
         repository: &TangledRepository,

@@ -346,8 +346,8 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
 /// Returns the headers at the start of a message, and the rest of the message. `git am` prefers
 /// these headers to those of the mail (`mailinfo.c`, `check_inbody_header`). git prints them if the
 /// sender of the mail is not the author of the commit (`format.from`). Only the first `From:`,
-/// `Date:` and `Subject:` are headers. A later `[PATCH]` line replaces the subject. A quoted `From
-/// ` line of git is skipped.
+/// `Date:` and `Subject:` are headers. A later `[PATCH]` line replaces the subject. A quoted
+/// `From ` line of git is skipped.
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
     let mut headers: Vec<(String, String)> = Vec::new();

@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const MIB: usize = 1024 * 1024;
 
-/// Limits for the bytes that other accounts can make this program read and keep. The size of a
-/// record is its size in memory.
+/// Limits for the bytes that other accounts can make this program read and keep. For a record, its
+/// size in memory counts.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
     /// Maximum size of an answer with a list or a record. A longer list is requested again with

@@ -128,7 +128,7 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
     Ok(record)
 }
 
-/// Returns the error for an answer above the size limit of its kind.
+/// Returns the error for an answer of more than `max` bytes.
 fn too_long(what: &str, max: usize, error: Error) -> Error {
     let max = read_limits::human(max);
     let message = format!("{what} is not read: it is more than {max}");

@@ -139,7 +139,7 @@ fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
         format!("url.{url}.insteadOf={url}"),
         format!("http.{url}.extraHeader="),
         "credential.helper=".to_owned(),
-        // A redirect to another path is refused too, because it leads to another repository.
+        // A redirect to another path is refused, because it leads to another repository.
         "http.followRedirects=false".to_owned(),
     ];
     let settings = pinned.into_iter().chain(settings);

@@ -31,7 +31,8 @@ pub struct TangledSettings {
     pub sessions: Option<PathBuf>,
     /// How long a write waits until the index shows its record. With zero, it does not wait.
     pub wait: Duration,
-    /// The first pause between two polls of the index; each further pause is twice as long.
+    /// The first pause between two polls of the index; each later pause is twice as long as the one
+    /// before.
     pub poll: Duration,
     /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
     /// A change is seen only after this time.

@@ -90,7 +90,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Older {
     pub collection: String,
-    /// Collection of the records that these records are about.
+    /// Collection of the subjects: that of pull requests or that of issues.
     pub of: String,
     /// The field that names the subject.
     pub field: String,
@@ -137,8 +137,8 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
-    /// Accounts that were read completely. If an index shows further records of these accounts,
-    /// they were deleted.
+    /// Accounts that were read completely. If an index shows a record of these accounts that is not
+    /// in `records`, the record was deleted.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }

@@ -226,8 +226,9 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // The knot shows another tip. Its answer may be outdated, so the branch is also read
-            // with git. Another account may have pushed later commits.
+            // The knot shows another tip than the pushed one. Either another account has pushed
+            // later commits, or the knot's answer is outdated. Therefore the branch is read again
+            // with git.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {

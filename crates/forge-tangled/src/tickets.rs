@@ -289,9 +289,9 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Returns the comments on a ticket or on its patch records, with warnings about unread
-    /// comments and patch records. Both are searched, because it is not known which of them a
-    /// comment names.
+    /// Returns the comments on a ticket or on its patch records, with warnings about records that
+    /// could not be read. Both are searched, because it is not known whether a comment names the
+    /// ticket or a patch record.
     pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());

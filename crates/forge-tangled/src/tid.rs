@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(time("3mkuuamwfj322").unwrap().date(), "2026-05-02");
         assert!(time("self").is_none() && time("3mkuuamwfj32!").is_none());
         assert!(time("zzzzzzzzzzzzz").is_none(), "beyond 64 bits");
-        // The other key is of January 2036.
+        // This key is of January 2036.
         let later = new_after("3vacbxdfk2222");
         assert_eq!(later, "3vacbxdfk2322");
         for past in ["3mkuuamwfj322", "self", "jzzzzzzzzzzzz"] {

@@ -22,9 +22,9 @@ pub(crate) fn now() -> String {
     timestamp_after(None)
 }
 
-/// Returns the current time or, if `before` is later, the millisecond after `before`. A new status
-/// record is therefore always the last one. Status records are ordered by the times that they
-/// claim, and our clock may lag behind that of the last writer.
+/// Returns the current time or, if `before` is later, the millisecond after `before`. Status
+/// records are ordered by the times that they claim, and our clock may lag behind that of the last
+/// writer. A time after `before` keeps a new status record the last one.
 pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
     let behind = before.and_then(|before| {
