@@ -13,7 +13,8 @@ pub struct DidDocument {
     /// The DID that the document describes.
     pub did: String,
     /// The claimed handle, in lower case. Only the first valid handle of the document counts
-    /// (atproto specification, "DID Documents"). A claim is not a proof.
+    /// (atproto specification, "DID Documents"). The claim alone proves nothing: the handle must
+    /// also resolve to this DID.
     pub handle: Option<String>,
     pds: Option<String>,
     knot: Option<String>,
@@ -26,7 +27,7 @@ impl DidDocument {
     /// Reads the document of `did`.
     ///
     /// # Errors
-    /// `protocol` if the value is not a DID document, or is that of another DID.
+    /// `protocol` if the value is not a DID document, or describes another DID.
     pub fn parse(did: &str, value: &Value) -> Result<Self> {
         if value.get("id").and_then(Value::as_str) != Some(did) {
             return Err(Error::new(
@@ -70,7 +71,7 @@ impl DidDocument {
     /// Returns the personal data server.
     ///
     /// # Errors
-    /// `protocol` if the document names no server, or one whose address must not be contacted.
+    /// `protocol` if the document names no server, or a server whose address must not be contacted.
     pub fn pds(&self, reach: Reach) -> Result<Origin> {
         match &self.pds {
             Some(endpoint) => Origin::found(endpoint, reach),
@@ -120,7 +121,7 @@ mod tests {
                 json!(["https://bob.test", "at://alice.test"]),
                 Some("alice.test"),
             ),
-            // The first alias is not a handle.
+            // The first alias has a path, so it is not a handle.
             (
                 json!(["at://alice.test/path", "at://bob.test"]),
                 Some("bob.test"),

@@ -46,7 +46,7 @@ pub struct AccountIdentity {
 }
 
 impl AccountIdentity {
-    /// Name for people: the handle, else the DID.
+    /// Returns the name to show to people: the handle, else the DID.
     #[must_use]
     pub fn name(&self) -> &str {
         self.handle.as_deref().unwrap_or(&self.did)
@@ -62,7 +62,7 @@ pub(crate) struct Identities {
     documents: Cache<DidDocument>,
     handles: Cache<String>,
     guard: Arc<Guard>,
-    /// Accounts whose names could not be looked up.
+    /// DIDs whose handles could not be looked up recently. They are not looked up again yet.
     failed: Cache<()>,
 }
 
@@ -87,7 +87,8 @@ impl Identities {
     /// Returns an account by handle or DID, with or without a leading `@`.
     ///
     /// # Errors
-    /// `invalid_input` for a name that is neither; `not_found` if no account has the name.
+    /// `invalid_input` if the name is neither a handle nor a DID; `not_found` if no account has the
+    /// name.
     pub async fn account(&self, name: &str) -> Result<AccountIdentity> {
         let name = name.strip_prefix('@').unwrap_or(name);
         if name.starts_with("did:") {
@@ -147,7 +148,8 @@ impl Identities {
     }
 
     /// Returns the name of an account, or the DID itself if the name cannot be looked up. A failed
-    /// lookup is not repeated for a while, because one account may have written a thousand records.
+    /// lookup is not repeated for a while, because a list may need the name of one account for a
+    /// thousand records.
     pub async fn name_of(&self, did: &str) -> String {
         if check_did(did).is_err() {
             return did.to_owned();
@@ -258,8 +260,8 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
-    /// Returns the error for a handle that could not be looked up. Unlike for an unknown handle, no
-    /// server has said that the handle is unused.
+    /// Returns the error for a handle that could not be looked up. The handle may exist, because no
+    /// server has said that it is unused.
     fn unresolved_handle_error(&self, handle: &str) -> Error {
         let asked = match self.settings.dns {
             Some(server) => format!("the name server {server}"),
@@ -403,9 +405,9 @@ fn no_did(did: &str) -> Error {
 /// Returns the DID in the TXT records of a handle.
 ///
 /// # Errors
-/// `protocol` for records with different DIDs. The handle is then unresolved (atproto
+/// `protocol` if the records name different DIDs. The handle then counts as unresolved (atproto
 /// specification, "Handle Resolution"), so the page at `/.well-known/atproto-did` must not decide
-/// between them.
+/// between these DIDs.
 fn did_of(handle: &str, texts: &[String]) -> Result<Option<String>> {
     let dids = texts.iter().filter_map(|text| text.strip_prefix("did="));
     let mut dids = dids.filter_map(|did| valid_did(did.to_owned()));

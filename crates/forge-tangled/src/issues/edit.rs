@@ -1,7 +1,8 @@
 //! Edits an issue.
 //!
 //! Title and body are in the record of the issue's author. A comment, a label change or a state is
-//! a record of its own in the viewer's account. These records are written together, all or none.
+//! a record of its own in the account of the viewer (the logged-in user). An edit writes these
+//! records of the viewer together, all or none.
 
 use forge_core::{
     Action, Capability, Ingestion, Op, Outcome, Result, Warning, check_version,
@@ -46,7 +47,7 @@ impl Plan {
         self.labels.is_none() && self.state.is_none()
     }
 
-    /// Names the planned changes for an error message.
+    /// Lists the planned changes for an error message.
     fn name(&self, comment: bool) -> String {
         let parts = [
             self.labels.as_ref().map(|_| "the change of its labels"),
@@ -186,9 +187,9 @@ impl Tangled {
 
     /// Writes the comment, the labels and the state, all or none.
     ///
-    /// Every change except the comment may already be in effect, because an earlier command was
-    /// interrupted after its writes. That command may have written the comment too. In this case, a
-    /// comment is not repeated if the viewer wrote the same text since the last state change.
+    /// An interrupted earlier command may have written everything. So if all other changes are
+    /// already in effect, the comment is not repeated if the viewer has written the same text since
+    /// the last state change.
     async fn write_beside(
         &self,
         located: &LocatedIssue,

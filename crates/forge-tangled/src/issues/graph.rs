@@ -1,8 +1,8 @@
 //! Reads the relations between the issues of a repository.
 //!
 //! A relation is a label whose value is the at-uri of another issue. A label counts only if an
-//! account that may push has set it. So only the label records of these accounts are read, whatever
-//! the number of issues. The list of issues comes from the index, the service that lists the
+//! account that may push has set it. So only the label records of these accounts are read, however
+//! many issues there are. The list of issues comes from the index, the service that lists the
 //! records of all accounts. The states of the issues come from the accounts that may set them,
 //! because the index also shows states that other accounts have set.
 
@@ -43,7 +43,7 @@ const MAX_ISSUES: usize = 5_000;
 const PAGE: usize = 1_000;
 /// Maximum number of related issues that a result has in addition to the requested issues.
 const MAX_RELATED: usize = 200;
-/// Maximum number of issues that are read one by one. The repository's list lacks these issues.
+/// Maximum number of issues that are read one by one, because the repository's list lacks them.
 const MAX_ELSEWHERE: usize = 50;
 
 /// An issue of the graph.
@@ -91,7 +91,8 @@ impl Graph {
             .chain(blocking)
     }
 
-    /// Returns the issues `uris`, then the issues to which relations lead from them, nearest first.
+    /// Returns the issues `uris`, then the issues that are related to them, nearest first. An issue
+    /// that is related only through other issues counts as well.
     ///
     /// At most [`MAX_RELATED`] issues are added to `uris`.
     pub fn around(&mut self, uris: &[String]) -> Vec<String> {
@@ -161,7 +162,7 @@ impl Graph {
         Some(RelatedIssue::new(id, &node.issue.title, state, uri))
     }
 
-    /// Returns the relations between an issue and the issues that have been read.
+    /// Returns the relations of an issue to the issues of this graph.
     pub fn relations(&self, words: Words<'_>, uri: &str) -> IssueRelations {
         let named = self.named.get(uri);
         let all = |uris: &[String]| -> Vec<RelatedIssue> {
@@ -169,8 +170,7 @@ impl Graph {
                 .filter_map(|uri| self.related(words, uri))
                 .collect()
         };
-        // Issues of another repository that name this issue are unknown, because that repository
-        // was not read.
+        // Other repositories were not read, so it is unknown which of their issues name this issue.
         let inverse = |uris: Option<&Vec<String>>| {
             let mut nodes: Vec<&Node> = uris
                 .into_iter()
@@ -401,7 +401,7 @@ impl Tangled {
         }
         let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
         unlisted.retain(|uri| !graph.nodes.contains_key(uri));
-        // The requested issues come first, so the limit drops only the issues that they name.
+        // The requested issues come first, so that the limit drops only their related issues.
         unlisted.sort_by_key(|uri| !uris.contains(uri));
         if unlisted.len() > MAX_ELSEWHERE {
             graph.truncated = true;
@@ -420,7 +420,7 @@ impl Tangled {
                     graph.keep(located.issue, 0, elsewhere);
                 }
                 Err(e) => {
-                    // A deleted issue has no relations, so none are missing.
+                    // A deleted issue has no relations, so no relation is missing.
                     graph.truncated |= !xrpc_error::is_gone(&e);
                     let what = format!("the related issue {}", one_line(&uri));
                     graph.warnings.push(unread(&what, &e));
@@ -470,7 +470,7 @@ impl Tangled {
         Some(issue)
     }
 
-    /// Adds labels, assignees and values from the graph.
+    /// Adds the labels, assignees and field values of an issue of the graph to `beside`.
     pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut IssueFacts) {
         let Some(records) = graph.operations.get(uri) else {
             return;

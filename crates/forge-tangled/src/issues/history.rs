@@ -25,7 +25,7 @@ use crate::{
     tid,
 };
 
-/// Maximum number of label changes that the text of one event names.
+/// Maximum number of label changes that the text of one event lists.
 const MAX_NAMED: usize = 20;
 /// Maximum length of a label change in the text of an event, in characters.
 const MAX_VALUE: usize = 100;

@@ -146,10 +146,9 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads the page after the position `behind` without the index, the service that lists all
-    /// records.
+    /// Reads the page after the position `behind` while the index is down.
     ///
-    /// Used while the index is down.
+    /// The index is the service that lists all records. Without it, each known account is read.
     async fn rest_of_issues(
         &self,
         repository: &Arc<TangledRepository>,
@@ -233,7 +232,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<FoundIssues> {
-        // A list that began at the index can be continued only there.
+        // If the first page came from the index, the next pages can come only from the index.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -493,8 +492,8 @@ impl Tangled {
     }
 }
 
-/// Returns the warning that the labels of a list row are not looked up. Each row would need a
-/// request of its own.
+/// Returns the warning that the labels of a list row are not looked up, because each row would need
+/// a request of its own.
 fn unlabelled() -> Warning {
     Warning::new("labels and assignees are not looked up for a list; a view has them")
         .of_section("labels")

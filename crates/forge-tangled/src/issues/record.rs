@@ -1,5 +1,5 @@
-//! An issue as it is stored: a record in its author's account. In Tangled 1.0, it is a ticket: a
-//! record in the repository's own account.
+//! An issue as it is stored: a record in its author's account. In Tangled 1.0, an issue is a
+//! ticket: a record in the repository's own account.
 
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 
@@ -12,8 +12,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub uri: AtUri,
-    /// The DID of the author. A ticket of Tangled 1.0 names no author, so it is the DID of the last
-    /// editor.
+    /// The DID of the author. For a ticket of Tangled 1.0, the DID of its last editor, because a
+    /// ticket names no author.
     pub author: String,
     pub record: Record,
     pub title: String,

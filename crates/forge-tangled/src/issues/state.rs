@@ -208,7 +208,7 @@ impl Tangled {
     }
 }
 
-/// Sets the written state in the view, because the services may still show the old one.
+/// Sets the written state in the view, because the services may still show the old state.
 pub(super) fn as_written(view: &mut Issue, state: IssueState) {
     if view.state == state {
         return;

@@ -129,7 +129,7 @@ fn option_of<'v>(field: &'v LabelDefinition, value: &'v str) -> Option<&'v str> 
 /// Finds the field with this name.
 ///
 /// # Errors
-/// `invalid_input`, which names the existing fields.
+/// `invalid_input` if there is no such field. The message lists the existing fields.
 fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'d LabelDefinition> {
     if let Some(field) = field_among(definitions, name, scope) {
         return Ok(field);
@@ -147,7 +147,8 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     if !names.is_empty() {
         message = format!("{message}; its fields are {}", listed(&names));
     }
-    // The field may be defined in a record that could not be read, so the error names that failure.
+    // The field may be defined in a record that could not be read, so the error also tells about
+    // that failure.
     for warning in definitions.warnings().iter().take(1) {
         message = format!("{message}; {}", warning.message);
     }
@@ -161,7 +162,7 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
 /// Returns the value to write into the field.
 ///
 /// # Errors
-/// `invalid_input`, which names the existing options.
+/// `invalid_input` if the field has no such option. The message lists the existing options.
 fn option<'v>(field: &'v LabelDefinition, value: &'v str) -> Result<&'v str> {
     option_of(field, value).ok_or_else(|| {
         let (name, shown) = (one_line(&field.name), one_line(value));
@@ -254,8 +255,8 @@ impl Tangled {
             }
             for id in wanted.unblocked_by {
                 let uri = match &id.key {
-                    // The issue is not read here, so the relation to a deleted issue can be
-                    // removed.
+                    // The related issue is not read here, so that a relation to a deleted issue can
+                    // be removed.
                     PrKey::Record(uri) => self.with_did(AtUri::parse(uri)?).await?.to_string(),
                     PrKey::Number(_) => self.locate_issue(id).await?.issue.record.uri,
                 };

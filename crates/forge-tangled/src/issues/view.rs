@@ -81,7 +81,7 @@ impl Tangled {
     /// Returns the id of an issue from the at-uri of its record.
     ///
     /// # Errors
-    /// `not_found`; `protocol` for a record that is not an issue.
+    /// `not_found` if there is no such record; `protocol` for a record that is not an issue.
     pub async fn issue_of_record(&self, uri: &AtUri) -> Result<IssueId> {
         let uri = self.with_did(uri.clone()).await?;
         let path = if uri.collection == self.settings.dialects.org.issue {
@@ -413,7 +413,7 @@ impl Tangled {
             None => issue.record.uri.clone(),
         };
         shown.comments = beside.comment_models;
-        // Issue records do not name the pull requests that close them, so the list is empty.
+        // Issue records do not name the pull requests that close the issue, so the list is empty.
         shown.closing_pulls = Some(Vec::new());
         shown.values = beside.values;
         shown.warnings = beside.warnings;

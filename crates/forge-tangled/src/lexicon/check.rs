@@ -9,7 +9,7 @@ use super::{
 };
 use crate::dialect::STAMP;
 
-/// Message about a missing required field. [`differences`] recognizes such problems by it.
+/// Message about a missing required field. [`differences`] finds the missing fields by this text.
 const MISSING: &str = "is missing";
 
 /// Maximum number of reported problems; a hostile record could have any number.

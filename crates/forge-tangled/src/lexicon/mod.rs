@@ -1,9 +1,9 @@
 //! Checks the records that forge reads and writes against their lexicons (atproto's schemas).
 //!
-//! The lexicon documents are in `lexicons/` of the workspace. They were written from observation,
-//! so each document states which of its fields were seen, and which are inferred. [`check`] is
-//! called on every record before it is sent. [`check_in`] can also check against an older version
-//! of the protocol:
+//! The lexicon documents are in `lexicons/` of the workspace. We wrote them from the records and
+//! the public clients that we could observe. So each document states which of its fields were seen,
+//! and which are inferred. [`check`] is called on every record before it is sent. [`check_in`] can
+//! also check against an older version of the protocol:
 //!
 //! ```
 //! use forge_tangled::lexicon;
@@ -68,7 +68,7 @@ pub fn check(collection: &str, record: &Value) -> Result<(), Vec<LexiconProblem>
     check_in(set, collection, record)
 }
 
-/// As [`check`], against the lexicons of one protocol version.
+/// Checks a record as [`check`] does, against the lexicons of the version `set`.
 ///
 /// # Errors
 /// As [`check`].
@@ -78,8 +78,8 @@ pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Le
 
 /// Fields in which a record differs from its lexicon.
 ///
-/// Each field is a path as in [`LexiconProblem`], without its value. The record's author chose the
-/// names of unknown fields.
+/// Each field is a path as in [`LexiconProblem`], without its value. The names of unknown fields
+/// come from the record's author, so they can be any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
     /// Required fields that the record lacks.
@@ -90,7 +90,7 @@ pub(crate) struct Differences {
     pub unknown: Vec<String>,
 }
 
-/// Compares a record with its lexicon. Names at most 50 fields of each kind.
+/// Compares a record with its lexicon. Lists at most 50 fields of each kind.
 pub(crate) fn differences(set: Set, collection: &str, record: &Value) -> Differences {
     check::differences(&set, collection, record)
 }

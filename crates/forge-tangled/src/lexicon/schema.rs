@@ -142,8 +142,8 @@ pub(super) struct Plain {
     _description: IgnoredAny,
 }
 
-/// Returns a number if it is an integer of atproto's data model. The limit of 53 bits makes it
-/// exact in every language.
+/// Returns the number if it is an integer that atproto's data model allows. The limit is 53 bits,
+/// because every language can represent such integers exactly.
 pub(super) fn integer(number: &Number) -> Option<i64> {
     const LARGEST: i64 = (1 << 53) - 1;
     number

@@ -92,7 +92,8 @@ impl Set {
     pub const ALL: [Self; 3] = [Self::Sh2025, Self::Sh2026, Self::Org10];
 
     fn documents(self) -> &'static Parsed {
-        // Lexicons that did not change between 2025 and 2026 are only in `SH_2026`.
+        // Lexicons that did not change between 2025 and 2026 are only in `SH_2026`. The lexicons in
+        // `SH_2025` replace those that changed.
         static SH_2025_ALL: LazyLock<Parsed> =
             LazyLock::new(|| parse(&[ATPROTO, SH_2026, SH_2025]));
         static SH_2026_ALL: LazyLock<Parsed> = LazyLock::new(|| parse(&[ATPROTO, SH_2026]));

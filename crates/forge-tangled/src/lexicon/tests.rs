@@ -158,7 +158,8 @@ fn every_dialect_field_is_in_a_lexicon() {
         missing.extend(names.filter(|(_, name)| !found.contains(name)));
     }
     let missing: Vec<&str> = missing.iter().map(|(key, _)| key.as_str()).collect();
-    // No lexicon names these: the first two are inputs of a method, the last is a prefix of names.
+    // No lexicon contains these fields: the first two are inputs of a method, and the last is a
+    // prefix of field names.
     assert_eq!(
         missing,
         ["field_sent_repo", "field_sent_branch", "field_stamp"]

@@ -10,7 +10,7 @@ use futures::future;
 
 use crate::{Tangled, records, repository::MAX_REPOS};
 
-/// The repositories of an owner that could be read.
+/// Repositories of an owner whose records could be read.
 struct OwnedRepos {
     ids: Vec<RepoId>,
     warnings: Vec<Warning>,
@@ -44,8 +44,8 @@ impl Tangled {
         Ok(across)
     }
 
-    /// Returns the repositories of an owner, a handle or a DID, from the records in the owner's
-    /// account.
+    /// Returns the repositories of an owner, from the records in the owner's account. `owner` is a
+    /// handle, a DID or `@me`.
     async fn repos_of(&self, owner: &str) -> Result<OwnedRepos> {
         let owner = match owner {
             "@me" => self.session.viewer().await?.identity.clone(),

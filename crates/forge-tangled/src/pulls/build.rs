@@ -23,7 +23,7 @@ use crate::{
 /// Maximum number of issues that one record closes by its references.
 const MAX_REFERENCES: usize = 50;
 
-/// Facts about a pull request in addition to its record.
+/// Facts about a pull request that are not in its record.
 #[derive(Debug, Default)]
 pub(crate) struct PullFacts {
     pub state: Option<PrState>,
@@ -77,8 +77,8 @@ impl Tangled {
                  {MAX_REFERENCES} were left out"
             )));
         }
-        // A round (a submitted version of the changes) is a patch, for which the knot has no git
-        // ref. So `head_ref` stays empty.
+        // A round (a submitted version of the changes) is a patch, for which the knot (git server)
+        // has no git ref. So `head_ref` stays empty.
         let mut shown = PullRequest::new(id, &pull.title, author, pull.created_at);
         shown.node_id = pull.record.uri.clone();
         shown.number = beside.number;
@@ -109,8 +109,8 @@ impl Tangled {
         shown
     }
 
-    /// Returns the issues that the record lists as references, also issues of other repositories.
-    /// An at-uri with a handle does not count, because handles move between accounts.
+    /// Returns the issues that the record lists as references, including issues of other
+    /// repositories. An at-uri with a handle does not count, because handles move between accounts.
     fn closing_references(
         &self,
         repository: &TangledRepository,
@@ -136,8 +136,8 @@ impl Tangled {
         Actor::new(self.identities.name_of(did).await)
     }
 
-    /// Returns the address of the web page. Without a number there is none, so the at-uri is
-    /// returned.
+    /// Returns the address of the pull request's web page, or its at-uri if it has no number. The
+    /// web page of a pull request without a number has no known address.
     fn page(
         &self,
         repository: &TangledRepository,
@@ -176,8 +176,8 @@ impl Tangled {
         Ok(self.labelled(&definitions, &applied).await)
     }
 
-    /// Converts label values, by the at-uri of their definition, to labels, assignees and field
-    /// values.
+    /// Converts label values to labels, assignees and field values. The keys of `applied` are the
+    /// at-uris of label definitions.
     pub(crate) async fn labelled(
         &self,
         definitions: &Definitions,
@@ -197,7 +197,7 @@ impl Tangled {
                 labelled.labels.extend(definition.labels(values));
             }
         }
-        // If two field definitions have one name, the first in the repository's list counts.
+        // If two field definitions have the same name, the first in the repository's list counts.
         for definition in definitions.iter().filter(|d| d.is_field()) {
             let value = applied.get(&definition.uri).and_then(BTreeSet::first);
             if let Some(value) = value {

@@ -138,8 +138,8 @@ impl Tangled {
 
     /// Returns the patch of a head branch, and the tip of the base branch.
     ///
-    /// The patch has the commits that the base lacks. For a stacked pull request, the commits of
-    /// the pull request below are left out too.
+    /// The patch has the commits that the base branch lacks. In a stack (pull requests that build
+    /// on each other), the commits of the pull request below are left out as well.
     async fn patch_of_branch(
         &self,
         repository: &TangledRepository,
@@ -366,7 +366,8 @@ impl Tangled {
     /// Returns the web page and the at-uri of the first row that is really open.
     ///
     /// The rows come from the index, which may not know yet that a pull request is closed. The
-    /// viewer's own rows are skipped, because the viewer's pull requests were checked before.
+    /// viewer's own rows are skipped, because the viewer's pull requests were checked before this
+    /// call.
     async fn open_one_of(
         &self,
         rows: Vec<PullRequest>,
@@ -390,7 +391,8 @@ impl Tangled {
 
     /// Fails if the viewer has an open pull request with the patch `blob` and no head branch.
     ///
-    /// An interrupted command may have opened it. Without a head branch, only the patch shows this.
+    /// An interrupted command may have opened it. It has no head branch by which it could be found,
+    /// so the patches are compared.
     async fn reject_same_patch(
         &self,
         repository: &TangledRepository,
@@ -424,8 +426,8 @@ impl Tangled {
 
     /// Returns true if the newest round of a pull request has the patch `cid`.
     ///
-    /// Under the same title, equal changes suffice, because the same edits give another patch after
-    /// the base branch has moved.
+    /// If the titles are equal, a different patch with the same changes counts as well, because the
+    /// same edits give another patch after the base branch has moved.
     async fn is_copy(
         &self,
         repository: &TangledRepository,
@@ -439,7 +441,8 @@ impl Tangled {
             Some(Content::Blob(_)) if pull.title == title => {
                 match self.latest_patch(repository, pull).await {
                     Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
-                    // Without their patch, nothing proves that both patches have the same changes.
+                    // The patch of `pull` could not be read, so nothing proves that the changes are
+                    // equal.
                     Err(_) => false,
                 }
             }
@@ -463,8 +466,8 @@ impl Tangled {
             .collect())
     }
 
-    /// Finds the viewer's own open pull request with these branches, on the viewer's server. The
-    /// index may not know it yet.
+    /// Finds the viewer's own open pull request with these branches, on the viewer's server,
+    /// because the index may not know it yet.
     async fn find_own_open_pull(
         &self,
         repository: &TangledRepository,
@@ -521,8 +524,8 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
 
 /// Returns a warning if a patch that a knot has printed contains U+FFFD.
 ///
-/// A knot prints U+FFFD for bytes that are not UTF-8, so the text does not show whether the
-/// character is real. `uri` is the at-uri of the pull request.
+/// A knot prints U+FFFD for bytes that are not UTF-8, so the text does not show whether the file
+/// really contains this character. `uri` is the at-uri of the pull request.
 pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {

@@ -71,7 +71,7 @@ impl Tangled {
 
     /// Returns a single diff of a round, from the merge base to the head.
     ///
-    /// - One commit: its diff is returned, because it already is that diff.
+    /// - One commit: its diff is returned, because it already goes from the merge base to the head.
     /// - Several commits: a knot makes the diff. If it makes none, the diffs of the commits are
     ///   returned with a warning that says why.
     pub(crate) async fn net_diff(
@@ -85,7 +85,7 @@ impl Tangled {
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
         }
-        // Two kinds of knots are not asked:
+        // Two kinds of knots (git servers) are not asked for the diff:
         // - Tangled 1.0: no method is known that makes a single diff of several commits.
         // - The knot of a fork: it belongs to the fork's owner, so its diff proves nothing.
         let unasked = match located.repository.era {
@@ -118,7 +118,7 @@ impl Tangled {
 
     /// Reads the combined diff of a round of several commits from the knot of its repository. The
     /// diff starts at the tip of the pull request below in the stack, or at the base branch if
-    /// there is none.
+    /// there is no pull request below.
     async fn read_combined_diff(&self, located: &LocatedPull, patch: &Patch) -> Result<Vec<u8>> {
         let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
@@ -128,7 +128,8 @@ impl Tangled {
         };
         match on_top {
             Ok(diff) => Ok(diff),
-            // If the pull request below is merged, a newer round starts from the base branch.
+            // If the pull request below is merged, a newer round starts from the base branch. So
+            // the base branch is tried as well.
             Err(e) => {
                 let from_base = self.read_combined_diff_from(repository, &base, patch).await;
                 from_base.map_err(|_| e)
@@ -153,8 +154,8 @@ impl Tangled {
         };
         let compared = self.compare(repository, from, head).await?;
         let found = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        // The author writes the commit ids of a round, and could name the commits of another
-        // change. So the diffs are compared too.
+        // The commit ids of a round come from its author, who could write the ids of another
+        // change. So the diffs are compared as well.
         let is_same = found.mails.len() == patch.mails.len()
             && (found.mails.iter().zip(&patch.mails))
                 .all(|(one, other)| patch::is_same_diff(&one.diff, &other.diff));
@@ -202,8 +203,8 @@ impl Tangled {
     }
 }
 
-/// Returns a warning if the diffs of a round may not show all its changes. The warning calls the
-/// round `name`.
+/// Returns a warning if the diffs of a round may not show all its changes. `name` stands for the
+/// round in the warning.
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
     let why = patch.fault()?;
     Some(Warning::new(format!(

@@ -28,8 +28,8 @@ impl Tangled {
         }
     }
 
-    /// Returns the title after an edit. A draft keeps its marker, so a new title does not make it
-    /// ready.
+    /// Returns the title to store after an edit. A draft keeps the draft marker in its title, so a
+    /// new title does not mark it as ready.
     pub(crate) fn edited_title(&self, pull: &TangledPull, title: &str) -> Result<String> {
         match &self.settings.draft_marker {
             Some(marker) if marker.marks(&pull.title) => marked(marker, title),

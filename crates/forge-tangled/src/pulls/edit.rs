@@ -12,7 +12,8 @@ use crate::{
     write::partial_failure,
 };
 
-/// Returns the error for a change of labels that failed after the text was written.
+/// Returns the error for a change of labels that failed after the new title or description was
+/// written.
 fn partial_edit_error(uri: &str, edit: &EditPull, error: Error) -> Error {
     let text = match (&edit.title, &edit.description) {
         (Some(_), Some(_)) => "title and the new description",

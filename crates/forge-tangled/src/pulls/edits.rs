@@ -85,7 +85,7 @@ impl Answer for Blob {
 }
 
 impl Blob {
-    /// Returns the bytes of the file, or why the knot's answer does not give them.
+    /// Returns the bytes of the file, or the reason why the knot's answer does not give them.
     fn bytes(self) -> std::result::Result<Vec<u8>, &'static str> {
         let content = self.content.unwrap_or_default();
         let bytes = match self.encoding.as_deref() {
@@ -94,7 +94,8 @@ impl Blob {
                 .map_err(|_| "it is not valid base64")?,
             _ => content.into_bytes(),
         };
-        // A knot replaces bytes that are not UTF-8 by U+FFFD, which changes the size.
+        // In a file that it sends as text, a knot replaces bytes that are not UTF-8 by U+FFFD. This
+        // changes the size.
         match self.size.is_some_and(|size| size != bytes.len()) {
             true => Err("it is not UTF-8, but was sent as text"),
             false => Ok(bytes),
@@ -180,7 +181,7 @@ impl Tangled {
     /// Returns the modes of the files that exist at the paths of the edits.
     ///
     /// Sends a request for each directory. For a missing directory, its parents are listed too,
-    /// because a file may be in the place of a directory.
+    /// because one of the parents may be a file instead of a directory.
     async fn modes<'a>(
         &self,
         repository: &TangledRepository,
@@ -212,8 +213,8 @@ impl Tangled {
                 missing.extend(edit.directories());
             }
         }
-        // A file in the place of a directory is found here, because `git apply --check` does not
-        // notice it.
+        // An edit may need a directory where the branch has a file. This is found here, because
+        // `git apply --check` does not notice it.
         let mut above = BTreeMap::new();
         for path in missing {
             let (directory, name) = split(path);
@@ -428,9 +429,9 @@ fn mode(text: &str) -> Option<u32> {
 
 /// Prints the changes as one commit, in the format of `git format-patch`.
 ///
-/// The commit's tree has only the edited files, so no other repository has a commit with this id.
-/// That does no harm, because applying the patch needs only the ids of the files, and these are
-/// right.
+/// The commit's tree has only the edited files, so no repository of the pull request has a commit
+/// with this id. This does no harm, because git needs only the ids of the files to apply the patch,
+/// and those ids are right.
 ///
 /// The output does not depend on the time of the call: the same edits of the same tip give the same
 /// bytes. By these bytes, a repeated command finds the pull request that an interrupted command has
@@ -498,7 +499,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
     git.run_ok(args).await
 }
 
-/// Returns a git that works in `dir`, without user settings and with the account as author.
+/// Returns a git command for `dir` that ignores user settings. Its author is the account.
 fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .opening_bare()
@@ -508,7 +509,7 @@ fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
         .with_env("XDG_CONFIG_HOME", dir.path())
         .with_env("TZ", "UTC");
     for role in ["AUTHOR", "COMMITTER"] {
-        // An account has no public email address, so its DID stands in the place of one.
+        // An account has no public email address, so its DID is used instead.
         git = git
             .with_env(format!("GIT_{role}_NAME"), author.name())
             .with_env(format!("GIT_{role}_EMAIL"), &author.did)
@@ -519,7 +520,7 @@ fn scratch(dir: &TempDir, author: &AccountIdentity, date: &str) -> Git {
 
 /// Returns the time of a branch's tip in git's format.
 ///
-/// A missing time becomes the epoch. So does a time that git cannot represent (Go's zero time).
+/// The result is the epoch if the time is missing, or if git cannot represent it (Go's zero time).
 fn date(when: Option<&str>) -> String {
     let when = when.and_then(|text| text.parse::<Timestamp>().ok());
     let seconds = when.map_or(0, |at| at.unix()).max(0);

@@ -33,8 +33,8 @@ impl Tangled {
             return Ok(None);
         }
         let path = match &head.repo {
-            // It is unknown how a 1.0 manifest names the source of a fork. So a fork is found by
-            // the name of its upstream.
+            // It is unknown how a Tangled 1.0 record names the source of a fork. So the fork is
+            // expected to have the same name as its upstream repository.
             None if upstream.era == Era::Org10 => RepoPath::Named {
                 owner: did,
                 name: upstream.name.clone(),
@@ -92,7 +92,8 @@ impl Tangled {
         }
     }
 
-    /// Finds the only repository of an account whose record names `upstream` as its source.
+    /// Finds the repository of an account whose record names `upstream` as its source. Fails if the
+    /// account has several such repositories.
     async fn find_only_fork(
         &self,
         upstream: &TangledRepository,
@@ -181,7 +182,7 @@ impl Tangled {
 ///
 /// Two cases are known:
 /// - 2026: the fork's knot fetches the target's branch as a hidden ref.
-/// - Tangled 1.0: a round can be between two repositories of 1.0.
+/// - Tangled 1.0: the two commits of a round can be in two repositories of 1.0.
 fn check_comparable(fork: &TangledRepository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());

@@ -51,15 +51,15 @@ impl Tangled {
     }
 
     /// Returns true if the head branch exists and has only commits of the newest round. Fails if it
-    /// has others.
+    /// has other commits.
     async fn can_delete_head(&self, located: &LocatedPull, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
         };
         let name = one_line(&pull.head);
-        // The head of a pull request can be any branch, even the default one, and a knot would
-        // delete it.
+        // The head of a pull request can be any branch. A knot would delete even the default
+        // branch, so this is checked here.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
             let message =
@@ -100,8 +100,9 @@ impl Tangled {
 
     /// Fails if the branch has a commit that the round lacks.
     ///
-    /// An equal tip does not exclude this: a patch from a file may end at the same commit and have
-    /// fewer commits. A plain diff has no commits at all.
+    /// The round can lack commits even if it ends at the tip of the branch: a patch that was
+    /// submitted as a file may end at the same commit, but start later. A round that is a plain
+    /// diff has no commits at all.
     async fn check_all_in_round(
         &self,
         located: &LocatedPull,

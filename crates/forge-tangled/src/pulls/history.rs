@@ -73,8 +73,8 @@ impl Tangled {
 /// Maximum time between a pull request and the status that was written with it, in seconds.
 const TOGETHER: u64 = 60;
 
-/// Returns the status that was written together with the pull request. It says only that the pull
-/// request is open.
+/// Returns the status that was written together with the pull request. This status adds no event,
+/// because it says only that the pull request is open.
 fn opening<'a>(pull: &TangledPull, statuses: &'a [Status]) -> Option<&'a Status> {
     let first = statuses
         .iter()
@@ -84,7 +84,8 @@ fn opening<'a>(pull: &TangledPull, statuses: &'a [Status]) -> Option<&'a Status>
     (opens && apart <= TOGETHER).then_some(first)
 }
 
-/// Returns the kind of event that a status is after the state `before`, and updates `before`.
+/// Returns the kind of event for a status that follows the state `before`. Sets `before` to the new
+/// state.
 pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     let kind = match status.state {
         None => return StatusEventKind::Edited,

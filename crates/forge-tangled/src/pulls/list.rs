@@ -69,7 +69,7 @@ struct Filters {
 impl Filters {
     /// Returns true if there is no search, or if the search finds the row.
     ///
-    /// `labels` and `assignees` (as shown names) are those of the row.
+    /// `labels` and `assignees` belong to the row. The assignees are given by their shown names.
     fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
@@ -83,7 +83,7 @@ impl Filters {
 
 /// A search by words and qualifiers. forge applies it, because no service of tangled does.
 struct Search {
-    /// The filter. Its accounts have the names that the list shows.
+    /// The parsed search, in which accounts have the names that the list shows.
     filter: Filter,
     /// The shown names of the filter's accounts, by DID.
     people: HashMap<String, String>,
@@ -238,10 +238,9 @@ impl Tangled {
         Ok(result)
     }
 
-    /// Reads the page after the position `behind` without the index, the service that lists all
-    /// records.
+    /// Reads the page after the position `behind` while the index is down.
     ///
-    /// Used while the index is down.
+    /// The index is the service that lists all records. Without it, each known account is read.
     async fn rest_page(
         &self,
         repository: &TangledRepository,
@@ -283,8 +282,8 @@ impl Tangled {
         }
     }
 
-    /// Returns the search of a query. The names that the list shows replace handles, DIDs and
-    /// `@me`.
+    /// Returns the search of a query. Its handles, DIDs and `@me` are replaced by the names that
+    /// the list shows.
     async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
         if query.search.is_none() {
             return Ok(None);
@@ -334,7 +333,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<(Vec<PullRow>, Option<PagePosition>, u64, Vec<Warning>)> {
-        // A list that began at the index can be continued only there.
+        // If the first page came from the index, the next pages can come only from the index.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -624,7 +623,8 @@ impl Tangled {
         rows: Vec<PullRow>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
-        // The checks of all rows are read together. Otherwise each row would send a request.
+        // The CI checks of all rows are read together, because otherwise each row would send a
+        // request.
         let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
         let fields = fields.without(PrFields::CHECKS);
         let talk = match repository.era == Era::Org10 && !fields.contains(PrFields::ROW) {
@@ -761,7 +761,8 @@ impl Tangled {
     }
 }
 
-/// Returns the error for a search that found nothing. A source that may know more did not answer.
+/// Returns the error for a search that found nothing, but lacks the answer of a source. That source
+/// may know a matching pull request.
 fn unproven_search_error(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
@@ -780,8 +781,8 @@ pub(crate) fn knot_name(repository: &TangledRepository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// Returns the warning that the state comes from the index and was not verified. The index counts
-/// the last status record of any account.
+/// Returns the warning that the state comes from the index and was not verified. The index uses the
+/// last status record, whichever account wrote it.
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")

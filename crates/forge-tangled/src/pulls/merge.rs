@@ -1,8 +1,8 @@
 //! Merges a pull request: first on the knot (git server), then with a status record.
 //!
 //! tangled has no operation that does both. A merge on the knot is never repeated, and is reported
-//! only after the branch was read. If the status record cannot be written, the result says so and
-//! names the command that writes it.
+//! only after a read of the branch has confirmed it. If the status record cannot be written, the
+//! result says so and names the command that writes it.
 
 use forge_core::{
     Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
@@ -103,7 +103,7 @@ impl Tangled {
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
         // A patch that no knot accepts may have been merged by hand, so its error does not end the
-        // search.
+        // search for its changes on the branch.
         let check = async {
             match as_text(pull, &patch) {
                 Ok(text) => {
@@ -113,8 +113,8 @@ impl Tangled {
                 Err(e) => Ok(Err(e)),
             }
         };
-        // The same change may apply twice. So a patch that applies may still be on the branch
-        // already.
+        // Some changes apply twice. So the branch may have the changes already, even if the patch
+        // still applies.
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
@@ -192,10 +192,11 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// Returns the target branch after the merge. Fails if it does not provably have the changes.
+    /// Returns the target branch after the merge. Fails if nothing proves that the branch has the
+    /// changes.
     ///
-    /// The branch decides, whatever the knot has answered, because another account may have pushed
-    /// at the same time.
+    /// Only the branch is the proof, and not the knot's answer, because another account may have
+    /// pushed at the same time.
     async fn landed(
         &self,
         located: &LocatedPull,
@@ -444,7 +445,8 @@ fn refusal(located: &LocatedPull, checked: Checked) -> Error {
     }
 }
 
-/// Refuses a message or an author in the request. The commits of a round have their own.
+/// Refuses a message or an author in the request. The commits of a round have messages and authors
+/// of their own.
 pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     let given = [
         ("subject", req.subject.is_some()),
@@ -472,8 +474,9 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
 
 /// Returns the possible subjects of the commit that merges a plain diff.
 ///
-/// These are the subject of this request, and the title, which a merge without a message uses. A
-/// plain diff has no author and no time by which its commit could be recognized.
+/// These are the subject of this request, and the title of the pull request, because a merge
+/// without a message uses the title. A plain diff has no author and no time by which its commit
+/// could be recognized.
 fn names(req: &MergeReq, located: &LocatedPull) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
@@ -532,7 +535,7 @@ fn unknown(located: &LocatedPull, why: &str) -> Error {
     )
 }
 
-/// Returns the hint if the knot may have merged, but the branch does not prove it.
+/// Returns the hint for a merge that the knot may have made, but that the branch does not prove.
 fn left_open(located: &LocatedPull, req: &MergeReq, landed: &MergeDetection) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
@@ -552,8 +555,8 @@ fn left_open(located: &LocatedPull, req: &MergeReq, landed: &MergeDetection) -> 
     .with_action(retry_action(&located.pull.record.uri, req))
 }
 
-/// Returns the action that repeats the merge. It keeps the subject, by which a plain diff is found
-/// on the branch.
+/// Returns the action that repeats the merge. The action keeps the subject, because a plain diff is
+/// found on the branch by its subject.
 fn retry_action(uri: &str, req: &MergeReq) -> Action {
     match &req.subject {
         Some(subject) => merge(uri).with(Param::Subject, subject),
@@ -561,8 +564,8 @@ fn retry_action(uri: &str, req: &MergeReq) -> Action {
     }
 }
 
-/// Adds the message with which a knot commits a plain diff. The commits of a series need none,
-/// because they have their own.
+/// Adds the message with which a knot commits a plain diff. A series of commits needs no message,
+/// because each commit has one.
 fn with_message(
     mut input: Value,
     of: &KnotFields,

@@ -18,18 +18,18 @@ use super::{
 };
 use crate::Tangled;
 
-/// The section of a view that a warning of this file is about.
+/// The section of a view that the warnings of this file belong to.
 const SECTION: &str = "state";
 
-/// State of a pull request with an unverified merged status, in an error message.
+/// Text in error messages for the state of a pull request with an unverified merged status.
 pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
 
 impl Tangled {
     /// Searches the target branch for the rounds that a "merged" status can mean.
     ///
-    /// No record says which round was merged, so the times decide. Candidates are the newest round
-    /// and, if it is newer than the status, the newest round that is not. `names` is as in
-    /// [`Self::landed_in`].
+    /// No record says which round was merged, so the times decide. The newest round is searched
+    /// for. If it was submitted after the status, the last round before the status is searched for
+    /// as well. `names` has the possible commit subjects, as in [`Self::landed_in`].
     pub(super) async fn landed_as_said(
         &self,
         located: &LocatedPull,

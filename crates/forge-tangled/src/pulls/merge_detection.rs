@@ -22,8 +22,8 @@ const PAGE: usize = 100;
 const MAX_PAGES: usize = 100;
 /// Maximum difference between the clocks of an author and of a knot, in seconds.
 const CLOCKS_DIFFER: i64 = 900;
-/// Maximum number of commits, or of runs of commits, whose changes are read. They have the right
-/// subjects, and each costs a request.
+/// Maximum number of commits with a matching subject whose changes are read. Each costs a request.
+/// Several commits in a row cost only one request and count as one.
 const MAX_ALIKE: usize = 10;
 
 /// Result of the search for a change on a branch.
@@ -37,7 +37,7 @@ pub(super) enum MergeDetection {
     Unknown(String),
 }
 
-/// The limit up to which a log is read.
+/// How far back a log is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
     /// Back to this commit, exclusive.
@@ -112,10 +112,10 @@ struct Log {
 impl Tangled {
     /// Searches the branch with the tip `tip` for the changes of a patch.
     ///
-    /// Only commits within `until` count. `names` matters only for a plain diff: these are the
-    /// subjects that its commit may have, first the one that it would get now. A commit that cannot
-    /// be proved to have the changes gives [`MergeDetection::Perhaps`] under the first subject, and
-    /// does not count under another.
+    /// Only commits within `until` count. `names` matters only for a plain diff: it lists the
+    /// subjects that the commit of the diff may have. A merge would now use the first of them. So a
+    /// commit with the first subject gives [`MergeDetection::Perhaps`] even if nothing proves that
+    /// it has the changes. A commit with another subject counts only with a proof.
     pub(super) async fn landed_in(
         &self,
         located: &LocatedPull,
@@ -172,8 +172,8 @@ impl Tangled {
         after: &str,
         name: String,
     ) -> Result<MergeDetection> {
-        // The comparison may fail because others have pushed more than forge reads. The log decides
-        // then.
+        // The comparison may fail because others have pushed more commits than forge reads. Then
+        // the log is searched instead.
         if let Ok(compared) = self.compare(&located.repository, before, after).await {
             let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
             if is_whole_change(&theirs, patch, &name) {
@@ -185,7 +185,7 @@ impl Tangled {
     }
 
     /// Reads the newest commits page by page, back to `until` or until all commits of a series are
-    /// found. The cursor of `sh.tangled.repo.log` is the number of commits on the pages before.
+    /// found. The cursor of `sh.tangled.repo.log` is the number of commits on the earlier pages.
     async fn log(
         &self,
         repository: &TangledRepository,
@@ -346,7 +346,7 @@ pub(super) fn is_same(theirs: &PatchMail, ours: &PatchMail) -> bool {
 /// Returns the commits of a log that can be those of a series, newest first.
 ///
 /// Commit ids are not compared, because a merge on tangled applies each commit under a new id.
-/// Returns no commits if one of the series is missing or was reverted.
+/// Returns no commits if one commit of the series is missing or was reverted.
 fn of_series<'a>(log: &'a [Made], mails: &[PatchMail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
     let found = not_reverted(log, |made| wanted.contains(&made.key()));
@@ -409,8 +409,8 @@ pub(super) fn bare(subject: &str) -> &str {
     }
 }
 
-/// Returns the commits of a page of a knot's log, in its order. `None` stands for a commit that
-/// cannot be read, which may be the wanted one.
+/// Returns the commits of a page of a knot's log, in the order of the page. `None` stands for a
+/// commit that cannot be read, which may be the wanted one.
 fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     let read = |value: &Value| {
         let mut found = Vec::new();
@@ -506,7 +506,7 @@ mod tests {
         assert_eq!(two.len(), 2);
         let holds = |log: &[Made], mails: &[PatchMail]| !of_series(log, mails).is_empty();
         for (log, there) in [
-            // `git am` removes the text in brackets, so both subjects match.
+            // `git am` removes the text in brackets, so `One` and `[core] One` both match.
             (&["More", "Two", "One", "Old"][..], true),
             (&["Two", "[core] One"], true),
             (&["Two"], false),

@@ -1,5 +1,5 @@
-//! Finds the record of a pull request or an issue by its number. Only tangled's web pages have
-//! numbers, and the page of a number names the record.
+//! Finds the record of a pull request or an issue by its number. Only tangled's web pages show
+//! numbers, so the at-uri of the record is read from the web page with that number.
 
 use bytes::Bytes;
 use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
@@ -8,7 +8,7 @@ use http::{Request, StatusCode};
 
 use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::TangledRepository};
 
-/// Maximum number of records that an error names if a page has several.
+/// Maximum number of records that an error lists if a page has several.
 const SHOWN: usize = 3;
 /// Maximum number of different records that are counted on a page.
 const MAX_FOUND: usize = 100;
@@ -17,7 +17,7 @@ const MAX_FOUND: usize = 100;
 pub(crate) struct Numbered {
     /// Path of the pages, below the repository's page.
     pub path: &'static str,
-    /// Name of the kind.
+    /// Name of the kind in error messages.
     pub title: &'static str,
     pub noun: Noun,
     /// Operation that lists objects of the kind.
@@ -94,10 +94,10 @@ impl Tangled {
     }
 }
 
-/// Returns the record of `collection` that the page of a number names in an attribute.
+/// Returns the record of `collection` that the page of a number names in an HTML attribute.
 ///
-/// Fails with the reason unless the page names exactly one, because a guess could make a command
-/// change another pull request.
+/// Fails with the reason unless the page names exactly one such record, because a guess could make
+/// a command change another pull request.
 fn record_of(
     page: &str,
     names: &WebNames,

@@ -43,8 +43,8 @@ pub(crate) struct TangledPull {
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
-    /// True if the rounds come from `versions`, a field that exists since August 2026. The fields
-    /// of a version were never observed.
+    /// True if the rounds come from `versions`, a field that exists since August 2026. What a
+    /// version contains was never observed.
     pub has_versions: bool,
     /// Warnings about data outside of the record that could not be read.
     pub warnings: Vec<Warning>,
@@ -109,8 +109,8 @@ impl TangledPull {
     /// Returns the id of the changes of a round: the CID of its patch.
     ///
     /// A patch in the record itself gets a CID of its own, because the record's CID cannot be
-    /// verified if the record has a fraction. Commits give `None`, because their ids are those of
-    /// the knot.
+    /// verified if the record has a fractional number. Two commits give `None`, because they are
+    /// identified by the commit ids of the knot.
     pub fn patch_id<'a>(&'a self, round: &'a Round) -> Option<&'a str> {
         match &round.content {
             Content::Blob(cid) | Content::Text { cid, .. } => Some(cid),
@@ -164,8 +164,8 @@ fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value
 
 /// Returns true for the newer record format with a list of versions.
 ///
-/// This list is in addition to rounds. An empty list does not count if there are rounds. The list
-/// does not count either if the configuration gives both fields the same name.
+/// Such a record can have a list of rounds as well. An empty list of versions does not count if
+/// there are rounds. Returns false if the configuration gives both lists the same field name.
 fn has_versions(value: &Value, fields: &ShFields) -> bool {
     let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
     let says_more = find_non_empty_list(value, &fields.versions).is_some()

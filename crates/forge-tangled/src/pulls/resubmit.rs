@@ -28,7 +28,7 @@ use crate::{
     write,
 };
 
-/// Hint that names other ways to pass the changes.
+/// Hint that lists other ways to pass the changes.
 static ELSEWHERE: Hint = Hint::fixed(
     "pass the changes as a patch, or name a branch of your clone that has them",
     AS_PATCH,
@@ -51,8 +51,8 @@ impl Tangled {
             return Err(self.stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
-            // A patch is accepted together with a branch: it has the changes of that branch, and
-            // the knot makes its own patch.
+            // A patch is accepted only together with a branch. The patch has the changes of that
+            // branch, so it is not needed: the knot makes its own patch.
             if patch.is_some() && req.head.is_none() {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
@@ -112,7 +112,8 @@ impl Tangled {
                 outcome.add_steps(comments::comment_step(&written));
                 outcome.ingestion = round.combine(written.ingestion);
                 for warning in written.warnings {
-                    // Both writes give the warning about Tangled 1.0, which is shown once.
+                    // The writes of the round and of the comment give the same warning about
+                    // Tangled 1.0. It is shown once.
                     if !outcome.warnings.contains(&warning) {
                         outcome.warnings.push(warning);
                     }
@@ -256,10 +257,10 @@ impl Tangled {
     }
 }
 
-/// Refuses another round if the rounds of the record are `versions`.
+/// Refuses another round if the record stores its rounds in the field `versions`.
 ///
-/// The format of a version was not observed, and a round in addition to versions does not fit such
-/// a record.
+/// The format of a version was never observed, so none can be written. An entry in the older field
+/// for rounds does not fit such a record.
 fn check_takes_rounds(pull: &TangledPull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());

@@ -27,7 +27,8 @@ impl Tangled {
     /// Returns the patch of the round `round`, counted from 0, as stored.
     ///
     /// # Errors
-    /// `not_found` if the round does not exist; as [`forge_core::PullRequests::diff`].
+    /// `not_found` if the round does not exist; also the errors of
+    /// [`forge_core::PullRequests::diff`].
     pub async fn round(&self, pr: &PrId, round: usize) -> Result<Vec<u8>> {
         let located = self.locate(pr).await?;
         Ok(self.patch_of_round(&located, round).await?.raw.clone())
@@ -133,8 +134,8 @@ impl Tangled {
             self.net_diff(located, &patch)
         );
         let between = between(&old, &new);
-        // `net_diff` returns the same warning for a round with hidden changes, so it is dropped
-        // here.
+        // `net_diff` returns the same warning for a round with hidden changes, so that copy of the
+        // warning is dropped here.
         let first = first.filter(|_| old_unseen.is_none());
         let second = second.filter(|_| new_unseen.is_none());
         let unseen = [new_unseen, old_unseen].into_iter().flatten();

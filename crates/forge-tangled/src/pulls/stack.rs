@@ -1,7 +1,7 @@
 //! Stacks: pull requests that build on each other (`dependentOn`).
 //!
 //! A stack is a chain, because tangled's index (the service that lists all records) ingests only
-//! one pull request on top of another.
+//! one pull request on top of each pull request.
 
 use std::collections::BTreeSet;
 
@@ -29,9 +29,11 @@ const HIGHEST: usize = 50;
 impl Tangled {
     /// Returns the unmerged pull requests below a pull request in its stack, the lowest first.
     ///
-    /// The search ends at a merged one, because its base branch contains everything below.
+    /// The search ends at a merged pull request, because its base branch contains everything below
+    /// it.
     ///
-    /// Fails for a cycle, because a cycle has no lowest pull request. An author can write one.
+    /// An author can write records that form a cycle. This fails for a cycle, because a cycle has
+    /// no lowest pull request.
     pub(crate) async fn open_below(&self, located: &LocatedPull) -> Result<Vec<LocatedPull>> {
         let mut seen = BTreeSet::from([located.pull.record.uri.clone()]);
         let mut below = Vec::new();
@@ -114,7 +116,7 @@ impl Tangled {
     }
 
     /// Fails if a pull request below in the stack is still to be merged. A knot merges only one
-    /// round at a time onto the branch, so the lowest comes first.
+    /// round at a time onto the branch, so the lowest pull request must be merged first.
     pub(crate) async fn require_parent_merged(&self, located: &LocatedPull) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
@@ -170,8 +172,8 @@ impl Tangled {
                 ),
             );
         }
-        // A second pull request on top is refused here, because the index would drop its record
-        // silently.
+        // A second pull request on top of the same one is refused here, because the index would
+        // drop its record silently.
         if let Some(other) = self
             .find_other_dependent(repository.target(), uri, "")
             .await

@@ -117,7 +117,8 @@ impl Tangled {
         Ok(status::read_as(words, all, uri, author, &writers))
     }
 
-    /// Fails if a status of the viewer would not count. Called before a write.
+    /// Fails if the viewer may not set the state, because the status would then not count. Called
+    /// before a write.
     pub(crate) async fn may_set_state(
         &self,
         repository: &TangledRepository,
@@ -243,8 +244,8 @@ impl Tangled {
         let statuses = self.ready_to_set(&located).await?;
         let standing = EffectiveState::of(&statuses);
         let state = standing.state;
-        // A pull request whose merge is not proved may be reopened. A later merge searches the
-        // branch for the change first anyway.
+        // A pull request whose merge is not proved may be reopened. This does no harm, because a
+        // later merge first searches the branch for the change.
         let doubt = match find_merge_claim(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
                 MergeDetection::Yes => return Err(merged(&located.pull, "reopened", comment)),
@@ -302,8 +303,8 @@ impl Tangled {
 
     /// Returns when the state was last set, not counting the viewer's own changes to `state`.
     ///
-    /// A comment of the viewer after this time belongs to such a change. It may come from an
-    /// interrupted command.
+    /// A comment that the viewer wrote after this time belongs to the viewer's own change. An
+    /// interrupted command may have written it.
     pub(crate) async fn time_before_own_change(
         &self,
         statuses: &[Status],
@@ -314,8 +315,8 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        // A status may be dated in the far future, and would move this time there. So its date
-        // counts at most up to one second after the time in its record key.
+        // A status may be dated in the far future, and the result would then be in the future as
+        // well. So its date counts at most up to one second after the time in its record key.
         Ok(last.map(|s| {
             let key = AtUri::parse(&s.uri)
                 .ok()

@@ -59,7 +59,7 @@ pub(crate) struct Status {
 pub(crate) struct Writers {
     pub owner: String,
     pub collaborators: BTreeSet<String>,
-    /// Warning if the collaborators may be incomplete.
+    /// Warning if the list of collaborators may be incomplete.
     pub doubt: Option<Warning>,
 }
 
@@ -181,8 +181,8 @@ impl<'a> Words<'a> {
 
 /// Returns the time of a status: the claimed time, unless that is in the future.
 ///
-/// A status dated at the end of time would otherwise decide forever. The time in its record key
-/// replaces the claimed time. If the key has no usable time, the status does not count (`None`).
+/// The time in the record key replaces a time in the future. Otherwise a status dated at the end of
+/// time would decide forever. If the key has no usable time, the status does not count (`None`).
 fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
     if claimed <= latest {
@@ -256,8 +256,8 @@ pub(crate) fn broken(record: &Record, names: &Dialects) -> Option<&'static str> 
     Words::of_pulls(names).broken(record)
 }
 
-/// Returns the status that decides the state: the newest known one by an account that may set the
-/// state.
+/// Returns the status that decides the state: the newest one with a known state, by an account that
+/// may set the state.
 ///
 /// Without such a status, a pull request is open.
 pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {

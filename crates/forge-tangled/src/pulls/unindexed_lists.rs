@@ -45,8 +45,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns at most `limit` rows after the position `behind`, in order, and the end position if
-/// there are more.
+/// Returns at most `limit` rows after the position `behind`, in order. Also returns the position of
+/// the last one if more rows follow.
 pub(crate) fn page<T: Placed + Clone>(
     rows: &[T],
     behind: Option<&Place>,
@@ -78,8 +78,8 @@ pub(crate) struct FullList<T> {
 impl<T> FullList<T> {
     /// Returns the list, unless it is empty only because no source could answer.
     ///
-    /// `down` is the error of the index. If its answer has an unknown form, the answer does not
-    /// prove that there are no rows.
+    /// `down` is the error of the index. Only an answer of the index in an unknown form makes this
+    /// fail, because such an answer does not prove that there are no rows.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ impl Tangled {
         })
     }
 
-    /// Returns the at-uri of a key's record, and the number if the key is one.
+    /// Returns the at-uri of a key's record, and the number if the key is a number.
     async fn address(
         &self,
         repository: &TangledRepository,
@@ -491,7 +491,7 @@ impl Tangled {
         }
     }
 
-    /// Returns the patch of a round. It never changes, so it is read once.
+    /// Returns the patch of a round. A round never changes, so its patch is read only once.
     pub(crate) async fn patch_of(
         &self,
         repository: &TangledRepository,
@@ -505,8 +505,8 @@ impl Tangled {
             }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
-                // The cache key names the repository, because commit ids are only a claim of its
-                // knot.
+                // The cache key contains the repository, because another knot could send other
+                // changes for the same commit ids.
                 let of = repository.target();
                 let cell = self.patches.cell(&format!("{of} {base} {head}"));
                 let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));

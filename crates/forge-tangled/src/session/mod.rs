@@ -1,9 +1,9 @@
 //! The viewer's session: login with an app password, renewal, and tokens for other services.
 //!
-//! The session of the atproto library atrium is not used, because it can wait forever and is lost
-//! on any failure. Here, only one task of one process renews the tokens at a time. New tokens are
-//! saved before they are used, because a renewal invalidates the old ones. Only a refusal by the
-//! server ends a session.
+//! The session type of the atproto library atrium is not used, because it can wait forever, and any
+//! failure loses the session. In this module, only one task of one process renews the tokens at a
+//! time. New tokens are saved before they are used, because a renewal invalidates the old ones.
+//! Only a refusal by the server ends a session.
 
 mod store;
 mod token;
@@ -120,7 +120,7 @@ struct HeldTokens {
 }
 
 impl Viewer {
-    /// Returns true if the tokens of one login are valid for the other.
+    /// Returns true if the tokens of this viewer are also valid for `other`.
     fn is_same(&self, other: &Self) -> bool {
         let is_same_account = self.identity.did == other.identity.did && self.pds == other.pds;
         is_same_account && self.login.password == other.login.password
@@ -329,7 +329,7 @@ impl Session {
         }
     }
 
-    /// As [`Self::call`], for a given viewer. A refused token is renewed.
+    /// Calls the server of the given viewer, and renews a refused token.
     async fn call_as<T, F>(
         &self,
         viewer: &Arc<Viewer>,
@@ -357,7 +357,7 @@ impl Session {
     /// Returns a token with which the viewer may call `method` of the service `audience`, for one
     /// minute.
     ///
-    /// The request names no expiry, because the clock of this machine could be wrong.
+    /// The request sets no expiry time, because the clock of this machine could be wrong.
     pub async fn service_token(&self, audience: &str, method: &str) -> Result<Secret> {
         let lxm = method.parse().map_err(|e| {
             let message = format!("{method} is no method: {e}");
@@ -389,7 +389,7 @@ impl Session {
         Ok(token)
     }
 
-    /// Returns an access token, but never `refused`, which the server did not accept.
+    /// Returns an access token other than `refused`, which the server did not accept.
     async fn access(&self, viewer: &Arc<Viewer>, refused: Option<&Secret>) -> Result<Secret> {
         let did = &viewer.identity.did;
         let fits = |tokens: &Tokens| {
@@ -524,7 +524,7 @@ impl Session {
 /// Removes the stored sessions of an account, which is given as a handle or a DID.
 ///
 /// `dir` is the directory that [`TangledSettings::sessions`] names. Nothing is sent to the server
-/// of the sessions, so it accepts their tokens until they expire.
+/// of the sessions, so the server accepts their tokens until the tokens expire.
 ///
 /// # Errors
 /// `config` if a file cannot be removed.
@@ -532,8 +532,8 @@ pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
     SessionStore::new(Some(dir.to_owned())).forget(account)
 }
 
-/// Refuses a token that cannot be sent in an HTTP header. Otherwise only a later call to another
-/// server would fail.
+/// Refuses a token that cannot be sent in an HTTP header. Otherwise the error would appear only in
+/// a later call to another server.
 fn read_token(token: &str, origin: &Origin, nsid: &str) -> Result<Secret> {
     if token.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Secret::new(token));

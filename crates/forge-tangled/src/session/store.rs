@@ -39,8 +39,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns true if the session belongs to `account`. A session that names no account cannot be
-    /// used any more, so it matches every account.
+    /// Returns true if the session belongs to `account`. A session without an account name can no
+    /// longer be used, so it counts as a session of every account.
     fn is_of(&self, account: &str) -> bool {
         let named = self.account.as_deref();
         named.is_none_or(|it| is_same_name(it, account)) || self.did == account
@@ -134,9 +134,9 @@ impl SessionStore {
     /// Returns the pins (account and server) of the sessions that were opened under the login's
     /// name.
     ///
-    /// There are several if an older version of forge followed a handle that had moved to another
-    /// account. A pin has a server only if the session was opened with the same password, because
-    /// another password may be for another server.
+    /// There are several pins if an older version of forge followed a handle that had moved to
+    /// another account. A pin has a server only if the session was opened with the same password,
+    /// because another password may be for another server.
     pub fn pins(&self, login: &PdsLogin) -> Vec<PinnedAccount> {
         let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
         let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
@@ -191,8 +191,8 @@ impl SessionStore {
         put().map_err(|e| self.failed(e))
     }
 
-    /// Removes the stored tokens, but keeps the file. The file pins the account and the server, and
-    /// a password from the environment has no other pin.
+    /// Removes the stored tokens, but keeps the file, because the file pins the account and the
+    /// server. A password from the environment has no other pin.
     pub fn end(&self, did: &str, server: &Origin, login: &PdsLogin) -> Result<()> {
         let none = Tokens {
             access: Secret::new(""),
