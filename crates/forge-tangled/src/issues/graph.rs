@@ -39,7 +39,7 @@ use crate::{
 
 /// Maximum number of issues of a repository that are read for relations.
 const MAX_ISSUES: usize = 5_000;
-/// Number of issues in one request to the index.
+/// Number of issues in one request to tangled's index.
 const PAGE: usize = 1_000;
 /// Maximum number of related issues that a result has in addition to the requested issues.
 const MAX_RELATED: usize = 200;

@@ -223,7 +223,7 @@ impl Tangled {
         issues
     }
 
-    /// Reads rows from the index until `limit` rows match or the list ends.
+    /// Reads rows from tangled's index until `limit` rows match or the list ends.
     async fn issues_of_index(
         &self,
         repository: &TangledRepository,
@@ -232,7 +232,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<FoundIssues> {
-        // If the first page came from the index, the next pages can come only from the index.
+        // If the first page came from tangled's index, the next pages can come only from the index.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -276,7 +276,8 @@ impl Tangled {
         warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         let next = walk.position();
         Ok(FoundIssues {
-            // The index reports no total, so the total is known only if this page has all rows.
+            // tangled's index reports no total, so the total is known only if this page has all
+            // rows.
             total: (begun && next.is_none()).then_some(rows.len() as u64),
             rows,
             next,
@@ -371,7 +372,7 @@ impl Tangled {
         Ok((labelled && assigned).then_some(row))
     }
 
-    /// Reads all matching issues in the order of the query, without the index.
+    /// Reads all matching issues in the order of the query, without tangled's index.
     async fn issues_without_index(
         &self,
         repository: &TangledRepository,

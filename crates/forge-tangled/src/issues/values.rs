@@ -218,8 +218,8 @@ impl Tangled {
         if wanted.is_empty() {
             return Ok(change);
         }
-        // The index drops label records of accounts that may not push, so such a write is refused
-        // here.
+        // tangled's index drops label records of accounts that may not push, so such a write is
+        // refused here.
         let why = "labels, which hold fields and relations, count only from accounts that may push";
         self.may_push(repository, "label", why).await?;
         let scope = &self.settings.dialects.sh.issue;

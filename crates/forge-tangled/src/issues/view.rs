@@ -226,7 +226,7 @@ impl Tangled {
     }
 
     /// Reads the issue after a write. The viewer's own records come from the viewer's server,
-    /// because the index may not show them yet.
+    /// because tangled's index may not show them yet.
     pub(super) async fn view_issue_fresh(&self, located: &LocatedIssue) -> Result<Issue> {
         let LocatedIssue {
             repository, issue, ..

@@ -136,8 +136,8 @@ impl Tangled {
         Actor::new(self.identities.name_of(did).await)
     }
 
-    /// Returns the address of the pull request's web page, or its at-uri if it has no number. The
-    /// web page of a pull request without a number has no known address.
+    /// Returns the address of the pull request's web page, or its at-uri if it has no number.
+    /// Without a number, no web page is known.
     fn page(
         &self,
         repository: &TangledRepository,

@@ -365,9 +365,9 @@ impl Tangled {
 
     /// Returns the web page and the at-uri of the first row that is really open.
     ///
-    /// The rows come from the index, which may not know yet that a pull request is closed. The
-    /// viewer's own rows are skipped, because the viewer's pull requests were checked before this
-    /// call.
+    /// The rows come from tangled's index, which may not know yet that a pull request is closed.
+    /// The viewer's own rows are skipped, because the viewer's pull requests were checked before
+    /// this call.
     async fn open_one_of(
         &self,
         rows: Vec<PullRequest>,
@@ -467,7 +467,7 @@ impl Tangled {
     }
 
     /// Finds the viewer's own open pull request with these branches, on the viewer's server,
-    /// because the index may not know it yet.
+    /// because tangled's index may not know it yet.
     async fn find_own_open_pull(
         &self,
         repository: &TangledRepository,

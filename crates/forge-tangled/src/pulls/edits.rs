@@ -429,9 +429,9 @@ fn mode(text: &str) -> Option<u32> {
 
 /// Prints the changes as one commit, in the format of `git format-patch`.
 ///
-/// The commit's tree has only the edited files, so no repository of the pull request has a commit
-/// with this id. This does no harm, because git needs only the ids of the files to apply the patch,
-/// and those ids are right.
+/// The commit's tree has only the edited files, so no repository has a commit with this id. This
+/// does no harm, because git needs only the ids of the files to apply the patch, and those ids are
+/// right.
 ///
 /// The output does not depend on the time of the call: the same edits of the same tip give the same
 /// bytes. By these bytes, a repeated command finds the pull request that an interrupted command has

@@ -226,7 +226,7 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let items = self.models(repository, rows, query.fields).await;
-        // The index reports no total, so the total is known only if this page has all rows.
+        // tangled's index reports no total, so the total is known only if this page has all rows.
         let whole = req.cursor.is_none() && next.is_none();
         let total = whole.then_some(items.len() as u64);
         let mut result = Page::new(items);
@@ -324,7 +324,7 @@ impl Tangled {
         }))
     }
 
-    /// Reads rows from the index until `limit` rows match or the list ends.
+    /// Reads rows from tangled's index until `limit` rows match or the list ends.
     async fn index_page(
         &self,
         repository: &TangledRepository,
@@ -333,7 +333,7 @@ impl Tangled {
         position: Option<PagePosition>,
         limit: usize,
     ) -> Result<(Vec<PullRow>, Option<PagePosition>, u64, Vec<Warning>)> {
-        // If the first page came from the index, the next pages can come only from the index.
+        // If the first page came from tangled's index, the next pages can come only from the index.
         let index = match position {
             Some(_) => self.index(),
             None => self.index_or_others(),
@@ -543,7 +543,7 @@ impl Tangled {
         self.labels_of(repository, uri, found.value).await
     }
 
-    /// Reads all matching pull requests without the index, newest first.
+    /// Reads all matching pull requests without tangled's index, newest first.
     ///
     /// Instead, the pull requests and the status records of all known accounts are read, each
     /// account once.
@@ -781,8 +781,8 @@ pub(crate) fn knot_name(repository: &TangledRepository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// Returns the warning that the state comes from the index and was not verified. The index uses the
-/// last status record, whichever account wrote it.
+/// Returns the warning that the state comes from tangled's index and was not verified. The index
+/// uses the last status record, whichever account wrote it.
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
@@ -790,8 +790,8 @@ pub(crate) fn as_indexed() -> Warning {
 
 /// Returns the state of a row whose state word is unknown, and a warning.
 ///
-/// `word` is the index's word. For example, tangled's index calls a pull request `abandoned` if its
-/// record was deleted. `read` is the state from the status records.
+/// `word` is the state in the index. For example, tangled's index calls a pull request `abandoned`
+/// if its record was deleted. `read` is the state from the status records.
 pub(crate) fn state_of_unknown_word(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),

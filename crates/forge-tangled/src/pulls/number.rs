@@ -17,7 +17,7 @@ const MAX_FOUND: usize = 100;
 pub(crate) struct Numbered {
     /// Path of the pages, below the repository's page.
     pub path: &'static str,
-    /// Name of the kind in error messages.
+    /// Name of the kind in messages.
     pub title: &'static str,
     pub noun: Noun,
     /// Operation that lists objects of the kind.

@@ -172,8 +172,8 @@ impl Tangled {
                 ),
             );
         }
-        // A second pull request on top of the same one is refused here, because the index would
-        // drop its record silently.
+        // A second pull request on top of the same one is refused here, because tangled's index
+        // would drop its record silently.
         if let Some(other) = self
             .find_other_dependent(repository.target(), uri, "")
             .await

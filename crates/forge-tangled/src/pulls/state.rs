@@ -326,8 +326,8 @@ impl Tangled {
         }))
     }
 
-    /// Returns the ingestion verdict (whether the index shows the records) for a state already in
-    /// effect.
+    /// Returns the ingestion verdict (whether tangled's index shows the records) for a state
+    /// already in effect.
     pub(super) async fn ingestion_of_pull_state(
         &self,
         located: &LocatedPull,
@@ -365,7 +365,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Sets the state of the view to the written one, because the index may not show it yet.
+    /// Sets the state of the view to the written one, because tangled's index may not show it yet.
     pub(crate) async fn as_written(&self, view: &mut PullRequest, state: PrState) {
         if view.state == state {
             return;

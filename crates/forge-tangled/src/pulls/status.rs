@@ -154,7 +154,7 @@ impl<'a> Words<'a> {
 
     /// Returns the state that the text `token` of a record names.
     ///
-    /// The text is the full token, its last part, or the index's word for the state.
+    /// The text is the full token, its last part, or the word of tangled's index for the state.
     pub fn state_of(&self, token: &str) -> Option<PrState> {
         let states = [PrState::Open, PrState::Closed, PrState::Merged];
         let mut known = states.into_iter().zip(self.indexed).zip(self.tokens);

@@ -78,8 +78,8 @@ pub(crate) struct FullList<T> {
 impl<T> FullList<T> {
     /// Returns the list, unless it is empty only because no source could answer.
     ///
-    /// `down` is the error of the index. Only an answer of the index in an unknown form makes this
-    /// fail, because such an answer does not prove that there are no rows.
+    /// `down` is the error of tangled's index. Only an answer of the index in an unknown form makes
+    /// this fail, because such an answer does not prove that there are no rows.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ pub(crate) struct LocatedPull {
     pub number: Option<u64>,
 }
 
-/// Records about a pull request, from the index or a fallback.
+/// Records about a pull request, from tangled's index, or from other sources while it is down.
 struct PullRecords {
     statuses: Result<Sourced<Vec<Record>>>,
     comments: Result<Sourced<Vec<Record>>>,
@@ -204,7 +204,7 @@ impl Tangled {
     }
 
     /// Reads the pull request after a write. The viewer's own records come from the viewer's
-    /// server, because the index may not show them yet.
+    /// server, because tangled's index may not show them yet.
     pub(crate) async fn view_fresh(
         &self,
         located: &LocatedPull,
