@@ -11,8 +11,8 @@ use crate::{
 /// thousands of repositories.
 const MAX_CONCURRENT_LISTS: usize = 8;
 
-/// Lists the pull requests of each of `repos` with a separate list for each of `queries`, at most
-/// eight lists at once. [`PullsAcross::failed`] names the repositories that cannot be read.
+/// Reads one list for each of `repos` and each of `queries`, at most eight lists at once.
+/// [`PullsAcross::failed`] names the repositories that cannot be read.
 pub async fn list_each<F: PullRequests>(
     forge: &F,
     repos: &[RepoId],
@@ -28,7 +28,8 @@ pub async fn list_each<F: PullRequests>(
     group_by_repository(repos, queries.len(), run_concurrently(reads).await)
 }
 
-/// Groups the lists by repository. `found` has `queries` lists for each of `repos`, in order.
+/// Groups the lists in `found` by repository. `found` has the lists of the first repository, one
+/// for each of the `queries` queries, then those of the second repository, and so on.
 fn group_by_repository(
     repos: &[RepoId],
     queries: usize,

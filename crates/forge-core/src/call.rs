@@ -1,4 +1,4 @@
-//! State of a running call: writes sent, bytes in memory, pauses. The HTTP transport reports it.
+//! State of a running call: writes sent, bytes in memory, pauses. The HTTP transport updates it.
 //!
 //! A call is one operation of [`crate::Client`]. While the client runs a call, a thread-local
 //! variable holds the call's state. The transport finds the state there, so backends do not pass a
@@ -23,13 +23,13 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Memory limit for all answers of one call together, in bytes. An answer counts twice its length,
-/// because its text is parsed and printed. Each object in it adds a fixed amount. The limit keeps a
-/// process below 150 MB.
+/// Memory limit for the answers that one call receives, in bytes. An answer counts twice its
+/// length, because its text is parsed and printed, plus a fixed amount for each object in it. The
+/// limit keeps a process below 150 MB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
-/// Memory limit for the results that all calls of a server keep at the same time, in bytes.
-/// [`kept`] runs such calls.
+/// Memory limit for the results that a server holds for all of its running calls, in bytes. The
+/// calls run inside of [`kept`].
 pub const MAX_KEPT: usize = MAX_HELD;
 
 /// Memory used by the results of all running [`kept`] scopes, in bytes.
@@ -59,14 +59,15 @@ impl Drop for CurrentCallGuard {
 struct Kept {
     weight: AtomicUsize,
     /// True if this scope refuses an answer that would raise the total of all scopes above
-    /// [`MAX_KEPT`].
+    /// [`MAX_KEPT`]. False if the scope accepts such an answer.
     yields: bool,
     was_refused: AtomicBool,
 }
 
 impl Kept {
-    /// Adds `weight` to the kept memory. Returns false if the scope yields and all scopes together
-    /// now exceed the limit. An answer in the only scope is never refused.
+    /// Adds `weight` to this scope and to the total of all scopes. Returns false if `yields` is set
+    /// and the total now exceeds [`MAX_KEPT`]. If no other scope has results, the answer always
+    /// fits.
     fn add(&self, weight: usize) -> bool {
         let total = |counter: &AtomicUsize| {
             let before = counter.fetch_add(weight, Ordering::Relaxed);
@@ -131,12 +132,13 @@ impl CallState {
         .await
     }
 
-    /// Returns true if the forge certainly carried out no write of this call.
+    /// Returns true if it is certain that the forge carried out no write of this call.
     pub(crate) fn wrote_nothing(&self) -> bool {
         self.uses_transport.load(Ordering::Relaxed) && self.writes.load(Ordering::Relaxed) == 0
     }
 
-    /// Adds "nothing was written" or "nothing was sent" to the error of a write if this is certain.
+    /// Adds "nothing was written" or "nothing was sent" to the error of a write, if that is
+    /// certain.
     pub(crate) fn of_write(&self, e: Error) -> Error {
         let what = match (e.kind(), e.retry()) {
             (_, Retry::Ambiguous) => return e,
@@ -315,7 +317,7 @@ pub fn cut_list(error: &Error) -> Warning {
     }
 }
 
-/// Runs calls that share one memory limit because their answers are in memory at the same time.
+/// Runs several calls that share one memory limit, because their answers are in memory together.
 pub async fn together<T>(calls: impl Future<Output = T>) -> T {
     CallState::new(None).scope(calls).await
 }

@@ -163,7 +163,7 @@ capabilities! {
     IssueComment = "issue.comment", "Commenting on an issue";
     /// Edit and delete a comment on an issue.
     IssueCommentEdit = "issue.comment.edit", "Editing a comment on an issue";
-    /// The forge orders and dates comments itself, so that all readers agree which came first.
+    /// The forge itself orders and dates comments, so that all readers see them in the same order.
     IssueCommentOrder = "issue.comment.order", "Ordering comments independently of their authors";
     /// Delete an issue.
     IssueDelete = "issue.delete", "Deleting an issue";
@@ -177,9 +177,9 @@ capabilities! {
     IssueProjects = "issue.projects", "Adding an issue to a project";
     /// Parents, sub-issues and dependencies.
     IssueRelations = "issue.relations", "Relating issues by parent, sub-issue and dependency";
-    /// Fields of issues, with values.
+    /// Fields that issues can have, such as a priority, and their values.
     IssueValues = "issue.values", "Using fields of issues";
-    /// Fields of issues belong to a project board, which a request must name.
+    /// The fields of issues belong to a project board, so a request must name the board.
     IssueBoard = "issue.board", "Keeping the fields of issues on a board";
     /// Define fields of issues and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
@@ -209,7 +209,8 @@ impl Capability {
     /// capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
-        // The following capabilities are options of a read operation, not operations themselves.
+        // These capabilities are options of a read operation. No operation in `Op::ALL` requires
+        // one of them as its own capability.
         let part = matches!(
             self,
             Self::PrListSearch
@@ -250,7 +251,7 @@ pub enum Support {
     },
     /// The forge does not support the capability.
     No {
-        /// The limit of the forge that is the reason for this.
+        /// The limit of the forge because of which it lacks the capability.
         why: &'static str,
         /// The nearest alternative that works.
         instead: &'static Hint,
@@ -265,13 +266,14 @@ impl Support {
     }
 }
 
-/// Recovery for a capability without a row in the table of a backend.
+/// Hint for a capability that a backend's table does not list.
 static REPORT: Hint = Hint::new("report this as a defect");
 
 /// The table of a backend, with one row for each capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// One row for each of [`Capability::ALL`]. The behaviour suite checks that none is missing.
+    /// One row for each of [`Capability::ALL`]. The behaviour suite, which tests all backends,
+    /// checks that no row is missing.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.
     pub limits: Limits,

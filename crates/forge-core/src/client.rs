@@ -115,7 +115,7 @@ pub struct Policy {
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// How far a local repository is trusted, depending on who chose it.
+    /// How far a local repository is trusted. This depends on who named its path.
     pub trust: Trust,
 }
 
@@ -481,8 +481,8 @@ impl Repo {
             .await
     }
 
-    /// Checks a request before its head branch is pushed; writes nothing. Some forges check only a
-    /// part of the request.
+    /// Checks a request to open a pull request before its head branch is pushed. Writes nothing.
+    /// Some forges check only a part of the request.
     pub async fn check_create_pull(&self, req: &CreatePull) -> Result<()> {
         self.client
             .run(Op::PrCreate, &self.id, req.needs(), || {
@@ -507,8 +507,8 @@ impl Repo {
             .await
     }
 
-    /// Returns those at-uris in `records` that the forge lists as pull requests of the repository.
-    /// An at-uri alone causes no request to the account that it names.
+    /// Returns the at-uris (addresses of atproto records) in `records` that the forge lists as pull
+    /// requests of the repository. An at-uri in `records` causes no request to the account in it.
     pub async fn listed_pulls(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::PrList, &self.id, vec![], || {
@@ -842,11 +842,11 @@ impl Repo {
             .await
     }
 
-    /// Returns the failure reasons for each of `checks`, in the same order. An entry is `None` if
-    /// the forge has no reason for that check.
+    /// Returns the failure reason of each of `checks`, in the same order. An entry is `None` if the
+    /// forge has no reason for that check.
     ///
-    /// For such a check, [`Check::summary`] is the reason if the check is a commit status or comes
-    /// from an app. The summary of a GitHub Actions job is only a title.
+    /// If the entry is `None`, [`Check::summary`] is the reason if the check is a commit status or
+    /// comes from an app. For a GitHub Actions job, the summary is not a reason but only a title.
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
@@ -882,8 +882,8 @@ impl Repo {
             .await
     }
 
-    /// Returns those at-uris in `records` that the forge lists as issues of the repository. An
-    /// at-uri alone causes no request to the account that it names.
+    /// Returns the at-uris (addresses of atproto records) in `records` that the forge lists as
+    /// issues of the repository. An at-uri in `records` causes no request to the account in it.
     pub async fn listed_issues(&self, records: &[String]) -> Result<BTreeSet<String>> {
         self.client
             .run(Op::IssueList, &self.id, vec![], || {
@@ -936,8 +936,8 @@ impl Repo {
     /// Closes or reopens an issue.
     ///
     /// # Errors
-    /// `invalid_input` if `duplicate_of` is the issue itself, or if `duplicate_of` is set together
-    /// with another state than closed or another reason than duplicate; the errors of
+    /// `invalid_input` if `duplicate_of` is the issue itself, or if `duplicate_of` is set but the
+    /// state is not closed or the reason is not duplicate; the errors of
     /// [`Issues::set_issue_state`](crate::Issues::set_issue_state).
     pub async fn set_issue_state(
         &self,

@@ -42,8 +42,8 @@ fn too_large(op: Op) -> Error {
 
 /// Wraps a body so that reading it fails after the deadline or above [`MAX_STREAMED`] bytes.
 ///
-/// `left` is the time that remains of `deadline`. Only waiting for chunks uses up this time. The
-/// time between two reads does not count, because the reader may wait for a pager.
+/// `left` is the time that remains of `deadline`. Only the wait for a chunk uses up this time. The
+/// time that the reader takes between two chunks does not count, because it may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,

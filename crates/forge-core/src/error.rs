@@ -77,7 +77,8 @@ pub enum Changed {
     /// A stored object. The expected and the actual value are versions (a CID, a commit id, a
     /// time).
     Record,
-    /// Something shown to the caller: a page of a list or of a diff, or a state that was confirmed.
+    /// Something that was shown to the caller: a page of a list or of a diff, or a state that the
+    /// user has confirmed.
     View,
 }
 
@@ -248,7 +249,7 @@ impl Error {
         Self::new(ErrorKind::InvalidInput { field: Some(field) }, message)
     }
 
-    /// Like [`Error::invalid`], for an argument `field` that names a missing branch.
+    /// Like [`Error::invalid`], for an argument `field` that names a branch which does not exist.
     #[must_use]
     pub fn no_branch(field: &'static str, message: impl Into<String>) -> Self {
         Self::invalid(field, message).with_context(WHAT, BRANCH)

@@ -144,7 +144,7 @@ pub trait Repos: Send + Sync {
     /// # Behavior
     /// - Nothing is written.
     /// - Requests are sent only if `live` is true. Otherwise each result is marked as skipped.
-    /// - Requests that methods such as [`Self::repo`] send anyway are not examined here.
+    /// - Leaves out the requests that methods such as [`Self::repo`] send anyway.
     /// - No text in the results contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
@@ -168,7 +168,7 @@ pub trait PullRequests: Send + Sync {
     /// if there is nothing to merge; `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
-    /// Checks a request before its head branch is pushed; writes nothing.
+    /// Checks a request for [`Self::create`] before its head branch is pushed. Writes nothing.
     ///
     /// # Behavior
     /// The head branch may be missing. A backend without this check accepts every request here, so
@@ -225,12 +225,12 @@ pub trait PullRequests: Send + Sync {
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
-    /// Returns those at-uris in `records` that the forge lists as pull requests of `repo`. The set
-    /// is empty on a forge that does not store pull requests as records.
+    /// Returns the at-uris in `records` that the forge lists as pull requests of `repo`. The set is
+    /// empty on a forge that does not store pull requests as records.
     ///
     /// # Behavior
-    /// An at-uri alone causes no request to the account that it names, because any pull request can
-    /// claim to build on any record.
+    /// A pull request can claim to build on any record. Therefore an at-uri in `records` causes no
+    /// request to the account in it.
     ///
     /// # Errors
     /// Fails if the pull requests cannot be listed.
@@ -306,8 +306,8 @@ pub trait PullRequests: Send + Sync {
     /// Brings the head branch up to date with the base branch.
     ///
     /// # Behavior
-    /// - Only the head branch changes. A conflict changes nothing; the error names the files if the
-    ///   forge does.
+    /// - Only the head branch changes. A conflict changes nothing; the error lists the conflicting
+    ///   files if the forge reports them.
     /// - If the head already contains the base branch, the outcome is `unchanged`.
     ///
     /// # Errors
@@ -362,7 +362,8 @@ pub trait PullRequests: Send + Sync {
     /// [`BaseRules::unread`] names the rules that the viewer may not see.
     ///
     /// # Errors
-    /// A failed request for rules is not an error: [`BaseRules::unread`] names these rules too.
+    /// A request for rules that fails is not an error. [`BaseRules::unread`] then names the missing
+    /// rules.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
     /// Merges the pull request.
@@ -371,8 +372,8 @@ pub trait PullRequests: Send + Sync {
     /// - Merges completely or not at all; a conflict changes nothing and names the files.
     /// - If the pull request is already merged at `expected_head` into `expected_base`, the result
     ///   is `already_merged` and nothing is merged.
-    /// - With [`MergeReq::only_left_over`], which finishes an earlier merge, an unmerged pull
-    ///   request is refused.
+    /// - [`MergeReq::only_left_over`] finishes an earlier merge. With it, a pull request that is
+    ///   not merged yet is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
@@ -523,12 +524,12 @@ pub trait Checks: Send + Sync {
     /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// Returns the failure reasons for each of `checks`, in the same order. A reason consists of
-    /// the annotations on lines of files, or names the failed step if there are no annotations.
+    /// Returns the failure reason of each of `checks`, in the same order. A reason consists of the
+    /// annotations on lines of files. If there are no annotations, it names the failed step.
     ///
-    /// An entry is `None` if the forge has neither. For such a check, [`Check::summary`] is the
-    /// reason if the check is a commit status or comes from an app. The summary of a GitHub Actions
-    /// job is only a title.
+    /// An entry is `None` if the forge has neither annotations nor a failed step.
+    /// [`Check::summary`] is then the reason if the check is a commit status or comes from an app.
+    /// For a GitHub Actions job, the summary is not a reason but only a title.
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].
@@ -568,12 +569,12 @@ pub trait Issues: Send + Sync {
     /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// Returns those at-uris in `records` that the forge lists as issues of `repo`. The set is
-    /// empty on a forge that does not store issues as records.
+    /// Returns the at-uris in `records` that the forge lists as issues of `repo`. The set is empty
+    /// on a forge that does not store issues as records.
     ///
     /// # Behavior
-    /// An at-uri alone causes no request to the account that it names, because any text can name
-    /// any record.
+    /// A text can contain any at-uri. Therefore an at-uri in `records` causes no request to the
+    /// account in it.
     ///
     /// # Errors
     /// Fails if the issues cannot be listed.
@@ -614,8 +615,8 @@ pub trait Issues: Send + Sync {
     /// Closes or reopens an issue, with an optional comment.
     ///
     /// # Behavior
-    /// If the issue is already in that state, nothing changes and no comment is posted. The outcome
-    /// has a warning about both.
+    /// If the issue is already in that state, nothing changes and the comment is not posted. A
+    /// warning of the outcome says both.
     ///
     /// # Errors
     /// `permission_denied`.
@@ -689,11 +690,12 @@ pub trait Issues: Send + Sync {
         field: &IssueField,
     ) -> Result<Outcome<IssueField>>;
 
-    /// Returns the links between a pull request or an issue and others, in both directions.
+    /// Returns the links from a pull request or an issue to other pull requests and issues, and the
+    /// links from those to it.
     ///
     /// # Behavior
-    /// - References in code are ignored, as are numbers that belong to no pull request or issue of
-    ///   the repository.
+    /// - References in code are ignored. A number is ignored if it belongs to no pull request or
+    ///   issue of the repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
     /// - If one of the two directions cannot be read, or the forge does not record it, the result
     ///   has a warning.

@@ -20,8 +20,8 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// Matches the whole text. Backtracks only to the last star, so the time for a hostile pattern is
-/// bounded by the product of both lengths. The last `**` is stored apart from the last `*`, because
-/// only `**` also matches a `/`.
+/// bounded by the product of both lengths. The last `**` and the last `*` are stored apart, because
+/// only `**` can also match a `/`.
 fn matches_whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

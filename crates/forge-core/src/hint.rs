@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::Op;
 
-/// A recovery: the next step for a caller.
+/// A recovery: the next step that the caller should take.
 ///
 /// `Display` prints only the sentence, not the action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -256,13 +256,13 @@ pub enum Param {
     Round,
     /// A search query.
     Search,
-    /// The earlier round to compare with.
+    /// The earlier round, or the earlier head commit, to compare with.
     Since,
     /// `open`, `closed`, `merged` or `all`.
     State,
     /// The first line of the message of a merge commit.
     Subject,
-    /// The workflow state that the issues of a group have to reach.
+    /// The workflow state that all issues of a group have to reach.
     TargetState,
     /// A title.
     Title,
@@ -270,7 +270,7 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
-    /// The event that ends a wait: `checks`.
+    /// The event to wait for: `checks`.
     WaitFor,
     /// Flag: read a token from standard input.
     WithToken,

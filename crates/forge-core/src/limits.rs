@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
 
-/// Maximum length of a label's description in characters, on every forge that has such
-/// descriptions.
+/// Maximum length of a label's description in characters. It is the same on all forges whose labels
+/// have descriptions.
 const MAX_LABEL_DESCRIPTION: usize = 100;
 
 /// Maximum size of a file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.

@@ -14,8 +14,9 @@ pub use hidden::{Hidden, hidden};
 /// times the memory of the text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
-/// Base limit for the empty cells that a Markdown parser may add to the short rows of all tables in
-/// a text. Each byte of the text raises this limit by [`ADDED_CELLS_PER_BYTE`].
+/// Base limit for the empty cells that a parser may add to the tables of a text. A Markdown parser
+/// fills the short rows of a table with empty cells. Each byte of the text raises the limit by
+/// [`ADDED_CELLS_PER_BYTE`].
 const MAX_ADDED_CELLS: usize = 1_024;
 const ADDED_CELLS_PER_BYTE: usize = 2;
 
@@ -38,7 +39,7 @@ fn padded_table(text: &str) -> Option<usize> {
     let (mut at, mut header) = (0, 0);
     for line in text.split_inclusive('\n') {
         let pipes = line.bytes().filter(|byte| *byte == b'|').count();
-        // Signs of quotes and lists may precede the row of dashes.
+        // The row of dashes may be in a quote or a list, whose markers then precede it.
         let is_rule = pipes > 0
             && line.contains('-')
             && (line.bytes()).all(|b| {
@@ -48,7 +49,7 @@ fn padded_table(text: &str) -> Option<usize> {
             (columns, widest) = (pipes + 1, header);
         }
         added += columns.saturating_sub(pipes + 1);
-        // The widest table so far is returned; a wider one may follow.
+        // The start of the widest table so far is returned, although a wider table may follow.
         if added > MAX_ADDED_CELLS + ADDED_CELLS_PER_BYTE * text.len() {
             return Some(widest);
         }
@@ -66,9 +67,9 @@ fn padded_table(text: &str) -> Option<usize> {
 /// Visible text is never returned: code, prose in which `<!--` does not begin HTML, and tags with
 /// any attribute values.
 ///
-/// If a comment is still open at the end of an HTML block, it extends to the next comment end in
-/// HTML, or else to the end of the text. The page shows nothing up to there: it escapes a `-->` in
-/// prose or code, so that this `-->` does not end the comment.
+/// If a comment is still open at the end of an HTML block, it extends to the next comment end that
+/// is in HTML, or else to the end of the text. A `-->` in prose or code does not end the comment,
+/// because the page escapes it.
 ///
 /// Text that a page never shows is searched for comments as well: the target of a link, a link
 /// definition, or a table cell beyond the last column. Tables and footnotes are parsed as on
@@ -99,8 +100,9 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // An inline tag is always complete. Outside of a comment, the last arm skips it. It is
-            // then searched for comments like other text that the page does not show.
+            // An inline tag is always complete. If no comment is open, the last arm of this `match`
+            // skips the tag. The tag is then searched for comments, like other text that the page
+            // does not show.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.scan_hidden_part(done..range.start);
                 html.read(done.max(range.start)..range.end);
@@ -189,7 +191,7 @@ impl HtmlScan<'_> {
         matches!(self.at, HtmlState::Comment(_) | HtmlState::Bogus(_))
     }
 
-    /// Tokenizes the next part of the text that is HTML.
+    /// Tokenizes `part`, the next part of the text that is HTML.
     fn read(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while let Some(rest) = self
@@ -251,8 +253,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Ends a part of the text that is HTML. The text up to the next block or tag is not HTML, so
-    /// only an open comment continues.
+    /// Handles the end of a part of the text that is HTML. The text up to the next block or tag is
+    /// not HTML, so only an open comment continues there.
     fn leave(&mut self, end: usize) {
         match self.at {
             HtmlState::Shown | HtmlState::Comment(_) => {}
@@ -264,8 +266,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Searches a part that the page does not show for whole comments, unless a comment is already
-    /// open.
+    /// Searches a part that the page does not show for complete comments. Does nothing if a comment
+    /// is already open.
     fn scan_hidden_part(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while !self.is_open()
@@ -354,7 +356,7 @@ mod tests {
             ("<p a=b\"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a==\"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a/=\"><!-- 1 -->\">", &["<!-- 1 -->"]),
-            // Bogus comments of a browser.
+            // Browsers treat these parts like comments.
             ("<?1 ?>\nx", &["<?1 ?>"]),
             ("a <?1?> b <!X 2> c", &["<?1?>", "<!X 2>"]),
             ("<!DOCTYPE x>y", &["<!DOCTYPE x>"]),

@@ -70,8 +70,8 @@ impl<T> Outcome<T> {
         self.unchanged &= !self.steps.iter().any(|step| step.done);
     }
 
-    /// Returns the names of the steps that were done although the requested state existed before,
-    /// separated by commas. Returns `None` if there is no such step.
+    /// Returns the names of the steps that were done although the requested state existed before
+    /// the call, separated by commas. Returns `None` if there is no such step.
     pub fn extra_steps(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
@@ -109,8 +109,8 @@ pub enum Ingestion {
     },
     /// The index does not display the object yet, but may do so later.
     Pending {
-        /// The record's at-uri. `None` if it is unknown whether the record was written. In that
-        /// case the steps that were done remain, and a warning says how to finish.
+        /// The record's at-uri. `None` if it is unknown whether the record was written. The
+        /// completed steps then remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
         /// Time waited so far, in milliseconds.
@@ -120,20 +120,21 @@ pub enum Ingestion {
     /// The record is stored or deleted on the PDS, but the appview does not read records of this
     /// kind.
     PdsOnly {
-        /// Alternative to waiting.
+        /// What the caller can do instead of waiting.
         instead: String,
     },
     /// The index ignores the record, for a reason that can be proved.
     Ineffective {
         /// The record's at-uri.
         uri: String,
-        /// The reason.
+        /// Why the index ignores the record.
         reason: String,
     },
 }
 
 impl Ingestion {
-    /// Returns the stable word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
+    /// Returns the stable name of the state: `immediate`, `confirmed`, `pending`, `pds_only` or
+    /// `ineffective`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -145,7 +146,8 @@ impl Ingestion {
         }
     }
 
-    /// Combines the ingestion of two writes that belong together. The less visible one wins.
+    /// Combines the ingestion states of two writes that belong together. The less visible state
+    /// wins.
     #[must_use]
     pub fn combine(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
@@ -191,9 +193,9 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Cause and effect.
+    /// The problem and its effect.
     pub message: String,
-    /// Recovery.
+    /// What the caller can do about the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
     /// The field of the model that is incomplete, if the warning is about a field.
@@ -226,11 +228,11 @@ impl Warning {
     }
 
     /// Merges the warnings of the rows of a list, so that each warning appears once, in the order
-    /// of the rows. `rows` yields the name and the warnings of each row. Warnings in `told` are
-    /// left out.
+    /// of the rows. `rows` yields the name and the warnings of each row. Leaves out the warnings in
+    /// `told`, which the caller reports for the whole list.
     ///
-    /// If only some rows have a warning, its message names up to three of these rows. A hint that
-    /// differs between rows is dropped.
+    /// If only some rows have a warning, the names of up to three of these rows are added to its
+    /// message. If the hint of a warning differs between rows, the hint is dropped.
     #[must_use]
     pub fn of_rows<'a>(
         rows: impl IntoIterator<Item = (String, &'a [Self])>,

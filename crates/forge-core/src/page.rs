@@ -57,7 +57,8 @@ pub struct Page<T> {
     /// Total number of items, if the forge reports it without extra work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Number of candidates that were examined to fill the page, if this program filters.
+    /// Number of items that were examined to fill the page, if this program filters the list
+    /// itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
     /// The service that answered, if there are several: `the index at api.tangled.org`.

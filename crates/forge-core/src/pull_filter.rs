@@ -23,8 +23,8 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
-/// The fields of a pull request that a filter can test. A field may be left empty if no term of the
-/// filter tests it.
+/// The fields of a pull request that a [`Filter`] can test. The caller may leave a field empty if
+/// the filter does not test it.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
     /// Number, if the pull request has one.
@@ -109,7 +109,7 @@ impl Filter {
             .map(parse)
             .transpose()?
             .unwrap_or_default();
-        // A state in the search text, such as `is:merged`, replaces the default state.
+        // A state in the search text, such as `is:merged`, applies instead of the default state.
         let tests_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
         let state = match query.state {
             StateFilter::Open if terms.iter().any(tests_state) => StateFilter::All,
@@ -140,8 +140,8 @@ impl Filter {
             add(TermTest::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != TermTest::Anything);
-        // For `is:open`, it is enough to list the open pull requests. The index of open pull
-        // requests has all of them.
+        // For `is:open`, it is enough to list the open pull requests, which the local backend keeps
+        // in an index.
         let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open
@@ -151,7 +151,8 @@ impl Filter {
         Ok(Self { state, terms })
     }
 
-    /// Returns the states to list. They include all states that the filter accepts.
+    /// Returns the state of the pull requests to list. It covers at least all that the filter
+    /// accepts.
     #[must_use]
     pub fn state(&self) -> StateFilter {
         self.state

@@ -5,7 +5,8 @@ use crate::{Action, Param};
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of names that a hint lists completely.
 const MAX_FULL_LIST: usize = 12;
-/// Minimum length of a word, in characters, for which names that contain the word are suggested.
+/// Minimum length of a word, in characters. For a shorter word, names that contain it are not
+/// suggested.
 const MIN_PART_LENGTH: usize = 3;
 /// Maximum number of characters that are compared, because the comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;
@@ -60,9 +61,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// Returns the hint for a missing name. It lists the similar names from `known`. If `known` has few
-/// names, it lists all of them too. If `known` has many names and none is similar, it lists the
-/// first ones. `what` is the plural noun for the names, such as `labels`.
+/// Returns the hint for a name that does not exist. The hint lists the names from `known` that are
+/// similar to `word`, and all names if there are at most twelve. If there are more and none is
+/// similar, it lists the first twelve. `what` is the plural noun for the names, such as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -81,8 +82,8 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// Returns the failed call as an action, with `word` replaced by the most similar name in the
-/// arguments `params`.
+/// Returns an action that repeats the failed call. In the arguments `params`, it replaces `word` by
+/// the most similar name.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],

@@ -29,7 +29,7 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_suspect) {
         return Cow::Borrowed(text);
     }
-    // The function writes only ASCII and whole characters, so the result is UTF-8.
+    // `neutralise_all` writes only ASCII and whole characters, so the result is UTF-8.
     match neutralise_all(text.as_bytes()) {
         out if out == text.as_bytes() => Cow::Borrowed(text),
         out => Cow::Owned(String::from_utf8(out).unwrap_or_default()),
@@ -151,7 +151,7 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
                 return true;
             }
             let (shown, before) = neutraliser.judge(*c);
-            // A removed character does not affect whether the characters around it may combine.
+            // A removed character does not count as the previous character of the one after it.
             if shown {
                 neutraliser.before = before;
             } else {
@@ -198,9 +198,9 @@ fn neutralise_all(bytes: &[u8]) -> Vec<u8> {
 
 /// Like [`neutralise_bytes`], for a stream of chunks.
 ///
-/// A character that is split between two chunks, or a carriage return at the end of a chunk, is
-/// held back until the next chunk. [`Self::finish`] writes what is held back. The result does not
-/// depend on where the chunks are cut.
+/// The result does not depend on where the chunks are cut. Therefore the start of an incomplete
+/// character, or a carriage return at the end of a chunk, is held back until the next chunk.
+/// [`Self::finish`] writes what is held back.
 #[derive(Debug, Default)]
 pub struct Neutraliser {
     /// The first bytes of an incomplete character, at most three.

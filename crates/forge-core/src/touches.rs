@@ -67,7 +67,7 @@ impl PathFilter {
         names.any(|name| self.matches(name))
     }
 
-    /// Returns the warning for a page that ended because [`MAX_TOUCH_SCAN`] was reached.
+    /// Returns the warning for a page that ended early because [`MAX_TOUCH_SCAN`] was reached.
     #[must_use]
     pub fn scan_ended(&self) -> Warning {
         let paths = self.0.join(", ");

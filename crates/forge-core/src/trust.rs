@@ -20,7 +20,8 @@ pub enum Trust {
     /// Git may therefore open a bare repository.
     #[default]
     Named,
-    /// A person at a shell named the path or works in it. A write starts the same programs as git.
+    /// A person at a shell named the path or works in it. For a write, git starts the same programs
+    /// as if the person had called git.
     Person,
 }
 
@@ -46,7 +47,7 @@ pub const SECRET_VARIABLES: [&str; 8] = [
     "JIRA_TOKEN",
 ];
 
-/// Further environment variables that contain tokens. A configuration file declares them.
+/// Other environment variables that contain tokens. A configuration file names them.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Hides an environment variable from every child of this process.

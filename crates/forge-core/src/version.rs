@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{Action, Changed, Error, ErrorKind, Hint, Result};
 
-/// Checks that `target` still has the version that the caller read. Passes if no version is
-/// expected. The error suggests the call `read`, which shows the current version.
+/// Checks that `target` still has the version that the caller read. Passes if the caller expects no
+/// version. The error suggests the action `read`, which shows the current version.
 ///
 /// # Errors
 /// `conflict` with both versions.

@@ -23,7 +23,7 @@ pub enum WebPage<'a> {
         /// File name of the template for the text.
         template: Option<&'a str>,
     },
-    /// The checks of the pull request with this page URL.
+    /// The checks of the pull request whose page has this URL.
     Checks(&'a str),
     /// The changes of the pull request whose page has this URL.
     Files(&'a str),
