@@ -13,13 +13,13 @@ pub struct DiffDelta {
     pub diff: Vec<u8>,
     /// Names of the files that only the older diff changes.
     pub gone: Vec<String>,
-    /// Files left out of `diff` because their changed lines are equal in both diffs. Their base
-    /// content differs, so the changed lines may have moved within the file.
+    /// Names of the files left out of `diff` because their changed lines are equal in both diffs.
+    /// Their base content differs, so the same lines may be at another position in the file.
     pub unplaced: Vec<String>,
 }
 
 impl DiffDelta {
-    /// Returns a warning that names the files whose changes may have moved.
+    /// Returns a warning that names the files in [`Self::unplaced`].
     #[must_use]
     pub fn unplaced_warning(&self) -> Option<Warning> {
         (!self.unplaced.is_empty()).then(|| {
@@ -54,8 +54,8 @@ pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     found
 }
 
-/// Groups the sections of a diff by their first line. A section begins at a `diff --git` line. A
-/// file that several commits change has several sections.
+/// Groups the sections of a diff by their first line. A section begins at a `diff --git` line and
+/// ends before the next one. A file that several commits change has several sections.
 fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -104,9 +104,9 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().flat_map(lines)
 }
 
-/// Returns the lines of a file, with blob ids and line numbers removed, because these change when
-/// the base branch moves. The ids of a binary file whose content is not shown are kept, because
-/// nothing else tells two contents apart.
+/// Returns the lines of a file without blob ids and line numbers, which change when the base branch
+/// moves. If the content of a binary file is not shown, its blob ids are kept, because nothing else
+/// distinguishes two versions of it.
 fn comparable_lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
@@ -146,8 +146,8 @@ pub struct SeriesCommit {
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// Value by which a commit is recognised in both versions, such as [`changed_lines`] of its
-    /// diff.
+    /// Value by which a commit is recognised in the other version of the series, such as the
+    /// [`changed_lines`] of its diff.
     pub essence: Vec<u8>,
 }
 
@@ -162,8 +162,8 @@ impl SeriesCommit {
     }
 }
 
-/// Returns the lines of a diff that name or change files. Leaves out context, line numbers, and the
-/// blob ids of files whose lines are shown.
+/// Returns the lines of a diff that add or remove content, and its header lines. Leaves out context
+/// lines, line numbers, and the blob ids of files whose lines are shown.
 #[must_use]
 pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     let lines = diff.split_inclusive(|b| *b == b'\n');
@@ -177,8 +177,8 @@ pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
 
 /// Returns the commits that differ between two versions of a series. Commits with equal essence are
 /// left out. An old and a new commit with the same headline are reported as one changed commit. All
-/// others are reported as new or dropped: first the new commits in their order, then the dropped
-/// ones.
+/// remaining commits are reported as new or dropped: first the new commits in their order, then the
+/// dropped commits.
 #[must_use]
 pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
     let mut left: Vec<&SeriesCommit> = old.iter().collect();

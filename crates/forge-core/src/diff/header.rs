@@ -19,8 +19,7 @@ pub struct FileHeader {
     pub new_mode: Option<u32>,
     /// Similarity of a renamed or copied file, in percent.
     pub similarity: Option<u8>,
-    /// The file is binary. The diff has no lines of the file, but may have its content as a binary
-    /// patch.
+    /// The file is binary. The diff has no lines of its content, but may contain a binary patch.
     pub binary: bool,
     /// The file is text, but the diff leaves out its lines.
     pub lines_left_out: bool,

@@ -3,8 +3,8 @@
 pub enum DiffLine<'a> {
     /// `diff --git a/x b/x`: the start of a file. The value is both names as written.
     File(&'a [u8]),
-    /// `diff --cc x` or `diff --combined x`: the start of a file of a merge. Its lines are not
-    /// parsed.
+    /// `diff --cc x` or `diff --combined x`: the start of a file in the diff of a merge commit. The
+    /// lines of the file are not parsed.
     Combined(&'a [u8]),
     /// A header line of a file (git-diff(1), "extended header lines").
     Header(HeaderKey, &'a [u8]),
@@ -142,8 +142,8 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 /// Classifies each line of a diff.
 ///
 /// The reader counts the lines of a hunk, so content that looks like a header is still read as
-/// content. A line that starts with `diff --git` ends even an incomplete hunk, because every
-/// content line starts with a space, `+`, `-` or `\`.
+/// content. Only a line that starts with `diff --git` ends a hunk that is incomplete. It cannot be
+/// content, because every content line starts with a space, `+`, `-` or `\`.
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     /// Number of the next line on each side.

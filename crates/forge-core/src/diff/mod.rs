@@ -16,7 +16,8 @@ pub use path::{quote_path, shared_path, unquote_path};
 
 /// Maximum number of files and hunks that callers read of one diff.
 ///
-/// A file or hunk takes hundreds of bytes of memory, although a line of a dozen bytes can begin it.
+/// There is a limit because a line of a dozen bytes can begin a file or a hunk, which then takes
+/// hundreds of bytes of memory.
 pub const MAX_PARTS: usize = 65_536;
 
 /// The changes of one file.

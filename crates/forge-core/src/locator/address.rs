@@ -1,5 +1,5 @@
-//! Parses `forge://` addresses: the URIs of this program's MCP resources. Every locator argument
-//! accepts them, too.
+//! Parses `forge://` addresses: the URIs of this program's MCP resources. They are also accepted
+//! wherever a locator is.
 
 use percent_encoding::percent_decode_str;
 
@@ -87,7 +87,8 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // The path of a changed file may contain `/pull/` or `/issue/`, so the first match decides.
+    // The path of a changed file can itself contain `/pull/` or `/issue/`, so the first match
+    // decides.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
@@ -122,7 +123,7 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // The path is percent-decoded: a URI must not contain spaces, non-ASCII letters and '%', so
+        // The path is percent-decoded. A URI must not contain spaces, non-ASCII letters and '%', so
         // URI templates encode them.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),

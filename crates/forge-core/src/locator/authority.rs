@@ -59,7 +59,8 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // The error message has only the name, because an invalid port may be part of a password.
+    // The error message contains only the name of the host, because an invalid port may be part of
+    // a password.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(&name),
         why,
@@ -118,7 +119,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns true if a word probably means a host: a name with a dot or a port, `localhost`, or an IP
+/// Returns true if a word probably is a host: a name with a dot or a port, `localhost`, or an IP
 /// address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()

@@ -31,7 +31,7 @@ pub enum ParseLocatorError {
     InvalidRepo {
         /// The input, sanitised for a message.
         input: String,
-        /// Reason in parentheses, or empty.
+        /// The reason in parentheses, or an empty text.
         why: String,
     },
     /// The scheme of the URL cannot name a repository.
@@ -45,7 +45,7 @@ pub enum ParseLocatorError {
     InvalidHost {
         /// The host, sanitised for a message.
         host: String,
-        /// The reason.
+        /// Why the host is invalid.
         why: &'static str,
     },
     /// The kind of the forge at this host is unknown.
@@ -54,13 +54,12 @@ pub enum ParseLocatorError {
         /// The host, with its port unless it is the default port.
         host: String,
     },
-    /// The prefix of the locator names one kind of forge, but the host is known to have another
-    /// kind.
+    /// The locator begins with the name of one kind of forge, but the host has another kind.
     #[error("'{host}' is a {known} host, not {asked}")]
     WrongKind {
         /// The host.
         host: String,
-        /// The known kind of the forge.
+        /// The kind of the forge at this host.
         known: ForgeKind,
         /// The kind that the input names.
         asked: ForgeKind,
@@ -70,7 +69,7 @@ pub enum ParseLocatorError {
     InvalidFileUrl {
         /// The input, sanitised for a message.
         input: String,
-        /// The reason.
+        /// Why the URL is refused.
         why: &'static str,
     },
     /// No file system can have this path, or its percent-encoding is invalid.
@@ -78,7 +77,7 @@ pub enum ParseLocatorError {
     InvalidPath {
         /// The input, sanitised for a message.
         input: String,
-        /// The reason.
+        /// Why the path is refused.
         why: &'static str,
     },
     /// The text is not a valid DID, handle or at-uri.
@@ -88,7 +87,7 @@ pub enum ParseLocatorError {
         what: &'static str,
         /// The input, sanitised for a message.
         input: String,
-        /// The reason.
+        /// Why the DID, handle or at-uri is invalid.
         why: &'static str,
     },
     /// The at-uri names a record that is not a repository, pull request or issue.
@@ -114,7 +113,7 @@ pub enum ParseLocatorError {
     InvalidBranch {
         /// The branch, sanitised for a message.
         branch: String,
-        /// The reason.
+        /// Why git refuses the name.
         why: &'static str,
     },
     /// The input names a repository or an issue where a pull request is required.
@@ -179,8 +178,8 @@ impl ParseLocatorError {
                 "write a valid branch name, or the number or URL of a pull request"
             }
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
-                // A shortened input ends with `…` and would name another object. The hint then has
-                // no command to run.
+                // A shortened input ends with `…` and would name another issue, so the hint then
+                // has no command to run.
                 let view = || Action::op(Op::IssueView).on(input);
                 return Hint::new("view the issue, or name a pull request")
                     .with_any_action((!input.ends_with('…')).then(view));

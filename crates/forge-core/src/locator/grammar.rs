@@ -77,8 +77,8 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// Shorthands are not accepted. As in git, `owner/repo` is a path, and `#` and `!` are ordinary
-/// characters. Credentials in the URL are dropped.
+/// Shorthands such as `owner/repo` are not accepted. As in git, `owner/repo` is a path, and `#` and
+/// `!` are ordinary characters. Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
@@ -123,7 +123,8 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
 
 /// Parses an argument that names one pull request of a known repository.
 ///
-/// - `owner/repo#7` is a locator. Write `branch:owner/repo#7` for a branch of that name.
+/// - `owner/repo#7` is pull request 7 of `owner/repo`. Write `branch:owner/repo#7` for a branch of
+///   that name.
 /// - `refs/heads/x` is the branch `x`.
 ///
 /// # Errors
@@ -205,8 +206,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return addressed(body, hosts);
     }
     if body.starts_with("did:") {
-        // A DID alone identifies a repository on every host, so it gets no host, not even the
-        // configured one.
+        // A DID alone identifies a repository on every host. It therefore gets no host, not even
+        // the default host of the configuration.
         if !body.contains('/') {
             return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
                 body,
@@ -251,7 +252,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         }
         [owner, name] | [owner, name, ""] => bare(Locator::Repo(pair(body, owner, name, hosts)?)),
         [host, owner, name] => bare(Locator::Repo(at_host(body, host, owner, name, hosts)?)),
-        // Browsers hide `https://` in the address bar, so a pasted URL may lack it.
+        // A URL that was copied from a browser may lack `https://`, because browsers hide it.
         [host, _, ..] if looks_like_host(host) && !host.contains('@') => {
             url::parse(body, "https", body, hosts)
         }
@@ -259,8 +260,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     }
 }
 
-/// Parses a `forge://` address. An address of a part, such as a diff, names the pull request, issue
-/// or repository that the part belongs to.
+/// Parses a `forge://` address. An address of a part, such as a diff, stands for the pull request,
+/// issue or repository to which the part belongs.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let refuse =
         || ParseLocatorError::invalid_because(body, "it is not the address of a repository");
@@ -334,7 +335,7 @@ fn tangled(
         named::segments(text).map_err(|why| ParseLocatorError::invalid_because(body, why))?;
     let kind = ForgeKind::TANGLED;
     match *segments.as_slice() {
-        // `atproto::did` has the better error message for a single DID.
+        // A single DID is parsed by `atproto::did`, because its error message is better.
         [did] if did.starts_with("did:") => Ok(named::did_repo(default_host, atproto::did(did)?)),
         [host, ref path @ ..]
             if !host.starts_with("did:")
@@ -349,7 +350,8 @@ fn tangled(
 
 /// Parses `owner/name` without a host.
 fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
-    // An owner with a dot is an atproto handle, because GitHub logins have no dots.
+    // An owner with a dot is an atproto handle. It cannot be a GitHub login, because logins have no
+    // dots.
     if owner.starts_with('@') || owner.contains('.') {
         if matches!(hosts.kind_of(owner), Some(kind) if kind != ForgeKind::TANGLED) {
             return Err(ParseLocatorError::invalid_because(
@@ -412,8 +414,8 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     }
 }
 
-/// Splits off a trailing `#issue-N`, but only after a local repository. Elsewhere this text can
-/// belong to a name, such as the branch `fix#issue-7`.
+/// Splits off a trailing `#issue-N`, but only after a local repository. In other locators, this
+/// text can belong to a name, such as the branch `fix#issue-7`.
 fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     let Some((body, suffix)) = text.rsplit_once('#') else {
         return Ok(None);

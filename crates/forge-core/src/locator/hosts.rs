@@ -14,8 +14,8 @@ pub(super) const TANGLED: &str = "tangled.org";
 /// - `<tenant>.ghe.com` (GitHub Enterprise Cloud with data residency),
 /// - `tangled.org`, also under its former name `tangled.sh`.
 ///
-/// The port is part of a host: `github.com:8443` is not `github.com`, because credentials for one
-/// of them must not reach the other.
+/// The port is part of a host, so `github.com:8443` is another host than `github.com`. The
+/// credentials for one of them must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
@@ -148,7 +148,7 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Returns true if a host of this kind is known. Otherwise the kind is not a valid prefix of a
+    /// Returns true if a host of this kind is known. Only then can the kind be the prefix of a
     /// locator.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)

@@ -25,7 +25,7 @@ pub(super) fn is_path(text: &str) -> bool {
         || is_drive(text)
 }
 
-/// Returns true for a path with a drive letter, such as `C:\x` or `C:/x`, on Windows. On other
+/// Returns true on Windows for a path with a drive letter, such as `C:\x` or `C:/x`. On other
 /// systems, git reads such a text as `host:path` with a host of one letter.
 fn is_drive(text: &str) -> bool {
     let mut bytes = text.bytes();

@@ -6,7 +6,7 @@
 //! - [`parse_selector`] accepts the name of a pull request if the repository is known: `7`, `#7`, a
 //!   URL, a branch, `owner:branch`.
 //!
-//! Work that needs the network, such as resolving a handle to a DID, belongs to the backends.
+//! Work that needs the network is done by the backends, for example resolving a handle to a DID.
 //!
 //! `docs/reference/locators.md` has the grammar as a table.
 

@@ -17,8 +17,8 @@ const NOT_OWNERS: [&str; 9] = [
     "sponsors",
     "users",
 ];
-/// Names of pages of a tangled repository. If such a name follows a DID in a path, the DID is that
-/// of a repository and not of an owner.
+/// Names of pages of a tangled repository. In a path such as `did:plc:x/issues`, the DID before
+/// such a name is that of a repository and not of an owner.
 const TANGLED_PAGES: [&str; 16] = [
     "archive",
     "blob",
@@ -154,8 +154,8 @@ impl From<&'static str> for PageError {
     }
 }
 
-/// Parses the path of a web page of a repository, a pull request or an issue. Any other page below
-/// a repository, such as a file, stands for the repository.
+/// Parses the path of a web page of a repository, a pull request or an issue. Any other page of a
+/// repository, such as the page of a file, stands for the repository.
 pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<Locator, PageError> {
     let tangled = kind == ForgeKind::TANGLED;
     let (repo, rest) = match *segments {

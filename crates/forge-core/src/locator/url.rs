@@ -96,8 +96,8 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let had_credentials =
         !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
-    // An error message about the host does not repeat the text after it. After a malformed host,
-    // this text may be the rest of a password with an unescaped slash.
+    // An error about the host repeats only the host. If the host is malformed, the text after it
+    // may be the rest of a password with an unescaped slash.
     let host = authority::host(host)?;
     Ok(Url {
         scheme,
@@ -130,8 +130,8 @@ fn forge_of(
         })
 }
 
-/// Parses a URL into a locator. The result is true if the URL had credentials. `text` is the input
-/// for error messages.
+/// Parses a URL into a locator. The returned flag is true if the URL had credentials. `text` is the
+/// whole input, for error messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
@@ -162,7 +162,7 @@ pub(super) fn parse(
 }
 
 /// Percent-decodes one path segment, once. The callers check every letter of the decoded text, so
-/// encoding cannot bypass a check. A DID is not decoded, because it may contain `%`.
+/// encoded letters cannot bypass a check. A DID is not decoded, because it may itself contain `%`.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());

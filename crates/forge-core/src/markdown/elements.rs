@@ -1,5 +1,5 @@
-//! The HTML elements that are open at a position of a page, as far as they decide whether text is
-//! hidden (html.spec.whatwg.org, "Tree construction").
+//! Tracks which HTML elements are open at a position of a page, as far as this decides whether text
+//! is hidden (html.spec.whatwg.org, "Tree construction").
 
 /// Elements that hide their content and whose content is markup.
 const HIDING: &[&str] = &[
@@ -11,8 +11,8 @@ const RAW: &[&str] = &[
     "iframe", "noembed", "noframes", "noscript", "script", "style", "title",
 ];
 
-/// Elements without an end tag. `body`, `head` and `html` are listed because they belong to the
-/// page, not to the text.
+/// Elements without an end tag. `body`, `head` and `html` are listed as well: they already belong
+/// to the page, so such a tag in the text opens nothing.
 const VOID: &[&str] = &[
     "area", "base", "body", "br", "col", "embed", "head", "html", "hr", "img", "input", "link",
     "meta", "param", "source", "track", "wbr",
@@ -71,8 +71,8 @@ const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements, besides blocks and barriers, that stop an ordinary end tag: it does not close
-/// an element outside of them.
+/// Elements that, like blocks and barriers, stop an ordinary end tag: the tag does not close an
+/// element outside of them.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
 /// Maximum number of open elements. Every tag is compared with all of them, so the limit bounds the
@@ -94,7 +94,7 @@ struct OpenElement {
     hides: bool,
     is_special: bool,
     is_barrier: bool,
-    /// Length of the other list (`stack` or `formatting`) at the time when this element was opened.
+    /// Length that the other list (`stack` or `formatting`) had when this element was opened.
     others: usize,
 }
 
@@ -180,7 +180,7 @@ impl Elements {
         }
     }
 
-    /// Closes the innermost of `names`, unless a barrier is in between.
+    /// Closes the innermost open element that is in `names`, unless a barrier inside of it is open.
     fn end_in_scope(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
             let Some(open) = self.stack.get(at) else {
@@ -195,7 +195,7 @@ impl Elements {
         }
     }
 
-    /// Closes the previous item of the same list.
+    /// Closes the previous item of the list that the new item belongs to.
     fn end_sibling(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
             let Some(open) = self.stack.get(at) else {
@@ -211,7 +211,7 @@ impl Elements {
         }
     }
 
-    /// Closes the previous cell or row of the same table.
+    /// Closes the previous cell or row of the table that the new one belongs to.
     fn end_cell(&mut self, names: &[&str], around: &str) {
         for at in (0..self.stack.len()).rev() {
             let name = self.stack.get(at).map_or("", |open| open.name.as_str());
@@ -231,7 +231,7 @@ impl Elements {
             self.formatting.truncate(cell.others);
         }
         self.stack.truncate(at);
-        // Formatting elements that stay open after a block are opened again in the next one.
+        // Formatting elements that are still open after a block are opened again in the next block.
         for open in &mut self.formatting {
             open.others = open.others.min(at);
         }

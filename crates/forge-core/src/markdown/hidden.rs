@@ -22,9 +22,9 @@ pub struct Hidden {
     pub is_comment: bool,
 }
 
-/// Returns the parts of a Markdown text that the page of a forge does not show, in order. Parts
-/// that carry no message for a reader, such as the size of an image, are left out of the result.
-/// This file calls such parts kept.
+/// Returns the parts of a Markdown text that the page of a forge does not show, in order. A hidden
+/// part is not returned if it carries no message for a reader, such as the size of an image. The
+/// comments in this file say that such a part is kept.
 ///
 /// | Hidden | Shown, or kept |
 /// |---|---|
@@ -42,8 +42,8 @@ pub struct Hidden {
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
 /// | a table whose short rows lack thousands of cells, and everything after it | |
 ///
-/// Tags are parsed as in a browser. An element may therefore stay open after its block, and then
-/// hides the same text here as on the page.
+/// Tags are parsed as in a browser. An element may therefore stay open after the end of its block.
+/// It then hides the same text here as on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
     let (read, rest) = beginning(text);
@@ -132,7 +132,7 @@ enum TokenizerState {
     Raw(String, usize),
 }
 
-/// The part of an unfinished tag that was parsed so far.
+/// A tag whose end has not been found yet, as far as it was parsed.
 #[derive(Debug)]
 struct OpenTag {
     start: usize,
@@ -160,9 +160,9 @@ struct ScannedPage<'a> {
     /// Offset from which an open element hides text; `None` if no element hides text.
     since: Option<usize>,
     in_image: usize,
-    /// Language of the open code block.
+    /// Language of the code block that is being read.
     drawn: DrawnCode,
-    /// For each open link, the earliest offset where the target can begin.
+    /// For each link whose end was not read yet, the earliest offset where its target can begin.
     links: Vec<usize>,
     /// End of the last text that was processed.
     done: usize,
@@ -274,7 +274,7 @@ impl ScannedPage<'_> {
         self.cut_if_deep(at);
     }
 
-    /// Hides the rest of the text if too many elements are open.
+    /// Hides the rest of the text if more than 512 elements are open.
     fn cut_if_deep(&mut self, at: usize) {
         if self.elements.are_too_many() && !self.is_cut {
             self.hide(at..self.text.len(), false);
@@ -282,7 +282,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Returns true if the text that follows is shown.
+    /// Returns true if the page shows the text that follows.
     fn is_visible(&self) -> bool {
         self.since.is_none() && matches!(self.at, TokenizerState::Shown)
     }
@@ -392,8 +392,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends a part of the text that is HTML. The text up to the next block or tag is not HTML, so
-    /// only an open comment or a quoted value continues.
+    /// Handles the end of a part of the text that is HTML. The text up to the next block or tag is
+    /// not HTML, so only an open comment or a quoted attribute value continues there.
     fn leave(&mut self, end: usize) {
         match &self.at {
             TokenizerState::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
@@ -406,8 +406,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends an open tag at a link or image if the tag is in a value between double quotes. The page
-    /// writes the link or image as HTML with a `"`, which ends the value.
+    /// Ends the open tag at a link or image, if the link is in an attribute value between double
+    /// quotes. The page writes the link or image as HTML with a `"`, and this `"` ends the value.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
@@ -453,8 +453,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps the address of a link or image, and its label if short. The title is hidden, like all
-    /// text that is not shown.
+    /// Keeps the address of a link or image, and its label if the label is short. The title is not
+    /// kept, so it is hidden.
     fn keep_target(&mut self, end: usize) {
         let from = self.links.pop().unwrap_or(end).max(self.done.min(end));
         let tail = self.text.get(from..end).unwrap_or_default();
@@ -504,7 +504,7 @@ impl ScannedPage<'_> {
         self.seen.push(at..at + digits);
     }
 
-    /// Hides the comments in a part of a code block that the page draws as a diagram or formula.
+    /// Hides the comments in a code block that the page draws as a diagram or formula.
     fn hide_code_comments(&mut self, part: Range<usize>) {
         let mut at = part.start;
         let lines = self.text.get(part).unwrap_or_default();
@@ -532,8 +532,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Ends everything that is open at the end of the text. The hidden parts leave out the
-    /// footnotes `notes`, because a page shows footnotes after the text.
+    /// Ends everything that is still open at the end of the text. The footnotes `notes` are taken
+    /// out of the hidden parts, because a page shows footnotes after the text.
     fn finish(&mut self, notes: &[Range<usize>]) {
         let end = self.text.len();
         let is_open = self.end_at(end) || self.is_cut;
@@ -541,19 +541,20 @@ impl ScannedPage<'_> {
             .into_iter()
             .flat_map(|part| subtract_ranges(part, notes))
             .collect();
-        // An element that is still open at the end of the text also hides the footnotes.
+        // If an element is still open at the end of the text, it also hides the footnotes.
         if is_open {
             notes.iter().for_each(|note| self.hide(note.clone(), false));
         }
     }
 
-    /// Closes everything that a footnote leaves open.
+    /// Ends everything that is still open at the end of a footnote.
     fn finish_note(&mut self, note: &Range<usize>) {
         self.end_at(note.end);
         self.elements = Elements::default();
     }
 
-    /// Hides the open parts up to `end`. Returns true if there were any.
+    /// Ends the tag, comment or hiding element that is still open at `end`. Returns true if it was a
+    /// comment or an element, whose text is then hidden up to `end`.
     fn end_at(&mut self, end: usize) -> bool {
         match std::mem::replace(&mut self.at, TokenizerState::Shown) {
             TokenizerState::Shown => {}
@@ -601,7 +602,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Hides words that are neither in `seen` nor already hidden.
+    /// Hides the words that are not in `seen`, unless they are hidden already.
     fn hide_unseen(&mut self) {
         let mut known = std::mem::take(&mut self.seen);
         known.extend(self.hidden.iter().map(|part| part.range.clone()));
@@ -639,8 +640,9 @@ impl DrawnCode {
         }
     }
 
-    /// Returns the start of the comment or directive in a line. It is hidden up to the end of the
-    /// line. It may follow a statement, because some diagrams allow a comment there.
+    /// Returns the start of the comment or directive in a line. Everything from there to the end of
+    /// the line is hidden. Text may precede the comment, because some diagrams allow a comment
+    /// after a statement.
     fn comment_start(&mut self, line: &str) -> Option<usize> {
         let start = match self {
             Self::None => return None,
@@ -674,8 +676,8 @@ fn language_of(info: &str) -> &str {
 
 impl OpenTag {
     /// Continues parsing the tag in `rest`. If the tag ends in `rest`, returns the length up to its
-    /// end. Before the offset `last`, a `>` at the start of a line does not end the tag: it belongs
-    /// to a Markdown quote around the tag.
+    /// end. Before the offset `last`, a `>` at the start of a line does not end the tag, because it
+    /// belongs to a Markdown quote around the tag.
     fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
         let mut begins_line = false;
         for (at, c) in rest.char_indices() {
@@ -751,7 +753,7 @@ impl Attribute {
     }
 }
 
-/// Maximum length of a word that is kept, such as a label or the name of a tag, in bytes.
+/// Maximum length of a word that is kept, in bytes. Such words are labels and names of tags.
 const MAX_WORD: usize = 24;
 
 fn is_name(word: &str) -> bool {
@@ -852,7 +854,7 @@ fn merge_parts(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
     all
 }
 
-/// Removes the ranges `others`, which are sorted, from a part.
+/// Removes the ranges in `others`, which must be sorted, from a part.
 fn subtract_ranges(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     let mut left = Vec::new();
     let mut start = part.range.start;
@@ -874,13 +876,13 @@ fn subtract_ranges(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Returns true if the part is an entity for an invisible character. Such a part is returned even
-/// if it has no words.
+/// Returns true if the part is an HTML entity for an invisible character. Such a part stays in the
+/// result although it contains no words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
 
-/// Returns the HTML elements of a Markdown tag, the outer one first.
+/// Returns the HTML elements that a Markdown element becomes, the outer one first.
 fn names(tag: &TagEnd) -> &'static [&'static str] {
     use pulldown_cmark::HeadingLevel as Level;
     match tag {
