@@ -82,8 +82,8 @@ pub struct CatFile {
     process: Option<Process>,
     /// The repository's common directory (the place of its refs), if it is known.
     common_dir: Option<PathBuf>,
-    /// True if the repository has refs that git could find instead of a missing ref. `None` until
-    /// the first lookup by a ref name.
+    /// True if the repository has a shadow: a ref that git could find instead of a missing ref.
+    /// `None` until the first lookup by a ref name.
     has_shadows: Option<bool>,
 }
 
@@ -243,7 +243,7 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Replaces ref names by object ids, if git could find another object for a missing ref.
+    /// Replaces ref names by their object ids, if git could find a shadow instead of a missing ref.
     async fn exact_names<'n, S: AsRef<str>>(
         &mut self,
         names: &'n [S],
@@ -281,8 +281,8 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Takes the process out of the field. Otherwise a cancelled lookup would leave a process with
-    /// unread answers there.
+    /// Takes the process out of `self`, so that no process with unread answers stays there if the
+    /// lookup is cancelled.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }

@@ -1,9 +1,9 @@
 //! Finds refs by their full names.
 //!
 //! If there is no ref with a given full name, git tries other refs, such as `refs/tags/<name>`.
-//! These refs are called shadows here. A fetch also brings tags. The tag `refs/tags/refs/heads/x`
-//! of a stranger would therefore pose as the missing branch `x`. Git also reads `<name>-g1a2b3c4`
-//! as output of `git describe` (gitrevisions(7)).
+//! These refs are called shadows here. A fetch also brings tags, so a stranger's tag
+//! `refs/tags/refs/heads/x` could pose as the missing branch `x`. In addition, git reads a missing
+//! name such as `<name>-g1a2b3c4` as output of `git describe` (gitrevisions(7)).
 
 use std::{
     collections::HashMap,
@@ -68,11 +68,12 @@ impl Git {
     pub async fn commit_id(&self, name: &str) -> Result<Option<String>> {
         if let Some((full, rest)) = split_ref(name) {
             let oid = match self.ref_oid(full).await {
-                // Outside of a repository, git fails. There is no commit then.
+                // Outside of a repository, git fails, and there is no commit.
                 Err(e) if matches!(e.kind(), ErrorKind::Git { status: 128 }) => None,
                 found => found?,
             };
-            // The id of a tag can be that of a tag object. It is resolved to the commit below.
+            // A tag can point to a tag object instead of a commit. Such an id is resolved to the
+            // commit below.
             if oid.is_none() || (rest.is_empty() && !full.starts_with("refs/tags/")) {
                 return Ok(oid);
             }
@@ -117,7 +118,7 @@ pub(crate) fn is_description(name: &str) -> bool {
         .is_some_and(|(_, id)| id.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Returns false if the files of a repository show that [`Git::has_shadows`] is false.
+/// Returns false if the files in `common_dir` prove that [`Git::has_shadows`] would return false.
 pub(crate) fn may_have_shadows(common_dir: &Path) -> bool {
     let is_dir = |prefix: &str| common_dir.join(prefix).is_dir();
     common_dir.join("reftable").exists()

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Environment variables that make git use another repository or change its diffs. [`Git::at`]
-/// removes them. Git sets such variables for its hooks, so a hook that starts forge would otherwise
-/// pass on those of its own repository.
+/// removes them, because git sets such variables for its hooks. Otherwise, if a hook starts forge,
+/// forge would use the repository of the hook instead of the given one.
 const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -248,8 +248,8 @@ impl Git {
     /// Returns this git without the hooks that the repository's configuration names. For a write in
     /// a repository that a person chose, the hooks stay on.
     ///
-    /// This is needed only for processes that move refs or write an index. In the other processes
-    /// of reads and guarded writes, git starts no hooks.
+    /// This is needed only for processes that move refs or write an index. Git starts no hooks in
+    /// the other processes of reads and guarded writes.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read; `permission_denied` if it names a hook that no
@@ -280,8 +280,8 @@ impl Git {
     /// - In a guarded repository, the configuration must not name a program, a proxy or a
     ///   certificate for remotes.
     /// - In a repository that a person chose, the configuration may name them, but the process then
-    ///   gets no tokens. The same applies to programs that git starts only for a signed push or
-    ///   after a fetch.
+    ///   gets no tokens. It also gets none if the configuration names a program that git starts
+    ///   only for a signed push or after a fetch.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
@@ -369,8 +369,8 @@ fn hooks_off(settings: &[Setting]) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Returns true if `git -c` cannot set `key`. A '=' in the key would end it. A replacement
-/// character shows that the key was not UTF-8, so its bytes are lost.
+/// Returns true if `git -c` cannot set `key`. A `=` in the key would end the key. A replacement
+/// character shows that the key was not UTF-8, so its original bytes are lost.
 fn is_unsettable(key: &str) -> bool {
     key.contains(['=', char::REPLACEMENT_CHARACTER])
 }

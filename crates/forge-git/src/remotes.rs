@@ -148,8 +148,8 @@ impl GitConfig {
     }
 }
 
-/// Returns the keys and values. Skips entries that are not UTF-8, because no forge and no branch of
-/// a pull request has such a name.
+/// Returns the keys and values of the entries. Skips an entry that is not UTF-8, because it cannot
+/// belong to a forge or to the branch of a pull request: their names are UTF-8.
 fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     output.split(|b| *b == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;

@@ -19,7 +19,7 @@ const MAX_COMMITS: usize = 250;
 /// Maximum size of the changes that are compared, for each of the two heads, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Maximum number of bytes after which the kind of a line is known. The longest start of a line to
+/// Number of bytes from the start of a line that are enough to know its kind. The longest start to
 /// recognise is a commit id of SHA-256 with its newline.
 const MAX_LINE_START: usize = 65;
 
@@ -464,7 +464,8 @@ mod tests {
         let other = format!("{A}\n{}{B}\n{}", diff("7..8", 9, &long), binary("7..8"));
         let (first, _) = read(&one, 4096, 4096).await;
         let (second, _) = read(&other, 4096, 4096).await;
-        // Positions do not matter. A binary file is compared only by its blob ids.
+        // The positions of lines do not affect the hash. A binary file is compared only by its blob
+        // ids.
         assert_eq!(first[0], second[0]);
         assert_ne!(first[1], second[1]);
         assert_eq!(first[2], b"headline");

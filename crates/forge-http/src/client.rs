@@ -83,7 +83,8 @@ struct HttpInner {
     secrets: Mutex<Secrets>,
 }
 
-/// The registered credentials. Each one is stored with the value that `uses` had at its last use.
+/// The registered credentials. For each one, `last_use` has the value of the counter `uses` at the
+/// time of its last use.
 #[derive(Default)]
 struct Secrets {
     last_use: HashMap<Secret, u64>,

@@ -160,8 +160,8 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
         if let Some(found) = e.downcast_ref::<E>() {
             return Some(found);
         }
-        // `source()` of an `io::Error` skips the wrapped error and returns the source of that
-        // error.
+        // `source()` of an `io::Error` skips the error that it wraps, and returns the source of the
+        // wrapped error.
         let wrapped = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = match wrapped {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),

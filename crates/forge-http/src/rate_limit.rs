@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode};
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum number of buckets that are stored. Without a maximum, a server could fill the memory,
-/// because it chooses the names.
+/// because it chooses the names of the buckets.
 const MAX_BUCKETS: usize = 200;
 
 /// A bucket of a host's rate limit, from the newest response that names it. A bucket is a group of

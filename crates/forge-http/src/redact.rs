@@ -162,7 +162,8 @@ fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Splits `text` at gaps, and masks each piece that is a secret. Returns `None` if no piece is one.
+/// Splits `text` at gaps, and masks each piece that is a secret. Returns `None` if no piece is a
+/// secret.
 fn mask_pieces(
     text: &str,
     is_gap: impl Fn(char) -> bool + Copy,
@@ -262,7 +263,8 @@ fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
     from + tail(bytes, from).iter().take_while(|b| ok(**b)).count()
 }
 
-/// Returns the range of a credential that is the word at `at`, or the value after this word.
+/// Returns the range of the credential at `at`. It is the word at `at`, or the value after this
+/// word.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     token(bytes, at)
         .or_else(|| jwt(bytes, at))
@@ -313,7 +315,7 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
 }
 
-/// Returns the range of the credential after the name at `at`. This is the name of a header, a JSON
+/// Returns the range of the credential after the name at `at`. The name is that of a header, a JSON
 /// member, a query parameter or an authentication scheme.
 fn value_after_name(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);

@@ -78,7 +78,7 @@ impl Roots {
                 }
                 for dir in dirs {
                     let found = rustls_native_certs::load_certs_from_paths(None, Some(dir));
-                    // An empty directory is valid if the file has all certificates.
+                    // A directory may be empty if the PEM file has all certificates.
                     if !found.certs.is_empty() {
                         add(
                             &mut store,
@@ -134,8 +134,8 @@ pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
         .map_err(internal)?
         .with_root_certificates(roots.store()?)
         .with_no_client_auth();
-    // No HTTP/2: its connection stays open when a request is dropped at its deadline, and a server
-    // could keep it busy.
+    // HTTP/2 is off. Its connection would stay open when a request is dropped at the deadline, and
+    // the server could then keep the connection busy.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -553,8 +553,8 @@ impl ScannedPage<'_> {
         self.elements = Elements::default();
     }
 
-    /// Ends the tag, comment or hiding element that is still open at `end`. Returns true if it was a
-    /// comment or an element, whose text is then hidden up to `end`.
+    /// Ends the tag, comment or hiding element that is still open at `end`. Returns true if it was
+    /// a comment or an element, whose text is then hidden up to `end`.
     fn end_at(&mut self, end: usize) -> bool {
         match std::mem::replace(&mut self.at, TokenizerState::Shown) {
             TokenizerState::Shown => {}

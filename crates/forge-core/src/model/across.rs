@@ -11,7 +11,7 @@ pub struct PullScope {
     pub repos: Vec<RepoId>,
     /// Owners whose repositories are all queried; `@me` is the viewer.
     pub owners: Vec<String>,
-    /// True to query every repository in which the viewer is involved. For queries about the
+    /// True to query every repository in which the viewer is involved. Used for queries about the
     /// viewer.
     pub everywhere: bool,
 }
@@ -34,9 +34,9 @@ pub struct PullsAcross {
     pub lists: Vec<Vec<PullRequest>>,
     /// Repositories, owners or hosts that could not be read, with the reason.
     pub failed: Vec<(String, Error)>,
-    /// Warnings.
+    /// Warnings about the results.
     pub warnings: Vec<Warning>,
-    /// True if a list is truncated.
+    /// True if at least one list is truncated.
     pub is_cut: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Builds the result of an upload that is shown at `url`.
+    /// Builds an uploaded file with its URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into() }
     }

@@ -40,7 +40,7 @@ pub struct BaseRules {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BaseRule {
-    /// The requirement.
+    /// The requirement that the rule makes.
     #[serde(flatten)]
     pub wants: BaseRuleKind,
     /// Origin of the rule.
@@ -127,7 +127,7 @@ pub enum RuleSource {
 pub enum UnreadRules {
     /// The rulesets of the branch.
     Rulesets,
-    /// The branch protection. It may be unknown whether one exists.
+    /// The branch protection. It may be unknown whether the branch has one.
     Protection,
     /// Details of the branch protection that only administrators may see.
     ProtectionDetails,

@@ -209,14 +209,14 @@ impl Rounds {
 pub struct LocalClone {
     /// Directory of the clone.
     pub dir: PathBuf,
-    /// The remote of the clone that stands for the repository.
+    /// Name of the clone's remote that points to the repository.
     pub remote: String,
-    /// How far the clone is trusted, depending on who chose it.
+    /// How far the clone is trusted. This depends on who named its path.
     pub trust: Trust,
 }
 
 impl LocalClone {
-    /// Builds the clone in `dir`, in which the remote `remote` stands for the repository.
+    /// Describes the clone in `dir`, whose remote `remote` points to the repository.
     pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
         Self {
             dir: dir.into(),
@@ -234,7 +234,7 @@ pub struct SinceHead {
     pub oid: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
-    /// The commits that differ, oldest first.
+    /// The commits that were added, changed or dropped since the earlier head, oldest first.
     pub commits: Vec<ChangedCommit>,
 }
 

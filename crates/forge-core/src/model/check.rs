@@ -136,9 +136,9 @@ pub struct CheckCounts {
     pub failure: u64,
     /// Unfinished checks.
     pub pending: u64,
-    /// Skipped checks, which `success` includes.
+    /// Skipped checks. `success` includes them.
     pub skipped: u64,
-    /// Checks whose result does not matter, which `success` includes.
+    /// Neutral checks, whose result does not matter. `success` includes them.
     pub neutral: u64,
     /// Sum of `success`, `failure` and `pending`.
     pub total: u64,

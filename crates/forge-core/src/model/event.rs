@@ -28,7 +28,7 @@ pub enum StatusEventKind {
     Labeled,
     /// Assignees were added or removed.
     Assigned,
-    /// A field, the parent, a sub-issue or a dependency changed.
+    /// A field, the parent, a sub-issue or a dependency of the issue changed.
     Related,
     /// A comment was posted.
     Commented,
@@ -44,7 +44,7 @@ pub struct StatusEvent {
     pub kind: StatusEventKind,
     /// Acting account.
     pub actor: Actor,
-    /// Time.
+    /// Time of the event.
     pub created_at: Timestamp,
     /// Role that gives the actor the right to this event (`author`, `owner`, `collaborator`).
     /// `None` on a forge that checks the rights itself.

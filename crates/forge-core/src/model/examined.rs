@@ -43,7 +43,7 @@ impl ExaminedVerdict {
     }
 }
 
-/// Maximum length of a detail, in characters.
+/// Maximum length of [`Examined::detail`], in characters.
 const MAX_DETAIL: usize = 500;
 
 /// Result of checking one expectation of a backend against a running service.

@@ -126,7 +126,7 @@ pub struct Issue {
     /// Items on project boards. ([`IssueFields::projects`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
-    /// Sections that could not be read in full, with the reason.
+    /// Warnings about sections (optional groups of fields) that could not be read in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
@@ -423,7 +423,7 @@ impl IssueFilter {
 pub struct IssueQuery {
     /// Sort the result oldest first.
     pub oldest_first: bool,
-    /// Sections to read for each issue.
+    /// Sections (optional groups of fields) to read for each issue.
     pub fields: IssueFields,
     /// Filters by state.
     pub state: IssueFilter,

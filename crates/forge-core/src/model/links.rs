@@ -166,13 +166,13 @@ pub struct Links {
     pub mentions: Vec<Link>,
     /// Pull requests and issues that mention the subject in their text or comments.
     pub mentioned_by: Vec<Link>,
-    /// Pull requests that the subject is stacked on. Either the record of the subject names the
-    /// other pull request, or both are open and the base branch of the subject is the head branch
-    /// of the other.
+    /// Pull requests that the subject is stacked on. Either the atproto record of the subject names
+    /// the other pull request, or both are open and the base branch of the subject is the head
+    /// branch of the other.
     pub depends_on: Vec<Link>,
     /// Pull requests stacked on the subject.
     pub needed_by: Vec<Link>,
-    /// Links that could not be read or cannot be known, with the reason.
+    /// Warnings about links that could not be read or cannot be known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }

@@ -75,7 +75,7 @@ impl Mergeability {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AutoMerge {
-    /// Method.
+    /// Merge method.
     pub method: MergeMethod,
     /// Account that enabled the automatic merge.
     pub enabled_by: Actor,
@@ -130,9 +130,9 @@ pub struct MergeReq {
     pub auto: bool,
     /// Merge even if requirements are unmet.
     pub admin: bool,
-    /// Only finish an earlier merge, and merge nothing new. This writes the missing record of that
-    /// merge, and deletes the head branch if `delete_branch` is set. For callers who confirmed only
-    /// these steps.
+    /// Only finish an earlier merge, and merge nothing new. This writes the atproto record that is
+    /// missing for that merge, and deletes the head branch if `delete_branch` is set. For callers
+    /// who confirmed only these steps.
     pub only_left_over: bool,
     /// Leave the files unchanged in work trees that have the base branch checked out. Only for
     /// forges that are git repositories on this machine.
@@ -182,7 +182,7 @@ pub struct Merge {
     pub pull_request: PullRequest,
     /// The commit of the base branch that resulted from the merge, hex.
     pub commit: Option<String>,
-    /// Method.
+    /// The merge method that was used.
     pub method: Option<MergeMethod>,
     /// True if the pull request was already merged, so that this call merged nothing.
     pub already_merged: bool,

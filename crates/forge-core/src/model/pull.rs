@@ -182,7 +182,7 @@ pub struct PullRequest {
     /// `None` on forges where reading this takes a request)
     #[serde(skip)]
     pub head_is_default: Option<bool>,
-    /// Sections that could not be read in full, with the reason.
+    /// Warnings about sections that could not be read in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
@@ -326,7 +326,7 @@ pub struct RecordIngestion {
     pub cid: String,
     /// Whether the index has ingested the record.
     pub verdict: Ingestion,
-    /// Evidence for the verdict.
+    /// The observations on which the verdict is based.
     pub evidence: String,
     /// True if the index answered, or if the check did not need the index. If false, the verdict
     /// `pending` proves nothing.

@@ -9,9 +9,9 @@ use crate::{Capability, RepoId, Support, Warning};
 pub struct RepoInfo {
     /// The canonical id of the repository.
     pub id: RepoId,
-    /// Other ids of the same repository, confirmed by the forge. On tangled, these are the ids with
-    /// the DID of the owner, with the DID of the repository, and with its record. Empty if the
-    /// repository has only one id.
+    /// Other ids of the same repository, confirmed by the forge. For example, the same tangled
+    /// repository has one id with the DID of its owner, one with its own DID, and one with its
+    /// record. Empty if the repository has only one id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.
@@ -38,7 +38,7 @@ pub struct RepoInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
     /// Scopes that the credentials lack for changes in this repository, as the forge names them.
-    /// Also empty if the forge does not report scopes.
+    /// Empty if none is missing, or if the forge does not report scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
     /// Capabilities of this repository that differ from the backend's table of capabilities.

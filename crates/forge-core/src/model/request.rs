@@ -74,8 +74,8 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Allow maintainers of the base repository to push to the head branch of a fork.
     pub maintainer_can_modify: bool,
-    /// The changes as a patch from `git format-patch` or `git diff`. As with `edits`, `head` is
-    /// then the name of the branch to create, or unused.
+    /// The changes as a patch from `git format-patch` or `git diff`. If a patch is set, `head` is
+    /// the name of the branch to create, or is not used.
     pub patch: Option<Vec<u8>>,
     /// The changes as whole files on top of the base branch, for callers without a clone. Empty if
     /// the changes come from a branch or a patch.
@@ -468,6 +468,6 @@ pub struct PullQuery {
     /// Sorts by the last update, newest first, on forges that can do so (GitHub). Other forges sort
     /// by creation.
     pub prefers_updated: bool,
-    /// Sections to read for each pull request.
+    /// Sections (optional groups of fields) to read for each pull request.
     pub fields: PrFields,
 }

@@ -37,7 +37,7 @@ impl ReviewState {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Review {
-    /// The forge's key.
+    /// The forge's key of the review.
     pub id: String,
     /// Reviewer.
     pub author: Actor,
@@ -252,7 +252,7 @@ pub struct NewReview {
     pub threads: Vec<NewThread>,
     /// Refuse the review unless [`head_id`](crate::model::PullRequest::head_id) has this value.
     pub expected_head: Option<String>,
-    /// The effect on the viewer's pending review.
+    /// What happens to the viewer's pending review.
     pub pending: PendingReview,
 }
 
