@@ -70,7 +70,7 @@ impl GitHub {
         } = prepared;
         unread.extend(self.complete(&mut pull).await);
         if pull.state == "MERGED" {
-            is_as_expected(pr, req, &pull)?;
+            ensure_expected(pr, req, &pull)?;
             return self.handle_merged(pr, req, pull, unread).await;
         }
         req.may_merge(pr)?;
@@ -80,7 +80,7 @@ impl GitHub {
         if pull.is_in_merge_queue {
             return self.queued_before(pr, pull, unread);
         }
-        is_as_expected(pr, req, &pull)?;
+        ensure_expected(pr, req, &pull)?;
         let head = pull.head_ref_oid.0.clone().unwrap_or_default();
         let method = choose(pr, req, &repo)?;
         let way = select_mode(pr, req, &pull)?;
@@ -303,7 +303,7 @@ impl GitHub {
 
 /// Fails if the head or base branch differs from the expected one. A change of the base after this
 /// check is not detected, because GitHub's mutation checks only the head.
-fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
+fn ensure_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     let (head, base) = (pull.head_ref_oid.0.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
     check_expected_base(pr, req.expected_base.as_deref(), base)

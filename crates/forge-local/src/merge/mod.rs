@@ -78,7 +78,7 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             if pull.snapshot.state == PrState::Merged {
-                is_as_expected(&pull, req)?;
+                ensure_expected(&pull, req)?;
                 drop(attempts);
                 return self.merged_before(&mut cat, pull, req).await;
             }
@@ -161,7 +161,7 @@ impl Local {
             ));
         }
         let (base, head) = require_both_tips(pull)?;
-        is_as_expected(pull, req)?;
+        ensure_expected(pull, req)?;
         if self.git().contains(base, head).await? {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
@@ -318,7 +318,7 @@ impl Local {
 }
 
 /// Refuses the merge if the head commit or the base branch is not the one that `req` expects.
-fn is_as_expected(pull: &StoredPull, req: &MergeReq) -> Result<()> {
+fn ensure_expected(pull: &StoredPull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
     check_expected_head(&id, req.expected_head.as_deref(), pull.head_oid.as_deref())?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forge::{SelectedPull, WorkingCopy};
 use forge_core::{
     Action, AtUri, Error, Hint, Locator, Op, PageReq, PrId, PrKey, PrSelector, Repo, RepoId,
-    Result, Warning, locator,
+    RepoPath, Result, Warning, locator,
     model::{CommentId, HeadRef, IssueId, PrFields},
 };
 use rmcp::{
@@ -37,6 +37,8 @@ pub(crate) struct CallContext {
     pub ctx: RequestContext<RoleServer>,
     about: Mutex<HintContext>,
     turn: Mutex<Option<OwnedSemaphorePermit>>,
+    /// The permit of a call on a repository in a directory of this machine.
+    directory: tokio::sync::Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// A pull request, with its open repository.
@@ -73,6 +75,7 @@ impl CallContext {
             ctx,
             about: Mutex::new(about),
             turn: Mutex::default(),
+            directory: tokio::sync::Mutex::default(),
         }
     }
 
@@ -86,6 +89,9 @@ impl CallContext {
 
     /// Releases the slot, so that other calls can run while this call waits for the user.
     pub fn release_slot(&self) {
+        if let Ok(mut held) = self.directory.try_lock() {
+            drop(held.take());
+        }
         drop(
             self.turn
                 .lock()
@@ -153,6 +159,14 @@ impl CallContext {
 
     async fn open(&self, id: &RepoId) -> Result<Repo> {
         self.note(|about| about.repo = Some(id.to_string()));
+        if matches!(id.path, RepoPath::Dir(_)) {
+            // A call that opens several repositories takes one permit, because two calls that wait
+            // for their second permit would block each other.
+            let mut held = self.directory.lock().await;
+            if held.is_none() {
+                *held = Some(self.server.directory_turn().await?);
+            }
+        }
         self.server.open(id, self.spec.effect.is_write()).await
     }
 

@@ -1,8 +1,10 @@
 //! State that all calls of a server share: accounts, allow lists, limits and caches.
 
 use std::{
+    num::NonZero,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -24,6 +26,15 @@ use crate::{
 /// Maximum number of concurrent calls; further calls wait.
 const MAX_CONCURRENT_CALLS: usize = 16;
 
+/// Returns the maximum number of concurrent calls on repositories in a directory of this machine:
+/// two for each processor.
+///
+/// Such a call spends its time in git processes. More of them at once finish no sooner, but they
+/// delay the writer whose turn it is, and all writers behind it.
+fn max_directory_calls() -> usize {
+    2 * thread::available_parallelism().map_or(2, NonZero::get)
+}
+
 /// How long a call waits for a slot.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -35,6 +46,8 @@ struct ServerStateInner {
     seals: Seals,
     accounts: KnownAccounts,
     turns: Arc<Semaphore>,
+    /// The permits for calls on repositories in a directory of this machine.
+    directories: Arc<Semaphore>,
     /// The permit for a repeated read, whose results do not count against the memory limit; see
     /// [`ServerState::bounded`]. Only one such read runs at a time.
     large: Arc<Semaphore>,
@@ -83,6 +96,7 @@ impl ServerState {
             seals: Seals::new()?,
             accounts: KnownAccounts::default(),
             turns: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)),
+            directories: Arc::new(Semaphore::new(max_directory_calls())),
             large: Arc::new(Semaphore::new(1)),
             default_repo: OnceCell::new(),
             diffs: DiffCache::default(),
@@ -134,6 +148,15 @@ impl ServerState {
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         acquire(&self.0.turns, || {
             format!("{MAX_CONCURRENT_CALLS} other calls were")
+        })
+        .await
+    }
+
+    /// Waits for one of the permits that limit concurrent calls on repositories in a directory of
+    /// this machine.
+    pub async fn directory_turn(&self) -> Result<OwnedSemaphorePermit> {
+        acquire(&self.0.directories, || {
+            "other calls on repositories of this machine were".to_owned()
         })
         .await
     }

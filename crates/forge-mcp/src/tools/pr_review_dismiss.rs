@@ -16,7 +16,7 @@ pub(super) struct PrReviewDismissInput {
     number: String,
     /// Id, from pr_view include=reviews
     review: String,
-    /// Why
+    /// Reason for the author of the review
     body: String,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct WorkflowViewInput {
     repo: Option<String>,
     /// Number or URL
     issue: String,
-    /// Also: whether the group has reached it
+    /// State; adds whether each issue of the group has reached it
     target_state: Option<String>,
     /// State or intent to resolve for command
     state: Option<String>,
