@@ -136,7 +136,10 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::MergeAdmin,
             No {
                 why: "a plain git repository has no requirements that could be bypassed",
-                instead: &Hint::fixed("merge without the bypass", Action::again(&[(Param::Admin, Arg::Omit)])),
+                instead: &Hint::fixed(
+                    "merge without the bypass",
+                    Action::again(&[(Param::Admin, Arg::Omit)]),
+                ),
             },
         ),
         (C::PrDiff, Native),
