@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn check_run_conclusions_map_to_status() {
-        // Requirement C-000-5 (docs/reference/requirements.md): the conclusions that block a merge
+        // C-000-5: the conclusions that block a merge
         // are failures.
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn newest_check_per_name_workflow_event_is_kept() {
-        // Requirement C-000-5 (docs/reference/requirements.md): a check that ran twice counts once.
+        // C-000-5: a check that ran twice counts once.
         let run = |event: &str, at: &str, conclusion: &str| {
             json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
                    "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})

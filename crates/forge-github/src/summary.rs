@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn later_comment_review_keeps_earlier_verdict() {
-        // Requirement C-000-4 (docs/reference/requirements.md): the order of the two lists does not
+        // C-000-4: the order of the two lists does not
         // matter.
         let latest = latest_reviews(
             [

@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn truncated_checks_are_never_a_success() {
-        // Requirement C-000-6: missing checks are reported.
+        // C-000-6: missing checks are reported.
         let of = |status| ChecksReport::of(String::new(), vec![check("a", status, None)]);
         for (status, wanted) in [
             (CheckStatus::Success, CheckRollup::Pending),
