@@ -32,7 +32,9 @@ fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
         .rev()
         .find_map(|l| l.strip_prefix("Recovery: "));
     let hint = hint.unwrap_or_else(|| panic!("no hint: {failed:?}"));
-    let (_, words) = hint.rsplit_once(": ").unwrap_or_else(|| panic!("{hint}"));
+    // A question ends with `?`, and any other hint with `: `, before its command.
+    let parts = hint.rsplit_once("? ").or_else(|| hint.rsplit_once(": "));
+    let (_, words) = parts.unwrap_or_else(|| panic!("{hint}"));
     let mut words = words.to_owned();
     for (name, value) in situation.choices {
         if name.starts_with(|c: char| c.is_uppercase()) {
