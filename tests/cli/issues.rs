@@ -757,7 +757,7 @@ fn attached_files_are_refused_in_git_repositories() {
     ] {
         let refused = world.forge(&[line, &["--attach", "a.png"]].concat());
         let refused = refused.output().exits(1).says("Recovery: ");
-        let _ = refused.says("a plain git repository has no server that would show them");
+        let _ = refused.says("a plain git repository has no server that would show the file");
     }
     let list = ["issue", "list", "--json", "number", "--jq", "length"];
     assert_eq!(world.forge(&list).text(), "1\n");

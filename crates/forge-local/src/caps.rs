@@ -87,8 +87,8 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::PrReviewersTeam,
             No {
-                why: "a git repository knows people by e-mail address, and no teams",
-                instead: &Hint::new("ask the members by login"),
+                why: "a git repository has no teams",
+                instead: &Hint::new("ask the members, each by login"),
             },
         ),
         (
@@ -176,7 +176,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::Attachments,
             No {
-                why: "a plain git repository has no server that would show them",
+                why: "a plain git repository has no server that would show the file",
                 instead: &Hint::new("commit the file to the branch, and name its path"),
             },
         ),

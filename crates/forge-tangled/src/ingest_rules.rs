@@ -170,7 +170,7 @@ impl Tangled {
         }
         let name = self.identities.name_of(who).await;
         let rule = if author_may {
-            "a state counts from its author, the owner of the repository and its collaborators"
+            "only the author, the owner of the repository and its collaborators may set a state"
         } else {
             "labels count from the owner of the repository and its collaborators"
         };

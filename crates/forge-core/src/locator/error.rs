@@ -167,7 +167,7 @@ impl ParseLocatorError {
                 "in 'file:' and 'local:' write '%' as '%25'; or pass './name', which is not decoded"
             }
             Self::InvalidAtproto { .. } => {
-                "write 'did:plc:…', 'handle.example/repo', or 'at://<did or handle>/<collection>/<rkey>'"
+                "write a DID as 'did:plc:…', a repository as 'handle.example/repo', and an at-uri as 'at://<did or handle>/<collection>/<rkey>'"
             }
             Self::UnsupportedRecord { .. } => {
                 "use the at-uri of the repository, the pull request or the issue itself"
