@@ -82,13 +82,14 @@ impl Pacer {
         self.until_deadline(pause)
     }
 
-    /// Returns the error of a poll, and the pause before the next poll. If a rate limit caused the
-    /// error, the pause lasts until the rate limit resets. The pause is `None` if the deadline
-    /// comes first.
+    /// Decides what happens after a failed poll. If polling goes on, returns `error` for a message
+    /// and the pause before the next poll. If a rate limit caused the error, the pause lasts until
+    /// the rate limit resets. The pause is `None` if the deadline comes first.
     ///
     /// # Errors
     ///
-    /// Returns `error` if a retry cannot help, or after too many consecutive failures.
+    /// Fails with `error` if polling has to stop: a retry cannot help, or too many polls in a row
+    /// have failed.
     pub fn after_failure(&mut self, error: Error) -> Result<(Error, Option<Duration>)> {
         let limited = match (error.kind(), error.retry()) {
             (_, Retry::After(wait)) => Some(wait),

@@ -78,7 +78,8 @@ pub(crate) fn of_state<'a>(
     Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
 }
 
-/// Returns the field that names the repository when a round (two commits) is submitted.
+/// Returns the name of the field for the repository in the call that submits a round. A round is
+/// one version of a pull request.
 pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
     let word = &*names.inputs.knot.submit_repo;
     if word != Dialects::default().inputs.knot.submit_repo {

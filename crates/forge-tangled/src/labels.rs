@@ -264,8 +264,8 @@ struct Unread {
     why: String,
     /// At-uris of further definitions that the same warning covers.
     others: BTreeSet<String>,
-    /// True if the repository has more definitions than are read, so that reading again would not
-    /// help.
+    /// True if the definition was left out because the repository has more definitions than are
+    /// read. A second read would leave out the same one.
     is_beyond_limit: bool,
 }
 

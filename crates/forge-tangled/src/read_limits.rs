@@ -15,13 +15,14 @@ pub struct ReadLimits {
     /// Maximum size of an answer with a list or a record. A longer list is requested again with
     /// fewer rows.
     pub page: usize,
-    /// Maximum size of the records of one collection of one account.
+    /// Maximum size of the records of one type (an atproto collection) in one account, in bytes.
     pub account: usize,
-    /// Maximum size of the records about one repository that a list keeps, over all accounts.
+    /// A list keeps the records about its repository. Maximum size of these records of all
+    /// accounts together, in bytes.
     pub list: usize,
-    /// Maximum size of all answers that one command reads.
+    /// Maximum size of all answers that one command reads, in bytes.
     pub command: usize,
-    /// Maximum size of the values that one cache holds.
+    /// Maximum size of the values that one cache holds, in bytes.
     pub cache: usize,
 }
 

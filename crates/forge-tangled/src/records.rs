@@ -298,10 +298,12 @@ const SHORT_BLOB: usize = 4 * 1024 * 1024;
 static LONG_BLOBS: Semaphore = Semaphore::const_new(1);
 static UNPACKING: Semaphore = Semaphore::const_new(1);
 
-/// Reads a blob that the record `of` names, on a thread that may block: a patch can be long.
+/// Downloads a blob and parses it with `read`. The record `of` names the blob. `read` runs on a
+/// thread that may block, because a patch can be long.
 ///
 /// # Errors
-/// `protocol` if the bytes have another CID, or exceed the size of a patch; the errors of `read`.
+/// `protocol` if the bytes have another CID, or are longer than a patch may be; the errors of
+/// `read`.
 pub(crate) async fn blob<T: Send + 'static>(
     xrpc: &Xrpc,
     of: &AtUri,

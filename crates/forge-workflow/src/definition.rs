@@ -67,7 +67,8 @@ pub struct Intent {
     /// The state, if the intent means the same state for every command. A command's outputs need
     /// not contain this state.
     pub state: Option<String>,
-    /// True if the intent means the lock state of the command.
+    /// True if the intent stands for the lock state of the command: the state that an issue has
+    /// while its claim holder works on it.
     #[serde(default)]
     pub lock: bool,
 }

@@ -1,5 +1,6 @@
-//! Edits issues: one query for a hundred issues, then one document for every twenty. GitHub runs
-//! the mutations of a document in order, and each mutation succeeds or fails on its own.
+//! Edits issues: one query reads up to a hundred issues, and one GraphQL document changes up to
+//! twenty of them. GitHub runs the mutations of a document in order, and each mutation succeeds or
+//! fails on its own.
 
 use std::sync::Arc;
 
@@ -612,7 +613,8 @@ fn check(edit: &EditIssue) -> Result<()> {
     needs_board(edit.values.is_empty(), edit.board.is_some())
 }
 
-/// Refuses values without a board: on GitHub, values belong to boards.
+/// Refuses an edit of field values that names no board, because on GitHub the fields of an issue
+/// belong to a board.
 pub(super) fn needs_board(no_values: bool, board: bool) -> Result<()> {
     match no_values || board {
         true => Ok(()),

@@ -144,7 +144,7 @@ impl Local {
         }
     }
 
-    /// Returns the error if the branch that the revert would create already exists.
+    /// Builds the error for a revert whose new branch already exists.
     async fn reverted_before(&self, cat: &mut CatFile, number: u64, head: &str) -> Error {
         let open = self.find_open(cat, |s| s.head_branch == head).await;
         let open = open.ok().flatten().map(|s| s.number);

@@ -48,8 +48,8 @@ const READ_AHEAD_BYTES: usize = 1024 * 1024;
 /// Length of one read of the input, in bytes.
 const READ_BYTES: usize = 8 * 1024;
 
-/// Part of each request's weight that does not count for [`StdioLimits::requests`], in bytes.
-/// Because of this part, a short request is not refused while long requests are handled.
+/// Number of bytes of each request that do not count for [`StdioLimits::requests`]. A short request
+/// is therefore never refused because long requests are handled.
 const UNCOUNTED_WEIGHT: usize = 16 * 1024;
 
 /// Memory of an unread answer in addition to its text, in bytes.

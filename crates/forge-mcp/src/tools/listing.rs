@@ -48,11 +48,12 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// Returns the request for a page of the forge's list, with the forge's own cursor.
+    /// Returns the request for the next page of the forge's list. The cursor that the caller passed
+    /// contains the cursor of the forge.
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_input` if the cursor belongs to another call.
+    /// Fails with `invalid_input` if the caller's cursor comes from a call with other arguments.
     pub fn page(&self) -> Result<PageReq> {
         Ok(match self.position()? {
             None | Some((_, "")) => PageReq::first(self.limit),

@@ -40,8 +40,8 @@ const MAX_TAKEOVER_MOVES: usize = 10;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ClaimRequest<'a> {
-    /// The command of the workflow. The issue moves to the lock state of the command, if it has
-    /// one.
+    /// The command of the workflow. If the definition names a lock state for this command (a state
+    /// such as `In Progress`), the claim moves the issue there.
     pub command: &'a str,
     /// The holder; `None` means the viewer.
     pub holder: Option<&'a str>,

@@ -64,7 +64,8 @@ pub struct DiffArgs {
 ///
 /// # Errors
 ///
-/// Fails if the diff cannot be read, or contains a terminal escape that a pipe must not get.
+/// Fails if the diff cannot be read. Also fails on a pipe if the diff contains terminal escapes,
+/// because a program behind the pipe would print them.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
     let rounds = rounds(ctx, &args)?;
