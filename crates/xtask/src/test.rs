@@ -16,20 +16,11 @@ use crate::{
     cargo::{cargo, has, in_ci, root, watched},
     chromium,
     count::{Count, failed_tests},
-    gh, git, jira, mcp, myworld, tang,
+    gh, git, jira, mcp, myworld, quick, tang,
 };
 
 /// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
-
-/// The lanes that a run includes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// All lanes.
-    All,
-    /// Only lanes that take seconds.
-    Quick,
-}
 
 /// The results of the lanes that have run.
 #[derive(Debug, Default)]
@@ -95,12 +86,24 @@ impl TestReport {
         }
     }
 
-    /// Tests the MCP server with independent programs.
-    fn mcp_peers(&mut self, extent: Extent, peers: Result<mcp::McpPeers>) {
-        let name = "peers of the MCP server";
-        if extent == Extent::Quick {
-            return self.skip(name, "--quick");
+    /// Builds everything; `false` if that fails. One build gives program and tests the same features,
+    /// so that nothing is compiled twice.
+    fn build(&mut self) -> Result<bool> {
+        println!("== build");
+        let begun = Instant::now();
+        let (built, _) = watched(&mut cargo(&BUILD))?;
+        let seconds = begun.elapsed().as_secs();
+        self.seconds.push(("build".to_owned(), seconds));
+        if !built {
+            self.broken.push("build".into());
+            self.count.failed += 1;
         }
+        Ok(built)
+    }
+
+    /// Tests the MCP server with independent programs.
+    fn mcp_peers(&mut self, peers: Result<mcp::McpPeers>) {
+        let name = "peers of the MCP server";
         let peers = match peers {
             Ok(peers) => peers,
             Err(why) => return self.lacks(name, &format!("{why:#}")),
@@ -124,11 +127,8 @@ impl TestReport {
     }
 
     /// Compares the public API of the library with its snapshots.
-    fn public_api(&mut self, extent: Extent, program: &Path) {
+    fn public_api(&mut self, program: &Path) {
         let name = "public API";
-        if extent == Extent::Quick {
-            return self.skip(name, "--quick");
-        }
         if !in_ci() {
             return self.skip(name, "only in CI, or with `cargo xtask api`");
         }
@@ -196,16 +196,13 @@ struct Peers {
 }
 
 impl Peers {
-    fn find(extent: Extent) -> Self {
+    fn find() -> Self {
         Self {
             gh: gh::find(),
             myworld: myworld::find(),
             jira: jira::find(),
             world: atproto::find(),
-            mcp: match extent {
-                Extent::All => mcp::McpPeers::find(),
-                Extent::Quick => Err(anyhow!("--quick")),
-            },
+            mcp: mcp::McpPeers::find(),
         }
     }
 }
@@ -217,55 +214,39 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn run(extent: Extent) -> Self {
+    fn run() -> Self {
         // tang is built first, because it has its own target directory. A check locks our target
         // directory, and would delay the start of the tests.
         let tang = tang::find();
-        let backends = match extent {
-            Extent::All => &BACKENDS[..],
-            Extent::Quick => &[],
-        };
         let checked = |&backend| {
             let output = alone(backend).output();
             (backend, output.context("there is no cargo"))
         };
         Self {
             tang,
-            alone: backends.iter().map(checked).collect(),
+            alone: BACKENDS.iter().map(checked).collect(),
         }
     }
 }
 
 /// Runs all lanes; `false` if anything failed.
-pub fn run(extent: Extent) -> Result<bool> {
+pub fn run() -> Result<bool> {
     let mut report = TestReport::default();
     let nextest = has(&["nextest", "--version"]);
     let program = api::program()?;
-
-    println!("== build");
-    // Building all targets gives program and tests the same features, so that nothing is compiled
-    // twice.
-    let begun = Instant::now();
-    let (built, _) = watched(&mut cargo(&BUILD))?;
-    report
-        .seconds
-        .push(("build".to_owned(), begun.elapsed().as_secs()));
-    if !built {
-        report.broken.push("build".into());
-        report.count.failed = 1;
+    if !report.build()? {
         report.print();
         return Ok(false);
     }
-
     if !nextest {
         report.skip(
             "a search for tokens in the output of passing tests",
             "no nextest",
         );
     }
-    let peers_found = thread::spawn(move || Peers::find(extent));
-    let compiled = thread::spawn(move || Compiled::run(extent));
-    report.lane("tests", tests(nextest, extent))?;
+    let peers_found = thread::spawn(Peers::find);
+    let compiled = thread::spawn(Compiled::run);
+    report.lane("tests", tests(nextest))?;
     let current = git::current().context("there is no git")?;
     report.lane(
         &format!("behaviour on git {}", current.version),
@@ -277,31 +258,25 @@ pub fn run(extent: Extent) -> Result<bool> {
     for (backend, checked) in compiled.alone {
         report.record_output(&format!("the program with {backend} alone"), &checked?);
     }
-    if extent == Extent::Quick {
-        report.skip("stress", "--quick");
-        report.skip("behaviour on an older git", "--quick");
-        report.skip("each backend alone", "--quick");
-    } else {
-        if !Path::new("/proc/self/status").exists() {
-            report.lacks("stress: memory while large diffs stream", "no /proc");
+    if !Path::new("/proc/self/status").exists() {
+        report.lacks("stress: memory while large diffs stream", "no /proc");
+    }
+    match git::find_oldest_git(&current) {
+        Some(older) => {
+            let name = format!(
+                "behaviour on git {} (the other lanes: {})",
+                older.version, current.version
+            );
+            let mut command = behaviour();
+            command.env("FORGE_GIT", &older.program);
+            report.lane(&name, command)?;
         }
-        match git::find_oldest_git(&current) {
-            Some(older) => {
-                let name = format!(
-                    "behaviour on git {} (the other lanes: {})",
-                    older.version, current.version
-                );
-                let mut command = behaviour();
-                command.env("FORGE_GIT", &older.program);
-                report.lane(&name, command)?;
-            }
-            // No extra lane is needed, because all lanes have already run with an old git.
-            None if current.is_old() => {}
-            None => report.lacks(
-                "behaviour on an older git",
-                &format!("{} is the only git here", current.version),
-            ),
-        }
+        // No extra lane is needed, because all lanes have already run with an old git.
+        None if current.is_old() => {}
+        None => report.lacks(
+            "behaviour on an older git",
+            &format!("{} is the only git here", current.version),
+        ),
     }
     // With this variable, a test fails instead of passing if it does not find the client.
     let with_mcp_client = |mut command: Command| {
@@ -353,14 +328,10 @@ pub fn run(extent: Extent) -> Result<bool> {
         Ok(_) => {
             let command = with_mcp_client(with_pds(peers(nextest, &ATPROTO)));
             report.lane("peers: a PDS", command)?;
-            if extent == Extent::Quick {
-                report.skip("peers: the behaviour suite on a PDS", "--quick");
-            } else {
-                // With cargo, all trials run in one process with one PDS; nextest would start a PDS
-                // for each trial.
-                let command = with_pds(peers(false, &BEHAVIOUR_PDS));
-                report.lane("peers: the behaviour suite on a PDS", command)?;
-            }
+            // With cargo, all trials run in one process with one PDS; nextest would start a PDS for
+            // each trial.
+            let command = with_pds(peers(false, &BEHAVIOUR_PDS));
+            report.lane("peers: the behaviour suite on a PDS", command)?;
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
     }
@@ -387,12 +358,12 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("the page of pr context in Chromium", &format!("{why:#}")),
     }
-    report.mcp_peers(extent, found.mcp);
+    report.mcp_peers(found.mcp);
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
     )?;
-    report.public_api(extent, &program);
+    report.public_api(&program);
     report.print();
     Ok(report.count.failed == 0)
 }
@@ -400,7 +371,25 @@ pub fn run(extent: Extent) -> Result<bool> {
 /// Runs only the lane of the MCP server's peers, for work on that server.
 pub fn run_mcp() -> Result<bool> {
     let mut report = TestReport::default();
-    report.mcp_peers(Extent::All, mcp::McpPeers::find());
+    report.mcp_peers(mcp::McpPeers::find());
+    report.print();
+    Ok(report.count.failed == 0)
+}
+
+/// Runs only the tests that a change of a few crates is likely to break; see [`quick`].
+pub fn run_quick() -> Result<bool> {
+    let mut report = TestReport::default();
+    if report.build()? {
+        if has(&["nextest", "--version"]) {
+            let selected = quick::filter(&quick::changed_folders()?);
+            report.lane("tests of what has changed", nextest_of(&selected))?;
+        } else {
+            let unit = ["--lib", "--bins", "--test", "guard"];
+            report.lane("unit tests and guards", cargo(&[&TEST[..], &unit].concat()))?;
+            report.skip("suites of what has changed", "no nextest");
+        }
+        report.skip("all other tests", "--quick");
+    }
     report.print();
     Ok(report.count.failed == 0)
 }
@@ -456,7 +445,7 @@ const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 const BEHAVIOUR: [&str; 1] = ["behaviour"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 8] = [
     "adversary",
     "cli",
     "guard",
@@ -464,14 +453,15 @@ const TARGETS: [&str; 7] = [
     "github_http",
     "tangled",
     "mcp",
+    "stress",
 ];
 
 /// Returns the command for all tests except doc tests, the behaviour suite and tests that need
 /// another program. nextest runs the tests of all binaries in parallel; cargo runs one binary after
 /// another.
-fn tests(nextest: bool, extent: Extent) -> Command {
+fn tests(nextest: bool) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = [
+        let left_out: Vec<&str> = [
             &GH[..],
             &ATPROTO,
             &BEHAVIOUR_PDS,
@@ -480,17 +470,13 @@ fn tests(nextest: bool, extent: Extent) -> Command {
             &BEHAVIOUR,
         ]
         .concat();
-        if extent == Extent::Quick {
-            left_out.push("stress");
-        }
         let left_out: Vec<String> = left_out.iter().map(|b| format!("binary({b})")).collect();
         let filter = format!("not ({})", left_out.join(" or "));
         return nextest_of(&filter);
     }
     // `cargo test` can only select tests by target, and any selection omits doc tests.
     let mut args = [&TEST[..], &["--lib", "--bins"]].concat();
-    let stress = (extent == Extent::All).then_some("stress");
-    for target in TARGETS.into_iter().chain(stress) {
+    for target in TARGETS {
         args.extend(["--test", target]);
     }
     cargo(&args)
