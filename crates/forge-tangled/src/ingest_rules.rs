@@ -172,9 +172,9 @@ impl Tangled {
         let rule = if author_may {
             "only the author, the owner of the repository and its collaborators may set a state"
         } else {
-            "labels count from the owner of the repository and its collaborators"
+            "only the owner of the repository and its collaborators may set labels"
         };
-        Some(format!("{name} is not authorised: {rule} only"))
+        Some(format!("{name} is not authorised: {rule}"))
     }
 }
 
