@@ -219,7 +219,9 @@ impl Local {
         };
         Err(Error::invalid(
             "line",
-            format!("{lines} of '{path}' on the {side} side is not within a single hunk of the diff"),
+            format!(
+                "{lines} of '{path}' on the {side} side is not within a single hunk of the diff"
+            ),
         )
         .with_hint(match ranges.is_empty() {
             true => format!("'{path}' has no lines on that side of the diff"),
