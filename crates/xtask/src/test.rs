@@ -86,6 +86,24 @@ impl TestReport {
         }
     }
 
+    /// Checks the format of all files with rustfmt, as one test.
+    fn format(&mut self) -> Result<()> {
+        let name = "format";
+        if !has(&["fmt", "--version"]) {
+            self.lacks(name, "no rustfmt");
+            return Ok(());
+        }
+        println!("== {name}");
+        let (formatted, _) = watched(&mut cargo(&["fmt", "--all", "--check"]))?;
+        if formatted {
+            self.count.passed += 1;
+        } else {
+            self.count.failed += 1;
+            self.broken.push(format!("{name}: run `cargo fmt`"));
+        }
+        Ok(())
+    }
+
     /// Builds everything; `false` if that fails. One build gives program and tests the same features,
     /// so that nothing is compiled twice.
     fn build(&mut self) -> Result<bool> {
@@ -234,6 +252,7 @@ pub fn run() -> Result<bool> {
     let mut report = TestReport::default();
     let nextest = has(&["nextest", "--version"]);
     let program = api::program()?;
+    report.format()?;
     if !report.build()? {
         report.print();
         return Ok(false);
@@ -379,6 +398,7 @@ pub fn run_mcp() -> Result<bool> {
 /// Runs only the tests that a change of a few crates is likely to break; see [`quick`].
 pub fn run_quick() -> Result<bool> {
     let mut report = TestReport::default();
+    report.format()?;
     if report.build()? {
         if has(&["nextest", "--version"]) {
             let selected = quick::filter(&quick::changed_folders()?);
