@@ -130,7 +130,7 @@ pub struct SectionError {
     pub kind: &'static str,
     /// The failure and its reason.
     pub message: String,
-    /// What the caller can do to read the section.
+    /// A command or call that reads the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }

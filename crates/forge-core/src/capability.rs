@@ -272,7 +272,7 @@ static REPORT: Hint = Hint::new("report this as a defect");
 /// The table of a backend, with one row for each capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// One row for each of [`Capability::ALL`]. The behaviour suite, which tests all backends,
+    /// The support for each of [`Capability::ALL`]. The behaviour suite, which tests all backends,
     /// checks that no row is missing.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.

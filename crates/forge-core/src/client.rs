@@ -26,7 +26,7 @@ use crate::{
     text::one_line,
 };
 
-/// Whether a handle may write.
+/// The calls that a handle allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Allows only reads. A write fails with `permission_denied` before anything is sent.
@@ -111,7 +111,7 @@ impl Quota {
 pub struct Policy {
     /// Maximum duration of one call.
     pub deadline: Duration,
-    /// Whether calls may write.
+    /// Permission to write.
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,

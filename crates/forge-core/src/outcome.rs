@@ -120,7 +120,7 @@ pub enum Ingestion {
     /// The record is stored or deleted on the PDS, but the appview does not read records of this
     /// kind.
     PdsOnly {
-        /// What the caller can do instead of waiting.
+        /// An alternative to waiting.
         instead: String,
     },
     /// The index ignores the record, for a reason that can be proved.
@@ -195,7 +195,7 @@ impl Step {
 pub struct Warning {
     /// The problem and its effect.
     pub message: String,
-    /// What the caller can do about the problem.
+    /// An action against the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
     /// The field of the model that is incomplete, if the warning is about a field.

@@ -440,8 +440,8 @@ impl Git {
         let broken = |e| spawn_error(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
-        // A failed write is ignored, because a command may end without reading all of its input.
-        // Its exit status then shows the reason.
+        // A failed write is ignored, because a command may end without reading all of its input. The
+        // exit status of the command then shows the reason.
         let feed = async {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 let _ = pipe.write_all(input).await;

@@ -34,7 +34,7 @@ struct Finding<'a> {
     rule: Rule,
     names: Vec<String>,
     source: WantedBy,
-    /// What is wrong with the checks in `names`, such as `failed`.
+    /// The fault of the checks in `names`, such as `failed`.
     what: &'a str,
     /// The evidence if `names` is empty, so that the rule is met.
     met: String,

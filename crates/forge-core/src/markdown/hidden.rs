@@ -42,8 +42,8 @@ pub struct Hidden {
 /// | everything after the first [`super::MAX_TEXT`] bytes | |
 /// | a table whose short rows lack thousands of cells, and everything after it | |
 ///
-/// Tags are parsed as in a browser. An element may therefore stay open after the end of its block.
-/// It then hides the same text here as on the page.
+/// Tags are parsed as in a browser. An element may therefore stay open after the end of its block,
+/// and hides the same text here as on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
     let (read, rest) = beginning(text);

@@ -10,7 +10,8 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// Whether the base branch has moved. If so, the local base branch is fast-forwarded.
+/// The state of the base branch on the forge. The local base branch is fast-forwarded if the base
+/// branch has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
     /// The base branch has moved, because the pull request was just merged.
@@ -230,8 +231,8 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     if head == tip {
         return Ok(true);
     }
-    // One of the two values comes from the forge. Only full commit ids are accepted, because git
-    // would resolve a branch name to its tip.
+    // Only full commit ids are accepted: one of the two values comes from the forge, and git would
+    // resolve a branch name to its tip.
     if ![head, tip].into_iter().all(is_full_oid) {
         return Ok(false);
     }
