@@ -158,6 +158,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("token", "token login [scopes]"),
     ("repo", "repo [private auto_merge]"),
     ("fork", "repo owner"),
+    ("delete_repo", "repo"),
     ("collaborator", "repo login [permission]"),
     (
         "protect",
@@ -358,6 +359,10 @@ fn apply(seed: &mut Seed<'_>, step: &Value, absent: &Cell<&'static str>) -> Opti
             id.into()
         }
         "fork" => seed.fork(repo()?, text("owner")?).into(),
+        "delete_repo" => {
+            seed.delete_repo(repo()?);
+            Value::Null
+        }
         "collaborator" => {
             let permission = match text("permission").unwrap_or("write") {
                 "read" => Permission::Read,

@@ -108,6 +108,22 @@ impl State {
         Ok(id)
     }
 
+    /// Deletes a repository with its pull requests and issues. Pull requests from its branches to
+    /// other repositories stay, without a head repository.
+    pub(crate) fn delete_repo(&mut self, id: Id) {
+        self.pulls.retain(|_, pull| pull.repo != id);
+        self.issues.retain(|_, issue| issue.repo != id);
+        for pull in self.pulls.values_mut() {
+            if pull.head_repo == Some(id) {
+                pull.head_repo = None;
+            }
+        }
+        if let Some(repo) = self.repos.remove(&id) {
+            // The double's directory is deleted at the end, so files that remain here do no harm.
+            let _ = std::fs::remove_dir_all(repo.git_dir);
+        }
+    }
+
     /// Commits files on a branch. A new branch starts at `from`.
     fn add_commit(
         &mut self,
@@ -394,6 +410,12 @@ impl Seed<'_> {
         let owner = self.user(owner);
         let name = full_name.split_once('/').map_or("", |(_, name)| name);
         self.0.add_fork(parent, owner, name).expect("a fork")
+    }
+
+    /// Deletes a repository. Pull requests from its branches to other repositories stay.
+    pub fn delete_repo(&mut self, full_name: &str) {
+        let id = self.find_repo(full_name);
+        self.0.delete_repo(id);
     }
 
     /// Changes a repository's settings.

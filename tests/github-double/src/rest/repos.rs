@@ -164,17 +164,7 @@ pub(super) fn delete(ctx: &Ctx<'_>, repo: &Repo) -> Reply {
     if !ctx.token.has_scope(&["delete_repo"]) {
         return reply::message(403, "Must have admin rights to Repository.");
     }
-    let mut state = ctx.state();
-    state.repos.remove(&repo.id);
-    state.pulls.retain(|_, pull| pull.repo != repo.id);
-    state.issues.retain(|_, issue| issue.repo != repo.id);
-    for pull in state.pulls.values_mut() {
-        if pull.head_repo == Some(repo.id) {
-            pull.head_repo = None;
-        }
-    }
-    // The double's directory is deleted at the end, so files that remain here do no harm.
-    let _ = std::fs::remove_dir_all(&repo.git_dir);
+    ctx.state().delete_repo(repo.id);
     Reply {
         status: 204,
         ..Reply::default()
