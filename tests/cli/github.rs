@@ -587,6 +587,52 @@ fn pull_of_fork_branch_is_found_in_clone() {
 }
 
 #[test]
+fn branch_name_never_selects_pull_of_deleted_fork() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.fork(REPO, "grace");
+        let change = [("c.txt", Some("c\n"))];
+        seed.commit("grace/tools", "main", &change, "Add c");
+        let pull = PullSeed {
+            author: "grace",
+            title: "From a fork",
+            head: "grace:main",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull);
+        seed.delete_repo("grace/tools");
+    }
+    let dir = hub.clone();
+    let git = |args: &[&str]| hub.scratch.run(git_program()).args(args).dir(&dir).ok();
+    git(&["switch", "--quiet", "main"]);
+    for args in [
+        &["pr", "merge", "--merge"][..],
+        &["pr", "close", "main"],
+        &["pr", "comment", "--body", "hi"],
+    ] {
+        let out = hub.forge(args).dir(&dir).output().exits(1);
+        let _ = out.says("no pull requests found for branch \"main\"");
+    }
+    {
+        let seed = hub.double.seed();
+        assert_eq!(format!("{:?}", seed.pull_of(REPO, 1).state), "Open");
+        assert!(seed.comments_of(REPO, 1).is_empty());
+    }
+    let fields = "isCrossRepository,headRepository,headRepositoryOwner";
+    let seen = hub.forge(&["pr", "view", "1", "--json", fields, "-R", REPO]);
+    let seen: serde_json::Value = serde_json::from_str(&seen.text()).unwrap();
+    assert_eq!(seen["isCrossRepository"], true, "{seen}");
+    assert!(seen["headRepository"].is_null(), "{seen}");
+    assert_eq!(seen["headRepositoryOwner"]["login"], "grace", "{seen}");
+    let listed = hub.forge(&["pr", "list", "-R", REPO]).text();
+    assert!(listed.contains("\tgrace:main\t"), "{listed}");
+    // The owner still names the pull request.
+    let number = ["pr", "view", "grace:main", "--json", "number", "-R", REPO];
+    assert!(hub.forge(&number).text().contains('1'));
+}
+
+#[test]
 fn checks_command_exits_like_gh() {
     let hub = Hub::with_pull();
     let checks = ["pr", "checks", "1", R[0], R[1]];

@@ -78,6 +78,27 @@ fn checkout_of_a_fork_sets_upstream_like_gh() {
 }
 
 #[test]
+fn checkout_of_a_deleted_fork_sets_upstream_like_gh() {
+    let twins = Twins::new();
+    twins.both(|world| {
+        let mut seed = world.double.seed();
+        seed.fork(REPO, "hubot");
+        seed.collaborator("hubot/tools", "octocat", Permission::Write);
+        drop(seed);
+        world.git(&["remote", "add", "fork", FORK]);
+        world.push_to("fork", "theirs");
+        world
+            .command(Tool::Gh, "pr create -t T -b B --no-maintainer-edit")
+            .ok();
+        world.git(&["switch", "--quiet", "main"]);
+        world.git(&["branch", "--quiet", "-D", "theirs"]);
+        world.git(&["remote", "remove", "fork"]);
+        world.double.seed().delete_repo("hubot/tools");
+    });
+    same_checkout(&twins, "pr checkout 1");
+}
+
+#[test]
 fn checkout_over_other_commits_needs_force_like_gh() {
     let twins = Twins::new();
     twins.push("work");

@@ -143,6 +143,14 @@ fn list_and_status_fields_match_gh() {
 }
 
 #[test]
+fn every_field_of_deleted_fork_matches_gh() {
+    let world = world();
+    world.double.seed().delete_repo("hubot/tools");
+    world.same("2", FIELDS);
+    world.same_output(&["pr", "list"]);
+}
+
+#[test]
 fn every_field_of_minimal_pull_matches_gh() {
     let world = World::new();
     world.push("bare");

@@ -210,12 +210,8 @@ fn add_dependency_links(
 /// Returns true if `upper` builds on `lower`. This is so if the record of `upper` names `lower`, or
 /// if the base branch of `upper` is the head branch of `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
-    let of_fork = lower
-        .head_repo
-        .as_ref()
-        .is_some_and(|repo| repo.comparison_key() != lower.id.repo.comparison_key());
     let chained = lower.head_branch == upper.base_branch
-        && !of_fork
+        && !lower.is_cross_repository()
         && lower.state == PrState::Open
         && upper.state == PrState::Open;
     upper.depends_on.as_ref() == Some(&lower.id.key) || chained
@@ -323,6 +319,12 @@ mod tests {
         assert_eq!(
             related(&own, &Links::default(), &all[4..5]),
             ["same_branch_prefix 4"]
+        );
+        let mut of_deleted_fork = other(1, "below", &["src/a.rs"]);
+        of_deleted_fork.head_repo_is_unknown = true;
+        assert_eq!(
+            related(&own, &Links::default(), &[of_deleted_fork]),
+            ["same_files 1 src/a.rs"]
         );
     }
 

@@ -44,6 +44,13 @@ fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
     })
 }
 
+fn repo_owner(owner: wire::Login) -> Actor {
+    let mut actor = Actor::new(owner.login);
+    actor.name = owner.name.filter(|n| !n.is_empty());
+    actor.id = owner.id;
+    actor
+}
+
 /// Maps an account; GitHub shows deleted accounts as `ghost`.
 pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     let Some(account) = account else {
@@ -398,6 +405,12 @@ pub(crate) fn pull(
         .as_ref()
         .map(|r| repo_id(host, r))
         .filter(|_| p.is_cross_repository);
+    // GitHub sends no repository for a deleted fork, and often still its owner.
+    let head_repo_is_unknown = p.is_cross_repository && p.head_repository.is_none();
+    let unknown_head_owner = p
+        .head_repository_owner
+        .filter(|_| head_repo_is_unknown)
+        .map(repo_owner);
     let head_node = p.head_repository.as_ref().and_then(repo_node);
     let default = p
         .base_repository
@@ -460,6 +473,8 @@ pub(crate) fn pull(
     // fork.
     pull.head_ref = Some(format!("refs/pull/{}/head", p.number));
     pull.head_repo = head_repo;
+    pull.head_repo_is_unknown = head_repo_is_unknown;
+    pull.unknown_head_owner = unknown_head_owner;
     pull.depends_on = depends_on;
     pull.head_node = head_node;
     pull.updated_at = updated_at;

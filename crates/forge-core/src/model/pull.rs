@@ -68,7 +68,15 @@ pub struct PullRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_ref: Option<String>,
     /// The repository of the head branch, if it is not the repository of the base branch (a fork).
+    /// See [`Self::is_cross_repository`].
     pub head_repo: Option<RepoId>,
+    /// True if the head branch is in another repository that the forge does not name: a deleted
+    /// fork, or one that the viewer cannot see. [`Self::head_repo`] is then `None`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub head_repo_is_unknown: bool,
+    /// The owner of an unknown head repository, if the forge names the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_head_owner: Option<Actor>,
     /// Number of submitted rounds (versions of the changes, on tangled). `None` on forges where a
     /// pull request follows its head branch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,6 +218,8 @@ impl PullRequest {
             head_patch: None,
             head_ref: None,
             head_repo: None,
+            head_repo_is_unknown: false,
+            unknown_head_owner: None,
             rounds: None,
             depends_on: None,
             head_node: None,
@@ -254,6 +264,27 @@ impl PullRequest {
             head_is_default: None,
             warnings: Vec::new(),
         }
+    }
+
+    /// Returns whether the head branch is in another repository than the base branch. A branch of
+    /// the base repository with the name [`Self::head_branch`] is then unrelated.
+    #[must_use]
+    pub fn is_cross_repository(&self) -> bool {
+        let differs = |head: &RepoId| head.comparison_key() != self.id.repo.comparison_key();
+        self.head_repo_is_unknown || self.head_repo.as_ref().is_some_and(differs)
+    }
+
+    /// Returns the owner of the head's repository, if the head branch is in another repository.
+    /// Empty if the forge does not name the account, and `None` if repositories have no owner.
+    #[must_use]
+    pub fn fork_owner(&self) -> Option<&str> {
+        if self.head_repo_is_unknown {
+            let owner = self.unknown_head_owner.as_ref();
+            return Some(owner.map_or("", |owner| &owner.login));
+        }
+        let head = self.head_repo.as_ref()?;
+        let (owner, _) = head.owner_and_name()?;
+        self.is_cross_repository().then_some(owner)
     }
 
     /// Counts the reviews in [`Self::latest_reviews`].

@@ -267,14 +267,13 @@ impl GitHub {
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
             // The name of the head repository matters only if the same owner also has the base
-            // repository.
-            let named = p
-                .head_repository
-                .as_ref()
-                .filter(|_| head_owner.eq_ignore_ascii_case(owner));
-            p.base_ref_name == base
-                && of.eq_ignore_ascii_case(head_owner)
-                && named.is_none_or(|r| r.name.eq_ignore_ascii_case(head_name))
+            // repository. A deleted fork has no name.
+            let is_same = match &p.head_repository {
+                _ if !head_owner.eq_ignore_ascii_case(owner) => true,
+                Some(head) => head.name.eq_ignore_ascii_case(head_name),
+                None => !p.is_cross_repository && head_name.eq_ignore_ascii_case(name),
+            };
+            p.base_ref_name == base && of.eq_ignore_ascii_case(head_owner) && is_same
         });
         if let Some(other) = same {
             return Err(duplicate_error(&other.number, &other.url, req, &base));

@@ -156,7 +156,7 @@ impl GitHub {
                         .with_action(CHOOSE_BASE),
                 ));
             }
-            if *base == pull.head_branch && pull.head_repo.is_none() {
+            if *base == pull.head_branch && !pull.is_cross_repository() {
                 return Err(Error::invalid(
                     "base",
                     format!("{} is the head of {pr}", quote_branch(base)),

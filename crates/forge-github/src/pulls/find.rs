@@ -73,12 +73,17 @@ fn unread_error(head: &HeadRef, warning: &Warning) -> Error {
 pub(super) fn is_head(repo: &RepoId, pull: &PullRequest, head: &HeadRef) -> bool {
     let own = owner_and_name(repo).unwrap_or_default();
     let of = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
-    let (owner, name) = of.unwrap_or(own);
+    let (owner, name) = match of {
+        Some((owner, name)) => (owner, Some(name)),
+        // The name of a deleted fork is unknown. Only `owner:branch` finds its pull request.
+        None if pull.is_cross_repository() => (pull.fork_owner().unwrap_or_default(), None),
+        None => (own.0, Some(own.1)),
+    };
     let wanted = match (&head.owner, &head.repo) {
         (None, _) => Some(own.1),
         (Some(_), name) => name.as_deref(),
     };
     pull.head_branch == head.branch
         && owner.eq_ignore_ascii_case(head.owner.as_deref().unwrap_or(own.0))
-        && wanted.is_none_or(|wanted| name.eq_ignore_ascii_case(wanted))
+        && wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)))
 }

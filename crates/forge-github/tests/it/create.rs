@@ -326,6 +326,26 @@ async fn duplicate_create_error_names_existing_pull() {
 }
 
 #[tokio::test]
+async fn pull_of_deleted_fork_is_no_duplicate() {
+    let other = json!({ "number": 3, "url": "https://github.com/octo/tools/pull/3", "baseRefName": "main",
+        "isCrossRepository": true, "headRepository": null, "headRepositoryOwner": { "login": "octo" } });
+    let twin = json!({ "repository": { "existing": { "nodes": [other] } } });
+    let script = Script::play(vec![
+        data("CreatePrepare", prepared(twin)),
+        refused("createPullRequest", "create", "FORBIDDEN", "Sent."),
+    ])
+    .await;
+    let sent = script
+        .repo
+        .create_pull(&CreatePull::new("feature", "Mine"))
+        .await;
+    assert!(!matches!(
+        sent.unwrap_err().kind(),
+        ErrorKind::AlreadyExists { .. }
+    ));
+}
+
+#[tokio::test]
 async fn create_after_concurrent_create_names_existing_pull() {
     let script = Script::play(vec![
         data("CreatePrepare", prepared(json!({}))),

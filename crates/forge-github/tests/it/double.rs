@@ -944,6 +944,52 @@ async fn create_from_fork_works() {
 }
 
 #[tokio::test]
+async fn branch_of_deleted_fork_is_unrelated_to_own_branch() {
+    let world = World::new();
+    let number = {
+        let mut seed = world.double.seed();
+        seed.fork(REPO, "grace");
+        seed.commit("grace/tools", "main", &[("c.txt", Some("c\n"))], "Add c");
+        let pull = PullSeed {
+            author: "grace",
+            title: "From a fork",
+            head: "grace:main",
+            base: "feature",
+            ..PullSeed::default()
+        };
+        let number = seed.open_pull(REPO, &pull);
+        seed.delete_repo("grace/tools");
+        number
+    };
+    for (head, count) in [
+        (HeadRef::branch("main"), 0),
+        (HeadRef::in_fork("octo", "main"), 0),
+        (HeadRef::in_fork("grace", "main"), 1),
+    ] {
+        let found = world.ada.find(&head, StateFilter::Open, PrFields::NONE);
+        assert_eq!(found.await.unwrap().len(), count, "{head:?}");
+    }
+    let pr = world.ada.pull_id(number);
+    let read = world.ada.pull(&pr, PrFields::NONE).await.unwrap();
+    assert!(read.head_repo_is_unknown && read.head_repo.is_none());
+    assert!(read.is_cross_repository());
+    assert_eq!(read.fork_owner(), Some("grace"));
+    let mut edit = EditPull::default();
+    edit.base = Some("main".into());
+    let edited = world.ada.edit_pull(&pr, &edit).await.unwrap().value;
+    assert_eq!(
+        (edited.base_branch.as_str(), edited.head_branch.as_str()),
+        ("main", "main")
+    );
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
+    let closed = world.ada.close(&pr, &req).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+    let kept = |w: &forge_core::Warning| w.message.contains("is in a fork, and was kept");
+    assert!(closed.warnings.iter().any(kept), "{:?}", closed.warnings);
+}
+
+#[tokio::test]
 async fn edits_and_updates_take_two_requests() {
     let world = World::new();
     let edits = |path: &str| {

@@ -585,8 +585,8 @@ pub(crate) fn checks_word(report: &ChecksReport) -> String {
 }
 
 fn head_label(pull: &PullRequest) -> String {
-    match pull.head_repo.as_ref().and_then(|r| r.owner_and_name()) {
-        Some((owner, _)) => format!("{owner}:{}", pull.head_branch),
+    match pull.fork_owner() {
+        Some(owner) => format!("{owner}:{}", pull.head_branch),
         None => pull.head_branch.clone(),
     }
 }

@@ -54,6 +54,9 @@ impl Tool for PrResubmit {
                 let branch = call.cleaner.line(&pull.head_branch);
                 let from = match &pull.head_repo {
                     Some(fork) => format!(" of {fork}"),
+                    None if pull.is_cross_repository() => {
+                        " of a repository that was deleted or is not visible".to_owned()
+                    }
                     None => String::new(),
                 };
                 Err(e.with_hint(format!("push to branch {branch}{from}")).into())

@@ -97,9 +97,9 @@ impl Tool for PrUpdateBranch {
 
 /// Returns how others use the head branch; see [`shared_as`]. `None` for a branch of a fork.
 async fn use_of_head(repo: &Repo, pull: &PullRequest) -> Result<Option<String>, Error> {
-    match pull.head_repo {
-        Some(_) => Ok(None),
-        None => shared_as(repo, &pull.head_branch).await,
+    match pull.is_cross_repository() {
+        true => Ok(None),
+        false => shared_as(repo, &pull.head_branch).await,
     }
 }
 

@@ -716,7 +716,7 @@ impl Tangled {
             let did = self.did_of(owner).await?;
             let name = self.identities.name_of(&did).await;
             found.retain(|pr| {
-                pr.author.login == name || did == repository.owner.did && pr.head_repo.is_none()
+                pr.author.login == name || did == repository.owner.did && !pr.is_cross_repository()
             });
         }
         found.sort_by_key(|pr| pr.state != PrState::Open);

@@ -298,7 +298,8 @@ fn new_base(ctx: &Ctx<'_>, id: Id, repo: Id, branch: &str) -> Result<(String, St
         let pull = state.pulls.get(&id);
         (
             pull.map(|it| it.state),
-            pull.map(|it| it.head_branch.clone()),
+            pull.filter(|it| it.head_repo == Some(repo))
+                .map(|it| it.head_branch.clone()),
         )
     };
     if state_now != Some(PullState::Open) {

@@ -165,11 +165,11 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
 /// Returns the name of the local branch. If a fork's branch has the name of the base branch, the
 /// owner's name is prepended, as in gh.
 fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
-    let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
+    let owner = pull.fork_owner().filter(|owner| !owner.is_empty());
     let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);
     let name = match (wanted, owner) {
         (Some(wanted), _) => wanted.to_owned(),
-        (None, Some((owner, _))) if is_base => format!("{owner}/{}", pull.head_branch),
+        (None, Some(owner)) if is_base => format!("{owner}/{}", pull.head_branch),
         (None, None) if is_base || pull.head_branch.is_empty() => format!("pull-{}", pull.id.key),
         (None, _) => pull.head_branch.clone(),
     };
@@ -215,7 +215,8 @@ async fn fetched(
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
     let of_branch = match (owner, branch_problem(&pull.head_branch)) {
         (_, Some(_)) => None,
-        (None, None) => Some(remote.to_owned()),
+        // A branch of the same name in the base repository is unrelated to a deleted fork.
+        (None, None) => (!pull.is_cross_repository()).then(|| remote.to_owned()),
         (Some((owner, _)), None) => ctx.remote_of(repo, Some(owner)).await,
     };
     let git = ctx.git();

@@ -12,7 +12,6 @@ use forge_core::{
     text::{self, Quote},
 };
 
-use super::shared::head_owner;
 use crate::ui::{color::Palette, json::model_name};
 
 /// Maximum length of a description or comment, in characters.
@@ -178,7 +177,11 @@ impl ContextPage {
             }
             _ => String::new(),
         };
-        let owner = head_owner(p).map_or(String::new(), |owner| format!("{}:", word(owner)));
+        let owner = match p.fork_owner() {
+            Some("") => ":".to_owned(),
+            Some(owner) => format!("{}:", word(owner)),
+            None => String::new(),
+        };
         self.line(&format!(
             "{} wants {owner}{} in {}{lines}",
             word(&p.author.login),

@@ -394,7 +394,7 @@ impl RangeStart {
         }
         // A branch of a fork is not used, because this clone may have an unrelated branch of the
         // same name.
-        if pull.head_repo.is_none()
+        if !pull.is_cross_repository()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {
             return Ok(branch);

@@ -301,5 +301,8 @@ mod tests {
         let mut p = pull();
         p.head_repo = Some(fork);
         assert_eq!(head_label(&p), "hubot:polite");
+        p.head_repo = None;
+        p.head_repo_is_unknown = true;
+        assert_eq!(head_label(&p), ":polite");
     }
 }

@@ -252,7 +252,7 @@ async fn deletion(
     repo: &Repo,
     pull: &PullRequest,
 ) -> Result<Option<String>> {
-    let remote = pull.head_repo.is_none() && has(repo, Capability::PrDeleteBranch);
+    let remote = !pull.is_cross_repository() && has(repo, Capability::PrDeleteBranch);
     let name = text::one_line(&repo_name(repo.id())).into_owned();
     Ok(
         match clone_branch::has_branch(ctx, flag, repo, pull).await? {

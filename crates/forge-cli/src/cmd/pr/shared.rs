@@ -4,8 +4,6 @@ use forge_core::{
     text,
 };
 
-use crate::ui::json::is_cross_repository;
-
 /// Returns a repository's name: `owner/name`, or the full locator if it has no owner.
 pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
@@ -26,16 +24,10 @@ pub(super) fn pull_with_title(p: &PullRequest) -> String {
 
 /// Formats the head branch: `branch`, or `owner:branch` if it is in another repository.
 pub(super) fn head_label(p: &PullRequest) -> String {
-    match head_owner(p) {
+    match p.fork_owner() {
         Some(owner) => format!("{owner}:{}", p.head_branch),
         None => p.head_branch.clone(),
     }
-}
-
-/// Returns the owner of the head branch if the branch is in another repository.
-pub(super) fn head_owner(p: &PullRequest) -> Option<&str> {
-    let (owner, _) = p.head_repo.as_ref()?.owner_and_name()?;
-    is_cross_repository(p).then_some(owner)
 }
 
 /// Returns the state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.

@@ -21,7 +21,6 @@ pub(crate) use ingestion::ingestion;
 pub use issue::{EVENT_FIELDS, ISSUE_FIELDS, ShownIssue};
 pub use pull::PULL_FIELDS;
 use pull::ROW_FIELDS;
-pub(crate) use pull::is_cross_repository;
 pub(crate) use thread::bucket;
 pub use thread::{CHECK_FIELDS, THREAD_FIELDS};
 

@@ -46,7 +46,7 @@ fields! {
     "headRepository" NONE |p| head_repository(p);
     "headRepositoryOwner" NONE |p| head_repository_owner(p);
     "id" NONE |p| Json::text(&p.node_id);
-    "isCrossRepository" NONE |p| Json::Bool(is_cross_repository(p));
+    "isCrossRepository" NONE |p| Json::Bool(p.is_cross_repository());
     "isDraft" NONE |p| Json::Bool(p.draft);
     "labels" NONE |p| Json::list(&p.labels, label);
     "latestReviews" NONE |p| latest_reviews(p);
@@ -131,18 +131,14 @@ fn decision(decision: Option<ReviewDecision>) -> &'static str {
     }
 }
 
-/// Returns true if the head repository is known and differs from the base repository.
-pub(crate) fn is_cross_repository(p: &PullRequest) -> bool {
-    p.head_repo
-        .as_ref()
-        .is_some_and(|h| h.comparison_key() != p.id.repo.comparison_key())
-}
-
 fn head(p: &PullRequest) -> &RepoId {
     p.head_repo.as_ref().unwrap_or(&p.id.repo)
 }
 
 fn head_repository(p: &PullRequest) -> Json {
+    if p.head_repo_is_unknown {
+        return Json::Null;
+    }
     let (name, full) = match head(p).owner_and_name() {
         Some((owner, name)) => (name.to_owned(), format!("{owner}/{name}")),
         None => (directory(head(p)), head(p).to_string()),
@@ -166,17 +162,27 @@ fn directory(repo: &RepoId) -> String {
 }
 
 fn head_repository_owner(p: &PullRequest) -> Json {
+    if p.head_repo_is_unknown {
+        // As in gh, an unknown owner has an empty login.
+        return match &p.unknown_head_owner {
+            Some(o) => repository_owner(&o.id, &o.login, o.name.as_ref()),
+            None => Json::Object(vec![("login", Json::text(""))]),
+        };
+    }
     Json::maybe(
         head(p).owner_and_name().map(|(o, _)| o.to_owned()).as_ref(),
         |owner| {
             let node = p.head_node.as_ref();
             let id = node.map_or("", |n| &n.owner_id);
-            let mut members = vec![("id", Json::text(id)), ("login", Json::text(owner))];
-            let name = node.and_then(|n| n.owner_name.as_ref());
-            members.extend(name.map(|name| ("name", Json::text(name))));
-            Json::Object(members)
+            repository_owner(id, owner, node.and_then(|n| n.owner_name.as_ref()))
         },
     )
+}
+
+fn repository_owner(id: &str, login: &str, name: Option<&String>) -> Json {
+    let mut members = vec![("id", Json::text(id)), ("login", Json::text(login))];
+    members.extend(name.map(|name| ("name", Json::text(name))));
+    Json::Object(members)
 }
 
 fn oid(oid: &String) -> Json {
@@ -545,6 +551,21 @@ mod tests {
         assert_eq!(
             value("headRepository"),
             r#"{"id":"","name":"repo","nameWithOwner":"file:///srv/repo"}"#
+        );
+    }
+
+    #[test]
+    fn unknown_head_repository_is_null_like_in_gh() {
+        let mut p = pull();
+        p.head_repo_is_unknown = true;
+        assert_eq!(head_repository(&p).compact(), "null");
+        assert_eq!(head_repository_owner(&p).compact(), r#"{"login":""}"#);
+        let mut owner = Actor::new("carol");
+        owner.id = "U_c".to_owned();
+        p.unknown_head_owner = Some(owner);
+        assert_eq!(
+            head_repository_owner(&p).compact(),
+            r#"{"id":"U_c","login":"carol"}"#
         );
     }
 }
