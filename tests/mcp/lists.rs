@@ -428,6 +428,11 @@ fn branch_of_fork_belongs_to_another_repository() {
     let mut wire = hub.server(&lists);
     wire.call("pr_update_branch", update("merge")).ok();
     assert_ne!(head(), before);
+    // GitHub does not name a deleted fork, so no list permits the change.
+    hub.double.seed().delete_repo("mallory/tools");
+    wire.call("pr_update_branch", update("merge"))
+        .fails("permission_denied")
+        .says("was deleted or is not visible");
 }
 
 #[test]

@@ -334,10 +334,12 @@ impl ServerState {
     ///
     /// # Errors
     ///
-    /// Fails with `permission_denied`; the error names the fork.
+    /// Fails with `permission_denied`; the error names the fork. A list permits no change of a fork
+    /// that the forge does not name.
     pub fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
         match &pull.head_repo {
             Some(fork) => self.0.gate.check(fork, true),
+            None if pull.is_cross_repository() => self.0.gate.check_unknown_head(&pull.id),
             None => Ok(()),
         }
     }

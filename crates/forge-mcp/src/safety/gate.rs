@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::{Error, ErrorKind, Repo, RepoId, RepoPath, Result, Trust};
+use forge_core::{Error, ErrorKind, PrId, Repo, RepoId, RepoPath, Result, Trust};
 use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
@@ -111,6 +111,30 @@ impl AccessGate {
     /// Fails with `permission_denied`.
     pub fn check(&self, id: &RepoId, write: bool) -> Result<()> {
         self.check_names(id, &[], write)
+    }
+
+    /// Checks a change of the head branch of `pr`, whose repository the forge does not name.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `permission_denied` if there are lists.
+    pub fn check_unknown_head(&self, pr: &PrId) -> Result<()> {
+        if !self.restricts(true) {
+            return Ok(());
+        }
+        let flag = match self.write.is_empty() {
+            true => "--allow-repo",
+            false => "--allow-write",
+        };
+        let kind = ErrorKind::PermissionDenied {
+            missing: vec![flag.to_owned()],
+            sso_url: None,
+        };
+        let message = format!(
+            "this server may not change the head branch of {pr}: its repository was deleted or is \
+             not visible, so {flag} does not have it"
+        );
+        Err(Error::new(kind, message).with_hint("ask the author to update the branch"))
     }
 
     /// Checks an open repository. The forge may have resolved the requested name to another one,
