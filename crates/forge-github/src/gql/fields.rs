@@ -224,6 +224,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (
         PrFields::TO_MERGE,
         "mergeable mergeStateStatus isMergeQueueEnabled isInMergeQueue \
+         autoMergeRequest { ...AutoMerge } \
          baseRepository { viewerDefaultMergeMethod mergeCommitAllowed squashMergeAllowed \
          rebaseMergeAllowed } \
          closingIssuesReferences(first: 100) { nodes { ...IssueLink } pageInfo { ...PageEnd } }",

@@ -239,10 +239,12 @@ impl GitHub {
         ask: &MergeAttempt<'_>,
         way: MergeMode,
     ) -> Result<(MergeResult, Option<Warning>)> {
+        let mut sent = way;
         let written = match self.merged(ask, way).await {
             Err(error) if is_stacked(&error) => return self.merge_stacked(ask).await,
             Err(error) if way == MergeMode::Queue && ask.req.auto && is_unmet(&error) => {
-                self.merged(ask, MergeMode::Auto).await
+                sent = MergeMode::Auto;
+                self.merged(ask, sent).await
             }
             Err(error) if way == MergeMode::Queue && is_unmet(&error) => {
                 let later = Action::again(&[]).with(Param::Auto, "true");
@@ -258,7 +260,7 @@ impl GitHub {
         };
         // If the answer shows an unmerged pull request, it is read again as after a lost answer.
         let written = written.and_then(|done| self.check_merged(ask.pr, done));
-        or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
+        or_read_back(written, || async { self.merge_read_back(ask, sent).await }).await
     }
 
     async fn merged(&self, ask: &MergeAttempt<'_>, way: MergeMode) -> Result<MergeResult> {

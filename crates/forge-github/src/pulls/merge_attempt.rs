@@ -45,6 +45,11 @@ pub(super) struct MergeAttempt<'a> {
 }
 
 impl MergeAttempt<'_> {
+    /// Returns whether the base branch's merge queue merges the pull request.
+    pub fn uses_queue(&self) -> bool {
+        self.pull.is_merge_queue_enabled && !self.req.admin
+    }
+
     pub fn input(&self, way: MergeMode) -> Value {
         let mut input = Map::from_iter([
             ("pullRequestId".to_owned(), json!(self.pull.id)),
@@ -87,15 +92,23 @@ impl GitHub {
         Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
     }
 
-    /// Reads whether the merge happened, after GitHub's answer was lost.
-    pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
-        let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
-        let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
-        let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;
-        let way = match pull.state {
-            PrState::Merged => Some(MergeMode::Now),
-            _ if queued => Some(MergeMode::Queue),
-            _ if waits => Some(MergeMode::Auto),
+    /// Reads whether the merge happened, after GitHub's answer to a merge of mode `sent` was lost.
+    /// An auto-merge that was enabled before, or that was not requested, is no trace of the merge.
+    pub(super) async fn merge_read_back(
+        &self,
+        ask: &MergeAttempt<'_>,
+        sent: MergeMode,
+    ) -> Result<Option<MergeResult>> {
+        let (now, unread) = self.lookup(ask.pr, selections::AFTER_MERGE).await?;
+        let queued = now.is_in_merge_queue;
+        let pull = self.domain(&ask.pr.repo, now, PrFields::NONE, unread)?;
+        let waits = pull.auto_merge.is_some() && pull.auto_merge != ask.before.auto_merge;
+        let way = match (pull.state, sent) {
+            (PrState::Merged, _) => Some(MergeMode::Now),
+            // A queued pull request is not merged again, so the entry is newer than the request.
+            // Auto-merge also makes entries, once the rules are met.
+            (_, MergeMode::Queue | MergeMode::Auto) if queued => Some(MergeMode::Queue),
+            (_, MergeMode::Auto) if waits => Some(MergeMode::Auto),
             _ => None,
         };
         Ok(way.map(|way| MergeResult {

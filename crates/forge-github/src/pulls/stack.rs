@@ -65,7 +65,11 @@ impl GitHub {
             Err(error) if error.retry() == Retry::Ambiguous => error,
             done => return done,
         };
-        match self.merge_read_back(ask.pr).await {
+        let sent = match ask.uses_queue() {
+            true => MergeMode::Queue,
+            false => MergeMode::Now,
+        };
+        match self.merge_read_back(ask, sent).await {
             Ok(Some(done)) => Ok((done, Some(lost_answer_warning(&error)))),
             // GitHub answers before it merges. A pull request that is still open therefore does not
             // prove that the merge failed.
@@ -107,7 +111,7 @@ impl GitHub {
         if past_rules {
             body.insert("bypass_rules".to_owned(), json!(true));
         }
-        if past_rules || !ask.pull.is_merge_queue_enabled {
+        if !ask.uses_queue() {
             body.insert("merge_method".to_owned(), json!(ask.method.as_str()));
         }
         for (key, value) in [

@@ -10,7 +10,7 @@ use crate::{
     create::prepared,
     merge::{merged, ready},
     script::{Script, Step, data, gateway},
-    wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
+    wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread, user},
 };
 
 /// A write: the query before the write, its mutation, and two answers for reading back: the write
@@ -162,7 +162,8 @@ async fn merge_answered_as_still_open_is_read_back() {
     let waits = json!({ "isInMergeQueue": true });
     for (after, queued) in [
         (merged(), Some(false)),
-        (changed(7, waits), Some(true)),
+        // Another person put the pull request into the merge queue.
+        (changed(7, waits), None),
         (pull(7), None),
     ] {
         let script = Script::play(vec![
@@ -302,6 +303,48 @@ async fn merge_with_lost_answer_is_read_back() {
         (script, made)
     })
     .await;
+}
+
+fn auto_merge(by: &str) -> Value {
+    let enabled = json!({ "mergeMethod": "SQUASH", "enabledAt": "2026-01-02T03:04:05Z", "enabledBy": user(by) });
+    json!({ "autoMergeRequest": enabled })
+}
+
+#[tokio::test]
+async fn lost_merge_ignores_earlier_auto_merge() {
+    let (mut blocked, mut queue) = (auto_merge("bob"), auto_merge("bob"));
+    blocked["mergeStateStatus"] = json!("BLOCKED");
+    queue["isMergeQueueEnabled"] = json!(true);
+    for (auto, before, mutation, happened) in [
+        (false, auto_merge("bob"), "mergePullRequest", merged()),
+        (
+            true,
+            blocked,
+            "enablePullRequestAutoMerge",
+            changed(7, auto_merge("ada")),
+        ),
+        (
+            false,
+            queue,
+            "enqueuePullRequest",
+            changed(7, json!({ "isInMergeQueue": true })),
+        ),
+    ] {
+        let lost = Lost {
+            before: vec![("MergePrepare", ready(before))],
+            mutation,
+            read: "PullView",
+            happened: one(happened),
+            not: one(changed(7, auto_merge("bob"))),
+        };
+        check(lost, |script| async move {
+            let mut req = MergeReq::default();
+            req.auto = auto;
+            let made = script.repo.merge(&script.pr(), &req).await;
+            (script, made)
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use wiremock::ResponseTemplate;
 
 use crate::{
     script::{Script, body, data, gateway, refused, rest},
-    wire::{changed, one},
+    wire::{changed, one, user},
 };
 
 pub fn ready(pull: Value) -> Value {
@@ -504,7 +504,10 @@ async fn stack_merge_with_lost_answer_is_read_back() {
     for part in lost() {
         let mut steps = stacked();
         steps.extend(part);
-        steps.push(data("PullView", one(changed(7, json!({})))));
+        // Auto-merge was enabled before, which does not show that the stack was merged.
+        let waits = json!({ "mergeMethod": "SQUASH", "enabledBy": user("bob") });
+        let open = changed(7, json!({ "autoMergeRequest": waits }));
+        steps.push(data("PullView", one(open)));
         let script = Script::play(steps).await;
         let req = MergeReq::default();
         let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
