@@ -175,6 +175,10 @@ fn list_with_owner_or_mine_flag_takes_one_request() {
         (&["list", "-R", "@mine"][..], "Hers Own"),
         (&["list", "-R", REPO, "--owner", "ada"][..], "Hers Own Work"),
         (&["list", "--owner", "ada", "--author", "grace"][..], "Hers"),
+        (
+            &["list", "--owner", "ada", "-R", REPO, "-S", "hers OR work"][..],
+            "Hers Work",
+        ),
     ] {
         assert_eq!(titles(&ask(args, 0).stdout_text()), wanted, "{args:?}");
     }

@@ -555,7 +555,17 @@ fn issues_on_github_are_searched_and_filtered() {
         .seed()
         .open_issue("octo/other", "ada", "Slow elsewhere", "");
     let search = ["--search", "slow repo:octo/other", "-s", "all"];
+    assert_eq!(list(&search), "[]");
+    let search = ["--search", "slow OR repo:octo/other", "-s", "all"];
     assert_eq!(list(&search), "[3,2,1]");
+    // The other filters apply to each alternative.
+    assert_eq!(list(&["-S", "start OR end", "--author", "grace"]), "[2]");
+    assert_eq!(list(&["-S", "start OR (slow is:closed)"]), "[3,1]");
+    let ascending = "sort:created-asc start OR end";
+    assert_eq!(list(&["-S", ascending]), "[1,2]");
+    let unclosed = ["issue", "list", "-R", REPO, "-S", "(slow"];
+    let refused = hub.forge(&unclosed).output().exits(1);
+    let _ = refused.says("the search has a parenthesis without its counterpart");
 }
 
 #[test]

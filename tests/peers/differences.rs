@@ -262,25 +262,15 @@ fn exit_code_of_unstarted_checks_differs_from_gh() {
 }
 
 #[test]
-fn search_finds_only_own_repository_unlike_gh() {
+fn parentheses_in_search_differ_from_gh() {
     let world = with_four();
-    {
-        let mut seed = world.double.seed();
-        seed.repo_with_readme("octocat/other");
-        let pull = PullSeed {
-            author: "octocat",
-            title: "Elsewhere",
-            head: "topic",
-            ..PullSeed::default()
-        };
-        seed.open_pull("octocat/other", &pull);
-    }
-    let found = world.both("pr list -S repo:octocat/other --json title");
-    assert_eq!(
-        found.map(|out| out.stdout_text().contains("Elsewhere")),
-        [false, true]
-    );
-    listed("`pr list --search` searches only its repository");
+    world.command(Tool::Gh, "pr close 1").ok();
+    let line = "pr list -S '(is:closed OR is:merged)' --json number -q '.[].number'";
+    let found = world.both(line).map(|out| out.stdout_text());
+    assert_eq!(found, ["1\n", ""]);
+    codes(&world, "pr list -S '(bug'", 1, 0);
+    listed("refuse a `--search` with an unclosed parenthesis or quote");
+    listed("A state in parentheses, as in `(is:closed OR is:merged)`, replaces the default");
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn issue_commands_exit_like_gh() {
         "issue list --label 'help wanted'",
         "issue list --search Renamed",
         "issue list -S 'is:closed label:bug'",
+        "issue list -S 'Renamed OR label:bug' -A @me",
         "issue list --milestone v1.0",
         "issue list -m v1.0 -s all",
         "issue list --assignee @me",

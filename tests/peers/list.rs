@@ -35,7 +35,18 @@ pub fn seed_four_pulls(seed: &mut Seed<'_>) {
 
 #[test]
 fn list_filters_match_gh() {
-    let twins = Twins::with(seed_four_pulls);
+    let twins = Twins::with(|seed| {
+        seed_four_pulls(seed);
+        seed.repo_with_readme("octocat/other");
+        let pull = PullSeed {
+            author: "octocat",
+            title: "Elsewhere",
+            head: "topic",
+            draft: true,
+            ..PullSeed::default()
+        };
+        seed.open_pull("octocat/other", &pull);
+    });
     twins.same_words("pr close 3 -c 'Not now.'");
     for line in [
         "pr list",
@@ -71,6 +82,11 @@ fn list_filters_match_gh() {
         "pr list -S 'state:merged'",
         "pr list -S '-label:bug'",
         "pr list --search '-author:reviewer -label:bug'",
+        "pr list -S 'author:reviewer OR label:bug'",
+        "pr list -S 'is:closed OR label:bug sort:created-asc'",
+        "pr list -S '-(author:octocat draft:true)' -A octocat",
+        "pr list -S repo:octocat/other",
+        "pr list -S 'repo:octocat/other OR draft:true' --json title",
         "pr list -S '' -l '' -a '' -A '' -B '' -H ''",
         "pr list -A reviewer -A octocat",
         "pr list -S 'ünïcode' -l bug",

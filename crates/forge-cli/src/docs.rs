@@ -81,8 +81,8 @@ differences are intended.
 
 ### Listing and viewing
 
-- `pr list --search` searches only its repository, also if the words name others (`repo:`), and warns
-  about the omission; gh shows results of other repositories as rows of this one.
+- `pr list` and `issue list` refuse a `--search` with an unclosed parenthesis or quote. A state in
+  parentheses, as in `(is:closed OR is:merged)`, replaces the default; gh still shows only open ones.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
   all of them, each row and each JSON item with its repository. A repository that could not be read is
   named on stderr, and the exit code is 1. Other commands refuse two different `-R`.

@@ -1,54 +1,164 @@
 //! Implements GitHub's search: qualifiers for issues, pull requests, repositories and accounts.
 
 use super::{
-    graphql::{Ctx, Node, account_node},
+    graphql::{Ctx, Fail, Node, account_node},
     resolve::{contexts, decision, rollup_state},
     state::{Id, Issue, Pull, PullState, ReviewState, Reviewer, State},
 };
 
-#[derive(Debug, Default, PartialEq, Eq)]
+/// A search as a user types it.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// Words that the title or the body must contain, in lower case.
-    pub(crate) words: Vec<String>,
-    /// Qualifiers in the order of the text.
-    pub(crate) terms: Vec<Term>,
+    condition: Condition,
+    /// The value of `sort:`, wherever the search has it.
+    sort: Option<String>,
 }
 
-/// A search qualifier, such as `label:"good first issue"` or `-author:octocat`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) negated: bool,
-    pub(crate) name: String,
+#[derive(Debug, PartialEq, Eq)]
+enum Condition {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    /// A word that the title or the body must contain, in lower case.
+    Word(String),
+    Term(Term),
+}
+
+/// A search qualifier, such as `label:"good first issue"`.
+#[derive(Debug, PartialEq, Eq)]
+struct Term {
+    name: String,
     /// Alternative values: `label:a,b` has two.
-    pub(crate) values: Vec<String>,
+    values: Vec<String>,
 }
 
 impl Query {
-    /// Parses a search as a user types it. A token that is not a qualifier is a word.
-    pub(crate) fn parse(text: &str) -> Self {
-        let mut query = Self::default();
-        for token in tokens(text) {
-            let (negated, rest) = match token.strip_prefix('-') {
-                Some(rest) if rest.contains(':') => (true, rest),
-                _ => (false, token.as_str()),
-            };
-            match rest.split_once(':') {
-                Some((name, value)) if is_qualifier(name) && !value.is_empty() => {
-                    query.terms.push(Term {
-                        negated,
-                        name: name.to_lowercase(),
-                        values: values(value),
-                    });
-                }
-                _ if matches!(rest, "AND" | "OR" | "NOT" | "(" | ")") => {}
-                _ => query.words.push(unquote(rest).to_lowercase()),
-            }
+    /// Parses a search: a space means AND and binds tighter than `OR`. A token that is not a
+    /// qualifier is a word.
+    ///
+    /// # Errors
+    /// GitHub's refusal of more than five operators.
+    pub(crate) fn parse(text: &str) -> Result<Self, Fail> {
+        let tokens = tokens(text);
+        let operators = tokens.iter();
+        let operators = operators.filter(|it| matches!(it.as_str(), "AND" | "OR" | "NOT"));
+        if operators.count() > 5 {
+            return Err(Fail::unprocessable(
+                "More than five AND / OR / NOT operators were used.",
+            ));
         }
-        query
+        let mut parser = Parser {
+            tokens: tokens.into_iter().peekable(),
+            sort: None,
+        };
+        let mut all = vec![parser.any()];
+        // A parenthesis that closes nothing is skipped.
+        while parser.tokens.next().is_some() {
+            all.push(parser.any());
+        }
+        Ok(Self {
+            condition: group(Condition::All, all),
+            sort: parser.sort,
+        })
+    }
+}
+
+impl Condition {
+    fn holds(&self, word: &dyn Fn(&str) -> bool, term: &dyn Fn(&Term) -> bool) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().all(|part| part.holds(word, term)),
+            Self::Any(parts) => parts.iter().any(|part| part.holds(word, term)),
+            Self::Not(part) => !part.holds(word, term),
+            Self::Word(text) => word(text),
+            Self::Term(it) => term(it),
+        }
     }
 
-    fn all(&self, name: &str) -> impl Iterator<Item = &Term> {
-        self.terms.iter().filter(move |term| term.name == name)
+    fn has_term(&self, name: &str) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(|part| part.has_term(name)),
+            Self::Not(part) => part.has_term(name),
+            Self::Word(_) => false,
+            Self::Term(term) => term.name == name,
+        }
+    }
+}
+
+/// Joins conditions; a single one stays as it is.
+fn group(join: fn(Vec<Condition>) -> Condition, mut parts: Vec<Condition>) -> Condition {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => join(parts),
+    }
+}
+
+struct Parser {
+    tokens: std::iter::Peekable<std::vec::IntoIter<String>>,
+    sort: Option<String>,
+}
+
+impl Parser {
+    /// Parses alternatives, up to a closing parenthesis.
+    fn any(&mut self) -> Condition {
+        let mut any = vec![self.all()];
+        while self.tokens.next_if_eq("OR").is_some() {
+            any.push(self.all());
+        }
+        group(Condition::Any, any)
+    }
+
+    fn all(&mut self) -> Condition {
+        let mut all = Vec::new();
+        while let Some(token) = self.tokens.next_if(|it| !matches!(it.as_str(), "OR" | ")")) {
+            all.extend(self.one(&token));
+        }
+        group(Condition::All, all)
+    }
+
+    /// Parses a condition that begins with `token`, or returns `None` if the token does not
+    /// restrict the results.
+    fn one(&mut self, token: &str) -> Option<Condition> {
+        match token {
+            "AND" => None,
+            "(" => {
+                let inner = self.any();
+                self.tokens.next();
+                Some(inner)
+            }
+            "NOT" => {
+                let next = self.tokens.next_if(|it| it != ")")?;
+                Some(Condition::Not(Box::new(self.one(&next)?)))
+            }
+            "-" if self.tokens.next_if_eq("(").is_some() => {
+                Some(Condition::Not(Box::new(self.one("(")?)))
+            }
+            _ => self.leaf(token),
+        }
+    }
+
+    fn leaf(&mut self, token: &str) -> Option<Condition> {
+        let (negated, rest) = match token.strip_prefix('-') {
+            Some(rest) if rest.contains(':') => (true, rest),
+            _ => (false, token),
+        };
+        let leaf = match rest.split_once(':') {
+            Some((name, value)) if is_qualifier(name) && !value.is_empty() => {
+                let (name, values) = (name.to_lowercase(), values(value));
+                match name.as_str() {
+                    "sort" => {
+                        self.sort = values.into_iter().next();
+                        return None;
+                    }
+                    "in" | "archived" => return None,
+                    _ => Condition::Term(Term { name, values }),
+                }
+            }
+            _ => Condition::Word(unquote(rest).to_lowercase()),
+        };
+        Some(match negated {
+            true => Condition::Not(Box::new(leaf)),
+            false => leaf,
+        })
     }
 }
 
@@ -56,7 +166,7 @@ fn is_qualifier(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|it| it.is_ascii_alphabetic() || it == '-')
 }
 
-/// Splits a search at white space outside quotes.
+/// Splits a search at white space outside quotes. A parenthesis outside quotes is a token.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut token = String::new();
@@ -77,17 +187,15 @@ fn tokens(text: &str) -> Vec<String> {
                 quoted = !quoted;
                 token.push(letter);
             }
-            it if it.is_whitespace() && !quoted => {
-                if !token.is_empty() {
-                    tokens.push(std::mem::take(&mut token));
-                }
+            it if !quoted && (it.is_whitespace() || matches!(it, '(' | ')')) => {
+                tokens.push(std::mem::take(&mut token));
+                tokens.push(it.to_string());
             }
             _ => token.push(letter),
         }
     }
-    if !token.is_empty() {
-        tokens.push(token);
-    }
+    tokens.push(token);
+    tokens.retain(|token| !token.trim().is_empty());
     tokens
 }
 
@@ -195,11 +303,7 @@ pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
         .filter(|candidate| visible.contains(&candidate.repo))
         .filter(|candidate| matches(&state, ctx.viewer, candidate, query, &checks))
         .collect();
-    let order = query
-        .all("sort")
-        .last()
-        .and_then(|term| term.values.first())
-        .map_or("created-desc", String::as_str);
+    let order = query.sort.as_deref().unwrap_or("created-desc");
     let (field, direction) = order.rsplit_once('-').unwrap_or((order, "desc"));
     found.sort_by_key(|it| {
         let key = match field {
@@ -220,7 +324,7 @@ pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
 
 /// Returns the combined check state of each pull request's head, if the search has `status:`.
 fn check_states(ctx: &Ctx<'_>, query: &Query) -> Vec<(Id, &'static str)> {
-    if query.all("status").next().is_none() {
+    if !query.condition.has_term("status") {
         return Vec::new();
     }
     let heads: Vec<(Id, Id, String)> = {
@@ -247,39 +351,10 @@ fn matches(
     checks: &[(Id, &'static str)],
 ) -> bool {
     let text = format!("{}\n{}", it.title, it.body).to_lowercase();
-    if !query.words.iter().all(|word| text.contains(word.as_str())) {
-        return false;
-    }
-    // Qualifiers of repositories and owners are alternatives: one match is enough.
-    let is_place = |term: &Term| {
-        !term.negated && matches!(term.name.as_str(), "repo" | "user" | "org" | "owner")
-    };
-    let mut places = query.terms.iter().filter(|term| is_place(term)).peekable();
-    if places.peek().is_some() && !places.any(|term| holds(state, viewer, it, term, checks)) {
-        return false;
-    }
-    query
-        .terms
-        .iter()
-        .filter(|term| !is_place(term))
-        .all(|term| holds(state, viewer, it, term, checks) != term.negated || is_ignored(term))
-}
-
-/// Returns true if a qualifier does not restrict the results.
-fn is_ignored(term: &Term) -> bool {
-    matches!(term.name.as_str(), "sort" | "in" | "archived")
-}
-
-fn holds(
-    state: &State,
-    viewer: Id,
-    it: &Candidate<'_>,
-    term: &Term,
-    checks: &[(Id, &'static str)],
-) -> bool {
-    term.values
-        .iter()
-        .any(|value| holds_one(state, viewer, it, &term.name, value, checks))
+    query.condition.holds(&|word| text.contains(word), &|term| {
+        let mut values = term.values.iter();
+        values.any(|value| holds_one(state, viewer, it, &term.name, value, checks))
+    })
 }
 
 fn holds_one(
@@ -466,7 +541,9 @@ pub(crate) fn accounts(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
         .filter(|account| {
             let name = account.name.as_deref().unwrap_or_default();
             let text = format!("{} {name}", account.login).to_lowercase();
-            query.words.iter().all(|word| text.contains(word.as_str()))
+            query
+                .condition
+                .holds(&|word| text.contains(word), &|_| true)
         })
         .map(|account| account_node(&state, account.id))
         .collect()
@@ -478,10 +555,10 @@ pub(crate) fn repositories(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
         let state = ctx.state();
         let repos = state.repos.values().filter(|repo| {
             let text = state.full_name(repo.id).to_lowercase();
-            query.words.iter().all(|word| text.contains(word.as_str()))
-                && query
-                    .all("repo")
-                    .all(|term| term.values.iter().any(|it| it.eq_ignore_ascii_case(&text)))
+            query.condition.holds(&|word| text.contains(word), &|term| {
+                let mut values = term.values.iter();
+                term.name != "repo" || values.any(|it| it.eq_ignore_ascii_case(&text))
+            })
         });
         repos.map(|repo| repo.id).collect()
     };
@@ -495,38 +572,79 @@ pub(crate) fn repositories(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
 mod tests {
     use super::*;
 
-    fn term(negated: bool, name: &str, values: &[&str]) -> Term {
-        Term {
-            negated,
+    fn word(text: &str) -> Condition {
+        Condition::Word(text.to_owned())
+    }
+
+    fn term(name: &str, values: &[&str]) -> Condition {
+        Condition::Term(Term {
             name: name.to_owned(),
             values: values.iter().map(|it| (*it).to_owned()).collect(),
-        }
+        })
+    }
+
+    fn not(condition: Condition) -> Condition {
+        Condition::Not(Box::new(condition))
+    }
+
+    fn parsed(text: &str) -> Condition {
+        Query::parse(text).unwrap().condition
     }
 
     #[test]
     fn qualifiers_are_distinguished_from_words() {
-        let query = Query::parse(r#"fix "two words" repo:o/r -label:"good, first" is:open x:"#);
-        assert_eq!(query.words, ["fix", "two words", "x:"]);
         assert_eq!(
-            query.terms,
-            [
-                term(false, "repo", &["o/r"]),
-                term(true, "label", &["good, first"]),
-                term(false, "is", &["open"]),
-            ]
+            parsed(r#"fix "two words" repo:o/r -label:"good, first" is:open x:"#),
+            Condition::All(vec![
+                word("fix"),
+                word("two words"),
+                term("repo", &["o/r"]),
+                not(term("label", &["good, first"])),
+                term("is", &["open"]),
+                word("x:"),
+            ])
         );
     }
 
     #[test]
+    fn space_binds_tighter_than_or() {
+        let of = Condition::All;
+        let wanted = Condition::Any(vec![word("a"), of(vec![word("b"), word("c")])]);
+        assert_eq!(parsed("a OR b c"), wanted);
+        assert_eq!(parsed("(a OR b AND c)"), wanted);
+        let either = || Condition::Any(vec![word("a"), word("b")]);
+        let repo = || term("repo", &["o/r"]);
+        assert_eq!(parsed("( a OR b ) repo:o/r"), of(vec![either(), repo()]));
+        assert_eq!(
+            parsed("repo:o/r -(a OR b)"),
+            of(vec![repo(), not(either())])
+        );
+        assert_eq!(parsed("NOT a \"OR\""), of(vec![not(word("a")), word("or")]));
+        assert_eq!(parsed("(a) OR b)"), of(vec![either(), of(vec![])]));
+    }
+
+    #[test]
+    fn sort_qualifier_is_taken_anywhere() {
+        let query = Query::parse("(a OR b sort:updated-asc) in:title c").unwrap();
+        assert_eq!(query.sort.as_deref(), Some("updated-asc"));
+        let either = Condition::Any(vec![word("a"), word("b")]);
+        assert_eq!(query.condition, Condition::All(vec![either, word("c")]));
+    }
+
+    #[test]
     fn commas_outside_quotes_are_alternatives() {
-        let query = Query::parse(r#"label:bug,"a b",c"#);
-        assert_eq!(query.terms, [term(false, "label", &["bug", "a b", "c"])]);
+        assert_eq!(
+            parsed(r#"label:bug,"a b",c"#),
+            term("label", &["bug", "a b", "c"])
+        );
     }
 
     #[test]
     fn escaped_quote_stays_in_value() {
-        let query = Query::parse(r#"label:"say \"hi\"""#);
-        assert_eq!(query.terms, [term(false, "label", &[r#"say "hi""#])]);
+        assert_eq!(
+            parsed(r#"label:"say \"hi\"""#),
+            term("label", &[r#"say "hi""#])
+        );
     }
 
     #[test]

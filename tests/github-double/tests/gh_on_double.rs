@@ -320,7 +320,7 @@ fn gh_list_works_with_every_flag() {
                     "number",
                 ],
                 0,
-                Is("[]\n"),
+                Is("[{\"number\":2}]\n"),
                 "",
             ),
             (

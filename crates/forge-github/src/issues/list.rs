@@ -21,7 +21,7 @@ use crate::{
     map, owner_and_name,
     paged::{MAX_PAGE_SIZE, missing_rows_warning},
     pulls::{
-        query::{names_state, quoted},
+        query::{enclosed, names_state, quoted},
         view::projects_unread,
     },
     repo_variables,
@@ -140,8 +140,8 @@ impl GitHub {
                 let comments = issue.all_comments.take().unwrap_or_default();
                 // A search index can lag, so the state is checked again below.
                 let own = query.search.as_deref().unwrap_or_default();
-                // The caller's search text may name other repositories (`repo:`), whose issues are
-                // skipped.
+                // On Enterprise Server before 3.18, a `repo:` in the caller's search text adds other
+                // repositories. Their issues are skipped.
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
                 let state = names_state(own) || state_fits(query.state, &issue.state);
                 let fits = number > 0 && is_here && state;
@@ -220,7 +220,7 @@ fn needs_search(q: &IssueQuery) -> bool {
 fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     let own = q.search.as_deref().unwrap_or_default().trim();
-    let mut words = vec![own.to_owned()];
+    let mut words = vec![enclosed(own)?];
     words.push(format!("repo:{owner}/{name}"));
     words.push("is:issue".to_owned());
     if !names_state(own) {
@@ -245,7 +245,8 @@ pub(crate) fn words_for_web(q: &IssueQuery) -> String {
     words.push("type:issue".to_owned());
     words.sort();
     if !own.is_empty() {
-        words.insert(0, own.to_owned());
+        // As in gh, the page of issues takes operators, and the page of pull requests does not.
+        words.insert(0, enclosed(own).unwrap_or_else(|_| own.to_owned()));
     }
     words.join(" ")
 }

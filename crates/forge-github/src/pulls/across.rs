@@ -23,8 +23,8 @@ use crate::{
 /// The data of the answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
 type AcrossOf = BTreeMap<String, Value>;
 
-/// The scope of the searches: the words that limit them to repositories and owners, and these
-/// places, whose existence the same document checks.
+/// The scope of the searches: the qualifiers of the repositories and owners, and these places, whose
+/// existence the same document checks.
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
@@ -36,7 +36,13 @@ struct SearchedPlaces {
 /// A search, and the cursor of its next page.
 struct SearchState<'a> {
     alias: String,
+    /// Index of the list for the rows. A list of many places takes several searches.
+    list: usize,
+    /// The count of rows in the list from this search.
+    kept: usize,
     query: &'a PullQuery,
+    /// The query in GitHub's search syntax.
+    text: String,
     after: Option<String>,
     is_open: bool,
     seen: HashSet<String>,
@@ -98,18 +104,26 @@ impl GitHub {
             return Ok(across);
         }
         let mut sections = queries.first().map_or(PrFields::ROW, |query| query.fields);
-        let mut searches: Vec<SearchState<'_>> = queries
-            .iter()
-            .enumerate()
-            .map(|(n, query)| SearchState {
-                alias: format!("q{n}"),
-                query,
-                after: None,
-                is_open: true,
-                seen: HashSet::new(),
-                rows: 0,
-            })
-            .collect();
+        let mut searches: Vec<SearchState<'_>> = Vec::new();
+        for (list, query) in queries.iter().enumerate() {
+            let scopes: Vec<&[String]> = match places.words.is_empty() {
+                true => vec![&[]],
+                false => places.words.chunks(query::max_places(query)).collect(),
+            };
+            for scope in scopes {
+                searches.push(SearchState {
+                    alias: format!("q{}", searches.len()),
+                    list,
+                    kept: 0,
+                    query,
+                    text: query::search_in(scope, query)?,
+                    after: None,
+                    is_open: true,
+                    seen: HashSet::new(),
+                    rows: 0,
+                });
+            }
+        }
         let heavy = fields::is_heavy(sections);
         let mut size = if heavy {
             list::HEAVY_PAGE_SIZE
@@ -125,8 +139,7 @@ impl GitHub {
             let mut variables = places.variables.clone();
             variables.insert("first".to_owned(), json!(size.min(limit.max(1))));
             for search in open() {
-                let words = query::search_in(&places.words, search.query);
-                variables.insert(search.alias.clone(), json!(words));
+                variables.insert(search.alias.clone(), json!(search.text));
                 variables.insert(format!("{}After", search.alias), json!(search.after));
             }
             let call = GqlCall {
@@ -168,7 +181,7 @@ impl GitHub {
                 .api
                 .warnings_of(&answer, of_searches, list::part_of_row);
             across.warnings = map::merge_warnings(std::mem::take(&mut across.warnings), warnings);
-            for (n, search) in searches.iter_mut().enumerate() {
+            for search in &mut searches {
                 if !search.is_open {
                     continue;
                 }
@@ -191,8 +204,7 @@ impl GitHub {
                 // GitHub returns only the first thousand results of a search, so further results
                 // may be missing.
                 across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
-                let kept = across.lists.get(n).map_or(0, Vec::len);
-                let mut room = limit.saturating_sub(kept);
+                let mut room = limit.saturating_sub(search.kept);
                 for (i, row) in rows.into_iter().enumerate() {
                     let Some(mut pull) = row else { continue };
                     let fits = pull.number > 0 && query::matches_query(search.query, &pull);
@@ -213,8 +225,12 @@ impl GitHub {
                     match self.domain(&repo, pull, sections, warnings) {
                         Ok(pull) => {
                             room -= 1;
-                            if let Some(list) = across.lists.get_mut(n) {
-                                list.push(pull);
+                            search.kept += 1;
+                            if let Some(list) = across.lists.get_mut(search.list) {
+                                // A repository and its owner can be places of two searches.
+                                if !list.iter().any(|other| other.id == pull.id) {
+                                    list.push(pull);
+                                }
                             }
                         }
                         Err(e) => across

@@ -57,8 +57,9 @@ struct PullSearchData {
 }
 
 impl PullSearchData {
-    /// Removes rows of repositories other than `repository`, and returns whether there were any. A
-    /// `repo:` in the caller's search text adds other repositories to the search.
+    /// Removes rows of repositories other than `repository`, and returns whether there were any.
+    /// Enterprise Server before 3.18 takes several `repo:` as alternatives, so one in the caller's
+    /// search text adds other repositories to the search.
     fn keep_to(&mut self, repository: &str) -> bool {
         let mut elsewhere = false;
         for row in self.nodes.nodes.iter_mut().flatten() {

@@ -2,7 +2,7 @@
 //! repository's list lacks.
 
 use forge_core::{
-    RepoId, Result,
+    Error, RepoId, Result,
     model::{PullQuery, StateFilter},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn needs_search(q: &PullQuery) -> bool {
 /// Returns whether the caller's search text filters by state.
 pub(crate) fn names_state(search: &str) -> bool {
     search.split_whitespace().any(|word| {
-        let word = word.trim_start_matches('-');
+        let word = word.trim_start_matches(['-', '(']);
         [
             "is:open",
             "is:closed",
@@ -36,24 +36,109 @@ pub(crate) fn names_state(search: &str) -> bool {
 }
 
 pub(crate) fn quoted(value: &str) -> String {
-    if !value.is_empty() && !value.contains([' ', ':', '"', '\t', '\r', '\n', '(', ')']) {
+    // Any white space could end the value for GitHub, and an `OR` after it would reach past the
+    // repository.
+    let is_plain =
+        |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, ':' | '"' | '(' | ')');
+    if !value.is_empty() && value.chars().all(is_plain) {
         return value.to_owned();
     }
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// Returns the caller's search text in a form that further qualifiers limit as a whole.
+///
+/// On GitHub a space means AND and binds tighter than `OR`. A text with operators or parentheses is
+/// therefore put in parentheses. GitHub takes `sort:` only outside of parentheses, so that
+/// qualifier is moved behind them.
+///
+/// # Errors
+/// `invalid_input` if a quote or a parenthesis has no counterpart: the text would then reach past
+/// its own parentheses.
+pub(crate) fn enclosed(search: &str) -> Result<String> {
+    let (mut opened, mut closed, mut balanced) = (0_usize, 0_usize, true);
+    let (mut quoted, mut escaped) = (false, false);
+    let split = search.split(|c: char| {
+        let literal = std::mem::take(&mut escaped);
+        match c {
+            _ if literal => {}
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            '(' if !quoted => opened += 1,
+            ')' if !quoted => {
+                closed += 1;
+                balanced &= closed <= opened;
+            }
+            _ => {}
+        }
+        c.is_whitespace() && !quoted
+    });
+    let words: Vec<&str> = split.filter(|word| !word.is_empty()).collect();
+    if quoted || !balanced || opened != closed {
+        let (what, hint) = match quoted {
+            true => (
+                "quote",
+                r#"add the counterpart, or write a single quote as \" within quotes: "5\" screen""#,
+            ),
+            false => (
+                "parenthesis",
+                "add the counterpart, or put text with a single parenthesis in quotes",
+            ),
+        };
+        let message = format!("the search has a {what} without its counterpart");
+        return Err(Error::invalid("search", message).with_hint(hint));
+    }
+    // Operators in lower case count too: GitHub does not document them, and parentheses around
+    // plain words change nothing.
+    if opened == 0 && !words.iter().any(|word| is_operator(word)) {
+        return Ok(search.to_owned());
+    }
+    let (mut condition, mut order) = (Vec::new(), Vec::new());
+    for word in words {
+        let bare = word.trim_matches(['(', ')']);
+        if bare.starts_with("sort:") {
+            condition.push(word.replacen(bare, "", 1));
+            order.push(bare.to_owned());
+        } else {
+            condition.push(word.to_owned());
+        }
+    }
+    condition.retain(|word| !word.is_empty());
+    // The spaces keep a qualifier whole on a server that knows no parentheses.
+    order.insert(0, format!("( {} )", condition.join(" ")));
+    Ok(order.join(" "))
+}
+
+fn is_operator(word: &str) -> bool {
+    let word = word.trim_matches(['(', ')']);
+    let mut operators = ["AND", "OR", "NOT"].iter();
+    operators.any(|operator| word.eq_ignore_ascii_case(operator))
+}
+
+/// Returns the number of places that one search of the query may name. GitHub refuses a search with
+/// more than five operators (REST documentation, "Limitations on query length").
+pub(crate) fn max_places(q: &PullQuery) -> usize {
+    let own = q.search.as_deref().unwrap_or_default().split_whitespace();
+    let own = own.filter(|word| is_operator(word)).count();
+    6_usize.saturating_sub(own).max(1)
+}
+
 /// Returns the query in GitHub's search syntax.
 pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
-    Ok(search_in(&[format!("repo:{owner}/{name}")], q))
+    search_in(&[format!("repo:{owner}/{name}")], q)
 }
 
-/// Returns the query in GitHub's search syntax, limited by the words in `scope`. An empty scope
+/// Returns the query in GitHub's search syntax, limited to the places in `scope`. An empty scope
 /// covers all of GitHub.
-pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
+pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> Result<String> {
     let own = q.search.as_deref().unwrap_or_default().trim();
-    let mut words: Vec<String> = vec![own.to_owned()];
-    words.extend_from_slice(scope);
+    let mut words: Vec<String> = vec![enclosed(own)?];
+    // GitHub takes several places without OR as places that must all match.
+    words.push(match scope {
+        [] | [_] => scope.concat(),
+        places => format!("({})", places.join(" OR ")),
+    });
     words.push("is:pr".to_owned());
     if !names_state(own) {
         words.extend(state_word(q.state).map(str::to_owned));
@@ -68,7 +153,7 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
         words.push(order.to_owned());
     }
     words.retain(|w| !w.is_empty());
-    words.join(" ")
+    Ok(words.join(" "))
 }
 
 /// Returns the search text for GitHub's pull requests page, with the words in the same order as gh.
@@ -219,9 +304,75 @@ mod tests {
     }
 
     #[test]
+    fn boolean_search_is_limited_as_a_whole() {
+        let rest = "repo:o/r is:pr";
+        for (words, wanted) in [
+            (
+                "a OR b",
+                format!("( a OR b ) {rest} state:open sort:created-desc"),
+            ),
+            (
+                "NOT a",
+                format!("( NOT a ) {rest} state:open sort:created-desc"),
+            ),
+            (
+                "-(label:x label:y)",
+                format!("( -(label:x label:y) ) {rest} state:open sort:created-desc"),
+            ),
+            (
+                "(is:closed OR is:merged)",
+                format!("( (is:closed OR is:merged) ) {rest} sort:created-desc"),
+            ),
+            (
+                "a or  sort:updated b",
+                format!("( a or b ) sort:updated {rest} state:open"),
+            ),
+            (
+                "(a OR b sort:updated-asc)",
+                format!("( (a OR b ) ) sort:updated-asc {rest} state:open"),
+            ),
+            (
+                r#""a OR (b" "c\") d""#,
+                format!(r#""a OR (b" "c\") d" {rest} state:open sort:created-desc"#),
+            ),
+        ] {
+            let mut q = PullQuery::default();
+            q.search = Some(words.into());
+            assert_eq!(search(&repo(), &q).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn search_with_unclosed_parenthesis_is_refused() {
+        for (words, what) in [
+            ("(a", "parenthesis"),
+            ("a) OR (b", "parenthesis"),
+            ("a) OR is:pr", "parenthesis"),
+            (r#"("a)"#, "quote"),
+            (r#"a "b"#, "quote"),
+        ] {
+            let error = enclosed(words).unwrap_err();
+            assert_eq!(error.code(), "invalid_input");
+            assert!(error.message().contains(what), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn several_places_are_alternatives() {
+        let mut q = PullQuery::default();
+        q.search = Some("x".into());
+        let scope = ["repo:o/r", "repo:o/s", "user:acme"].map(str::to_owned);
+        assert_eq!(
+            search_in(&scope, &q).unwrap(),
+            "x (repo:o/r OR repo:o/s OR user:acme) is:pr state:open sort:created-desc"
+        );
+    }
+
+    #[test]
     fn search_values_with_special_characters_are_quoted() {
         assert_eq!(quoted("a\"b c\\"), "\"a\\\"b c\\\\\"");
         assert_eq!(quoted(""), "\"\"");
         assert_eq!(quoted("a:b"), "\"a:b\"");
+        assert_eq!(quoted("a\u{c}OR\u{a0}b"), "\"a\u{c}OR\u{a0}b\"");
     }
 }

@@ -2,7 +2,7 @@
 
 use forge_core::{
     PageReq,
-    model::{HeadRef, PrFields, PullQuery, PullScope, StateFilter},
+    model::{HeadRef, IssueQuery, PrFields, PullQuery, PullScope, StateFilter},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -177,8 +177,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// A search text can name another repository. Its pull requests are left out, because the numbers
-/// belong to that repository and its readers may be other people.
+/// On Enterprise Server before 3.18, a search text can name another repository. Its pull requests are
+/// left out, because the numbers belong to that repository and its readers may be other people.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -221,6 +221,27 @@ async fn search_results_of_other_repositories_are_left_out() {
     let script = Script::play(vec![data("PullSearch", missing)]).await;
     let e = script.repo.pulls(&query, PageReq::first(9)).await;
     assert!(e.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
+async fn unclosed_search_is_refused_before_requests() {
+    let script = Script::play(vec![]).await;
+    let mut query = PullQuery::default();
+    query.search = Some("x) OR (y".into());
+    let listed = script.repo.pulls(&query, PageReq::first(9)).await;
+    let mut scope = PullScope::default();
+    scope.repos = vec![script.repo.id().clone()];
+    let client = script.repo.client();
+    let across = client.list_across(&scope, &[query], 9).await;
+    let mut query = IssueQuery::default();
+    query.search = Some("(x".into());
+    let issues = script.repo.issues(&query, PageReq::first(9)).await;
+    for error in [listed.err(), across.err(), issues.err()] {
+        let error = error.unwrap();
+        assert_eq!(error.code(), "invalid_input", "{error}");
+        assert!(error.message().contains("parenthesis"), "{error}");
+    }
+    assert!(script.sent().is_empty());
 }
 
 #[tokio::test]
@@ -554,6 +575,36 @@ async fn answer_of_too_many_items_is_refused() {
 }
 
 #[tokio::test]
+async fn seven_places_take_two_searches_of_one_request() {
+    let rows = |number: u64| {
+        let repo = json!({ "id": "R_1", "name": "tools", "owner": { "login": "octo" } });
+        let row = changed(
+            number,
+            json!({ "id": format!("PR_{number}"), "foundIn": repo }),
+        );
+        json!({ "nodes": [row], "pageInfo": { "hasNextPage": false } })
+    };
+    let mut answer = json!({ "q0": rows(7), "q1": rows(8) });
+    let mut scope = PullScope::default();
+    scope.owners = (0..7).map(|n| format!("owner{n}")).collect();
+    for n in 0..7 {
+        answer[format!("o{n}")] = json!({ "id": "U" });
+    }
+    let script = Script::play(vec![data("PullsAcross", answer)]).await;
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
+    let client = script.repo.client();
+    let found = client.list_across(&scope, &[query], 9).await.unwrap();
+    let numbers = found.lists[0].iter().map(|p| p.id.key.to_string());
+    let numbers: Vec<String> = numbers.collect();
+    assert_eq!(numbers, ["7", "8"]);
+    let sent = &script.sent()[0].1;
+    let first = sent["q0"].as_str().unwrap();
+    assert_eq!(first.matches(" OR ").count(), 5, "{first}");
+    assert_eq!(sent["q1"], "user:owner6 is:pr state:open sort:created-desc");
+}
+
+#[tokio::test]
 async fn repositories_and_owners_share_one_search() {
     let row = |number: u64, owner: &str, name: &str| {
         let repo = json!({ "id": "R_1", "name": name, "owner": { "login": owner } });
@@ -591,7 +642,8 @@ async fn repositories_and_owners_share_one_search() {
     let failed: Vec<&str> = found.failed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(failed, ["a b", gone.to_string().as_str()]);
     let sent = script.sent();
-    let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
+    let words = "(repo:octo/tools OR repo:octo/gone OR user:ada) \
+                 is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
     // A search also counts as cut if GitHub has more results than it returned.

@@ -38,7 +38,7 @@ pub(super) fn field(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
         }
         "resource" => resource(ctx, args.str("url").unwrap_or_default()),
         "rateLimit" => rate_limit(ctx),
-        "search" => search_field(ctx, args),
+        "search" => search_field(ctx, args)?,
         _ => return Ok(None),
     }))
 }
@@ -168,8 +168,8 @@ fn rate_limit(ctx: &Ctx<'_>) -> Val {
     )
 }
 
-fn search_field(ctx: &Ctx<'_>, args: &Args) -> Val {
-    let query = search::Query::parse(args.str("query").unwrap_or_default());
+fn search_field(ctx: &Ctx<'_>, args: &Args) -> Result<Val, Fail> {
+    let query = search::Query::parse(args.str("query").unwrap_or_default())?;
     let kind = args.str("type").unwrap_or("ISSUE");
     let nodes = match kind {
         "USER" => search::accounts(ctx, &query),
@@ -186,10 +186,10 @@ fn search_field(ctx: &Ctx<'_>, args: &Args) -> Val {
         ("discussionCount", count(false)),
         ("wikiCount", count(false)),
     ];
-    Val::Connection(Connection {
+    Ok(Val::Connection(Connection {
         // GitHub's search returns only the first thousand results.
         nodes: nodes.into_iter().take(1_000).map(Val::Object).collect(),
         extra,
         ..Connection::default()
-    })
+    }))
 }
