@@ -1,6 +1,6 @@
 //! Runs the server on the GitHub double. Tests how many requests its calls send, and their results.
 
-use forge_github_double::state::ReviewState;
+use forge_github_double::{PullSeed, state::ReviewState};
 use forge_testkit::{Identity, Run};
 use serde_json::json;
 
@@ -793,6 +793,45 @@ fn links_take_two_requests_at_most() {
          mentions #2 (issue, open) \"It breaks\"\n\
          Warning: \"60 numbers are mentioned; the first 50 were looked up\"\n\
          All 2 shown."
+    );
+}
+
+#[test]
+fn links_of_issue_name_merged_pull_request() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.open_issue(REPO, "grace", "It breaks", "");
+        let pull = PullSeed {
+            author: "grace",
+            title: "Mend it",
+            body: "Fixes #1.",
+            head: "feature",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull);
+        seed.open_pull(
+            REPO,
+            &PullSeed {
+                head: "other",
+                ..pull
+            },
+        );
+    }
+    hub.forge(&["pr", "close", "3", "-R", REPO]).ok();
+    hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
+    let uri = format!("forge://github.localhost/{REPO}/issue/1/links");
+    let answer = hub
+        .server(&[])
+        .request("resources/read", json!({"uri": uri}));
+    let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("closed by "), "{text}");
+    assert!(text.contains("#2 (pull request, merged)"), "{text}");
+    // A pull request that was closed without a merge closes no issue.
+    let of_closed = text.lines().find(|line| line.contains("#3 "));
+    assert!(
+        of_closed.is_none_or(|line| !line.starts_with("closed by")),
+        "{text}"
     );
 }
 

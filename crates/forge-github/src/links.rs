@@ -106,6 +106,10 @@ impl GitHub {
         };
         links.closes = ends(found.closes, "issues that it closes", warnings);
         links.closed_by = ends(found.closed_by, "closing pull requests", warnings);
+        // A pull request that was closed without a merge closes no issue.
+        links
+            .closed_by
+            .retain(|link| link.state != Some(LinkState::Closed));
         let events = cut(found.timeline_items, "mentions", warnings);
         links.mentioned_by = events
             .into_iter()

@@ -129,6 +129,7 @@ async fn reading_links_without_mentions_takes_one_request() {
     assert_eq!(links.closed_by[0].kind, Some(SubjectKind::PullRequest));
     assert_eq!(links.closed_by[0].state, Some(LinkState::Open));
     assert_eq!(script.names(), ["PullLinks", "IssueLinks"]);
+    assert!(script.documents()[1].contains("includeClosedPrs: true"));
 }
 
 #[tokio::test]

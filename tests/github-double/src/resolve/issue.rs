@@ -125,9 +125,11 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         }
         "closedByPullRequestsReferences" => {
             let state = ctx.state();
+            let with_closed = args.bool("includeClosedPrs") == Some(true);
             let closing = state
                 .pulls
                 .values()
+                .filter(|pull| with_closed || pull.state == PullState::Open)
                 .filter(|pull| pull_request::closing_issues(&state, pull).contains(&id));
             Val::connection(closing.map(|pull| Node::Pull(pull.id)))
         }
