@@ -146,6 +146,22 @@ impl GitHub {
         })
     }
 
+    /// Returns the error of the mutation `change`, if that mutation failed. `comment` is the body of
+    /// the comment in the same batch. The error says so if the comment was added, because a repeated
+    /// call would add the comment again.
+    pub(crate) fn refused_change<T>(
+        &self,
+        answer: &GqlAnswer<Payloads<T>>,
+        comment: Option<&str>,
+    ) -> Option<Error> {
+        let error = self.api.error(answer, failed(answer, "change")?);
+        let is_commented = comment.is_some() && failed(answer, "comment").is_none();
+        Some(match is_commented {
+            true => after_comment(error),
+            false => error,
+        })
+    }
+
     /// Returns warnings for parts of the pull request that could not be read after the writes.
     pub(crate) fn unread<T>(&self, answer: &GqlAnswer<Payloads<T>>) -> Vec<Warning> {
         let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
@@ -227,6 +243,20 @@ pub(crate) fn lost_answer_warning(error: &Error) -> Warning {
         "the write succeeded, but its answer was lost: {}",
         lower(error.message())
     ))
+}
+
+/// Returns the error of a failed change after its comment was added.
+fn after_comment(error: Error) -> Error {
+    let message = format!(
+        "the comment was added, but the change failed: {}",
+        error.message()
+    );
+    let failed = Error::new(error.kind().clone(), message).with_retry(error.retry());
+    let failed = match error.hint() {
+        Some(hint) => failed.with_hint(hint),
+        None => failed.with_hint("try again without the comment"),
+    };
+    failed.with_source(error)
 }
 
 fn lower(message: &str) -> String {

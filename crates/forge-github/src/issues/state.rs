@@ -122,8 +122,8 @@ impl GitHub {
         comment: Option<&str>,
     ) -> Result<Outcome<Issue>> {
         let mut answer = self.send::<IssueStatePayload>(batch).await?;
-        if let Some(e) = failed(&answer, "change") {
-            return Err(self.api.error(&answer, e));
+        if let Some(error) = self.refused_change(&answer, comment) {
+            return Err(error);
         }
         let refused = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
         let payload = answer.data.take().and_then(|mut d| d.remove("change")?);

@@ -294,13 +294,8 @@ impl GitHub {
     ) -> Result<Outcome<PullRequest>> {
         let pr = &before.id.clone();
         let mut answer = self.send::<PullPayload>(batch).await?;
-        if let Some(e) = failed(&answer, "change") {
-            let error = self.api.error(&answer, e);
-            let is_commented = comment.is_some() && failed(&answer, "comment").is_none();
-            return Err(match is_commented {
-                true => after_comment(error),
-                false => error,
-            });
+        if let Some(error) = self.refused_change(&answer, comment) {
+            return Err(error);
         }
         let refused = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
         let unread = self.unread(&answer);
@@ -354,20 +349,6 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
     let again = Action::op(Op::Comment).on(&pr.key).with(Param::Body, body);
     Warning::new(format!("the comment was not added: {why}"))
         .with_hint(Hint::new("write the comment again").with_action(again))
-}
-
-/// Returns the error of a failed change after its comment was added.
-fn after_comment(error: Error) -> Error {
-    let message = format!(
-        "the comment was added, but the change failed: {}",
-        error.message()
-    );
-    let failed = Error::new(error.kind().clone(), message).with_retry(error.retry());
-    let failed = match error.hint() {
-        Some(hint) => failed.with_hint(hint),
-        None => failed.with_hint("try again without the comment"),
-    };
-    failed.with_source(error)
 }
 
 /// Returns the error for changing a merged pull request; suggests sending only the comment.

@@ -388,6 +388,34 @@ async fn issue_close_with_failed_comment_suggests_comment() {
 }
 
 #[tokio::test]
+async fn issue_close_refused_after_comment_mentions_comment() {
+    let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Not now.") } });
+    for (made, is_commented) in [(made, true), (Value::Null, false)] {
+        let refused = |root: &str| error(&[root], "FORBIDDEN", "ada does not have permission");
+        let mut errors = vec![refused("change")];
+        if !is_commented {
+            errors.push(refused("comment"));
+        }
+        let half = json!({ "data": { "comment": made, "change": null }, "errors": errors });
+        let script = Script::play(vec![
+            data("IssueView", one(issue(7, json!({})))),
+            body("addComment", half),
+        ])
+        .await;
+        let e = script.repo.set_issue_state(&id(), &close()).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "permission_denied");
+        let message = e.message();
+        assert_eq!(
+            message.starts_with("the comment was added, but the change failed: "),
+            is_commented,
+            "{message}"
+        );
+        script.sent();
+    }
+}
+
+#[tokio::test]
 async fn issue_partial_comments_are_warning() {
     let first = page(vec![comment("IC_1", "ada", "One")], "c1");
     let with = |list: Value| one(issue(7, json!({ "allComments": list })));
