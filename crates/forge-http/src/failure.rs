@@ -74,10 +74,13 @@ pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
-/// Maps an error of reqwest that occurs before the body of the response is read.
+/// Maps an error of reqwest that occurs before the response is complete.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> HttpFailure {
     let why = cause(error);
-    if let Some(tls) = find::<rustls::Error>(error) {
+    // A TLS error on an established connection may follow a request that the server has received.
+    if error.is_connect()
+        && let Some(tls) = find::<rustls::Error>(error)
+    {
         let error = Error::new(
             ErrorKind::Network,
             format!("the TLS connection to {host} failed: {tls}"),

@@ -13,3 +13,4 @@ mod interim;
 mod redirects;
 mod retries;
 mod secrets;
+mod tls;

@@ -18,7 +18,7 @@ pub fn http() -> Http {
     .unwrap()
 }
 
-fn request(url: &str, class: Idempotency) -> Request<Bytes> {
+pub fn request(url: &str, class: Idempotency) -> Request<Bytes> {
     Request::post(format!("{url}/graphql"))
         .extension(class)
         .header("authorization", "token canary-canary")
